@@ -12,6 +12,7 @@ from itertools import islice
 __all__ = [
     "AlgebraicLoopError",
     "CampaignError",
+    "CheckpointError",
     "ConvergenceError",
     "ExpressionError",
     "LinkError",
@@ -137,6 +138,10 @@ class AlgebraicLoopError(WiringError):
 class CampaignError(SoacraftError, ValueError):
     """A campaign cannot be run, continued or judged as asked: a path that does not exist, a value outside its bounds, a
     folder of another campaign, too few runs."""
+
+
+class CheckpointError(SoacraftError, ValueError):
+    """A checkpoint cannot be written, or is not of what it is to be restored to: another class, model or log."""
 
 
 class StaleError(SoacraftError, RuntimeError):

@@ -68,12 +68,13 @@ from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
-from soacraft.sim.runs.log import read
+from soacraft.sim.runs.reading import read
 from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changing import Change
+from soacraft.sim.systems.checkpoint import restore
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.system import System
@@ -158,6 +159,7 @@ __all__ = [
     "rate",
     "read",
     "register",
+    "restore",
     "split",
     "update",
 ]

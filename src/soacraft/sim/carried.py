@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from soacraft.sim.runs.signals import Columns
 from soacraft.spatial.checks import Array
 
 
@@ -92,6 +93,12 @@ class Carried(Protocol):
     def restore(self, kept: object) -> None:
         """Have it as it was."""
 
+    def memory(self) -> tuple[list[int], dict[str, Any]]:
+        """What is kept from instant to instant, but for continuous states: counts of clocks, and values by name."""
+
+    def recall(self, counts: Sequence[int], held: Mapping[str, Any]) -> None:
+        """Go on from what was kept."""
+
     @property
     def crossings(self) -> Sequence[tuple[str, int]]:
         """Names and directions."""
@@ -103,8 +110,8 @@ class Carried(Protocol):
         """z after crossings, from the values before them, after `place`."""
 
     @property
-    def columns(self) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        """Signals that are recorded: shape and unit."""
+    def columns(self) -> Columns:
+        """Signals that are recorded: shape, unit and frame."""
 
     def sample(self, accelerations: Callable[[], Array]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Their values, after `place`: those that are numbers, and those that are arrays."""

@@ -177,6 +177,25 @@ class Closed:
         """Go on from where compiled steps left the closures' hinges."""
         self.solver.follow(chain.theta)
 
+    @property
+    def memory(self) -> tuple[dict[str, list[float]], list[int] | None, tuple[list[int], bool] | None]:
+        """What the solver keeps from call to call: coordinates of the closures' hinges, independent dofs."""
+        kept = self.solver._memory()
+        turns = {name: np.atleast_1d(x).tolist() for name, x in kept["theta"].items()}
+        choice = (kept["choice"][0].tolist(), bool(kept["choice"][1])) if "choice" in kept else None
+        return turns, None if kept["kept"] is None else kept["kept"].tolist(), choice
+
+    def recall(
+        self, turns: dict[str, list[float]], kept: list[int] | None, choice: tuple[list[int], bool] | None
+    ) -> None:
+        """Take a solver as new, which goes on from what one of its kind kept."""
+        memory: dict[str, Any] = {"theta": {name: np.array(x) for name, x in turns.items()}}
+        memory["kept"] = None if kept is None else np.array(kept, dtype=np.intp)
+        if choice is not None:
+            memory |= {"choice": (np.array(choice[0], dtype=np.intp), choice[1]), "changes": []}
+        self.solver = type(self.solver)(self.solver.graph, **self.solver._choices())
+        self.solver._recall(memory)
+
     def violation(self, q: Array, v: Array) -> float:
         """How far the closures are open: radians, or lengths of the loop."""
         return float(Constraints(self.solver.graph, self.solver.graph.state(q, v)).opening)

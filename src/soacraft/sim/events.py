@@ -87,6 +87,15 @@ class Watch:
         self._signs: dict[str, float] = {}  # of each function at the present state; 0 where it was just zero
         self._storm: list[int] = []  # the last times at which something happened
 
+    @property
+    def memory(self) -> tuple[dict[str, float], list[int]]:
+        """What is kept from step to step: signs, and the last times at which something happened."""
+        return dict(self._signs), list(self._storm)
+
+    def recall(self, signs: dict[str, float], storm: list[int]) -> None:
+        """Go on from what was kept."""
+        self._signs, self._storm, self._latest = dict(signs), list(storm), None
+
     def forget(self) -> None:
         """The state jumped: all signs are told anew."""
         self._signs = {}

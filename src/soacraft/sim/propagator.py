@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -32,7 +33,11 @@ from soacraft.sim.rollout import read_force
 from soacraft.sim.rollouts import ROLLOUTS, Row
 from soacraft.sim.run_derivatives import rollout_derivatives
 from soacraft.sim.runner import Runner
+from soacraft.sim.runs import checkpoints
 from soacraft.sim.runs.clocked import Pace
+from soacraft.sim.runs.keeping import Keeping
+from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
@@ -94,6 +99,7 @@ class Propagator(Strict):
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
         self._acting = Acting(mb, closed, self._method.name)
+        self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._runner = Runner(self._acting, self._method, self._rtol, self._step, nanoseconds(t, "t"))
 
     # -- what users set ----------------------------------------------------------------------------------------
@@ -206,6 +212,8 @@ class Propagator(Strict):
         until: str | None = None,
         pace: float | None = None,
         overrun: str = "catch_up",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float | None = None,
     ) -> Run:
         """Carry the model on to time t, in seconds, or to the event named `until`; the run up to there.
 
@@ -215,9 +223,82 @@ class Propagator(Strict):
 
         With `pace` steps wait for the clock: 1.0 is as fast as it, 2.0 twice that. What is late is counted in
         `run.pace`, and then goes on without waiting ("catch_up"), gives the time up ("skip"), or ends ("raise").
+
+        `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds, from which
+        `p.restore` goes on with the same bits; a `log` that is that of before is cut back to there, and goes on.
         """
+        write = None if checkpoint is None else checkpoints.writer(self, checkpoint)
+        documents = partial(checkpoints.documents, self.mb)
+        keeping = Keeping.of(log, checkpoint, checkpoint_every, self._restored, write, documents)
+        keeping.origin, self._restored = self._runner.origin, None
+        return self.advance(t, keeping, progress, until, pace, overrun)
+
+    def advance(
+        self,
+        t: float,
+        keeping: Keeping,
+        progress: bool = False,
+        until: str | None = None,
+        pace: float | None = None,
+        overrun: str = "catch_up",
+    ) -> Run:
+        """The same with what a run keeps on the disk made before. `sc.sim.System` calls this."""
         paced = None if pace is None else Pace(pace, overrun)
-        return self._runner.run(nanoseconds(t, "t"), log, progress, until, paced)
+        return self._runner.run(nanoseconds(t, "t"), progress, until, paced, keeping)
+
+    def checkpoint(self, path: str | PathLike[str]) -> None:
+        """Write the state of the motion into a file, whole or not at all: time, state, work, the memory of integrator
+        and events. What acts is not in it but for its names: see `restore`. A multistep integrator begins anew here,
+        too, so that both go on with the same bits."""
+        self.write_memory(checkpoints.writer(self, path))
+
+    def restore(self, path: str | PathLike[str]) -> None:
+        """Be where the propagator was that wrote a checkpoint, and go on with the same bits: of the same model, with
+        the same integrator, forces, controls, events and callbacks, added in the same order. What differs is refused.
+
+        >>> import pathlib, tempfile
+        >>> import soacraft as sc
+        >>> def made():
+        ...     return sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file, p, other = pathlib.Path(folder) / "a.h5", made(), made()
+        ...     _ = p.advance_to(0.5)
+        ...     p.checkpoint(file)
+        ...     other.restore(file)
+        >>> other.t, bool((p.advance_to(1.0).q == other.advance_to(1.0).q).all())
+        (0.5, True)
+        """
+        memory, place = checkpoints.read(self, path)
+        self.restore_memory(memory, str(path))
+        self._restored = place
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """What it was made with, and what acts, by names: for checkpoints."""
+        acting = self._acting
+        return {
+            "integrator": repr(self._method),
+            "rtol": self._rtol,
+            "step": self._step,
+            "solver": self._why,
+            "loads": [[x.name, type(x).__name__] for x in acting.loads],
+            "controls": sorted(acting.controls),
+            "prescribed dofs": sorted(acting.prescribed.dofs),
+        }
+
+    def write_memory(self, write: Callable[[Memory, LogPlace | None], None]) -> None:
+        """Give what is kept from step to step to a function, and go on from it as one who restores it does."""
+        if self._acting.running:
+            raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
+        memory = self._runner.memory()
+        write(memory, None)
+        self._runner.restore(memory, "")
+
+    def restore_memory(self, memory: Memory, file: str) -> None:
+        """Go on from what another one kept in a file."""
+        if self._acting.running:
+            raise StateError("a run goes on, and nothing can be restored meanwhile.")
+        self._runner.restore(memory, file)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

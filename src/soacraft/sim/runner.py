@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from os import PathLike
 from typing import Any, cast
 
 import numpy as np
 
-from soacraft.errors import LinkError, SimulationError, SoacraftError, StateError, near
+from soacraft.errors import CheckpointError, LinkError, SimulationError, SoacraftError, StateError, near
 from soacraft.model.modal.bodies import report_turns
 from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.state import State
@@ -25,8 +24,10 @@ from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Pace
+from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.labels import labels_of
-from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.log import Layout
+from soacraft.sim.runs.memory import Memory, shapes
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.stability import Stability, Stiff, limit
@@ -62,6 +63,9 @@ class Runner:
         self._until = self._stopped = ""  # the event to stop at, and that which stopped a run at a tick
         self._pace: Pace | None = None
         self._doubtful = -(2**63)  # up to here steps are taken in Python, which says what is wrong
+        self._restored = False  # whether the next run goes on from a checkpoint
+        self._keeping = Keeping()
+        self._due: int | None = None  # when the next checkpoint goes to the disk
         self.last: Run | None = None
         """The last run, complete or not."""
         self.look: Callable[[], str] | None = None
@@ -72,6 +76,11 @@ class Runner:
     def t(self) -> float:
         """The present time in seconds."""
         return self.now.seconds
+
+    @property
+    def origin(self) -> int:
+        """The nanosecond from which fixed steps and checkpoints are counted."""
+        return self._stride.origin
 
     # -- what is looked for, and called ------------------------------------------------------------------------
 
@@ -114,12 +123,14 @@ class Runner:
     def run(
         self,
         goal: int,
-        log: str | PathLike[str] | None,
         progress: bool,
         until: str | None = None,
         pace: Pace | None = None,
+        keeping: Keeping | None = None,
     ) -> Run:
-        """On to a nanosecond, or to an event; with a pace, each step waits for the clock before its tick."""
+        """On to a nanosecond, or to an event; with a pace, each step waits for the clock before its tick. `keeping` is
+        what goes to the disk meanwhile."""
+        keeping = Keeping() if keeping is None else keeping
         if until is not None and until not in (known := [x.name for x in self.events]):
             raise StateError(f"there is no event {until!r:.60} to stop at{near(str(until), known)}")
         if self._lost:
@@ -131,17 +142,27 @@ class Runner:
         if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
         problem = self._acting.begin()
+        memory, self._restored = self.memory() if self._restored else None, False
         x, w = self._start(problem)
         problem.energy(x)  # raises where it overflows: the first row is a good one
         if pace is not None:
             pace.begin(self.now.ns)
         x, w = self._tick(x, w)
         columns = None if problem.carried is None else problem.carried.columns
-        made = problem.names, self._method.name, labels_of(problem.mb), columns
-        opened = None if log is None else Log(log, _sizes(problem), *made)
-        recorder = Recorder(problem, self._method.name, opened)
-        recorder.row(self.t, x, w)
-        stopped, self._acting.running = "", True
+        log = keeping.log
+        if log is not None and keeping.goes_on is not None:
+            log.go_on(keeping.goes_on)
+        elif log is not None:
+            made = problem.names, self._method.name, labels_of(problem.mb), columns, keeping.documents
+            log.begin(Layout(_sizes(problem), *made))
+        recorder = Recorder(problem, self._method.name, log)
+        recorder.first(self.t, x, w, keeping.goes_on is not None)
+        if memory is not None:  # the first row has asked for values that one who was not killed did not ask for
+            self.recall(memory)
+            x, w = self._start(problem)
+        before = self.last
+        stopped, self._acting.running, self._keeping = "", True, keeping
+        self._due = keeping.due(self.now.ns)
         with Bar(f"simulating {self._acting.name}", self.t, goal / 1e9, progress) as bar:
             try:
                 stopped = self._advance(goal, x, w, recorder, bar)
@@ -150,6 +171,8 @@ class Runner:
                 if problem.carried is not None and self._x is not None:  # its values are those of the last row
                     problem.displaced()
                     problem.rates(self.t, self._x)
+                if keeping.write is not None:
+                    self._checkpoint(recorder)
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
@@ -159,8 +182,12 @@ class Runner:
                 self._end(recorder, "interrupted")
                 raise
             finally:
-                self._acting.running = False
+                self._acting.running, self._keeping = False, Keeping()
+                if log is not None and self.last is not before:  # it ended with an error
+                    log.close()
         run = self._end(recorder, stopped)
+        if log is not None and not keeping.stays_open:
+            log.close()
         layout = problem.mb.layout
         if layout.flexible:
             report_turns(layout, Deformation(layout, run.q))
@@ -180,6 +207,7 @@ class Runner:
                 self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
                 self._stride.require_fine()
                 x, w = self._call_back(block.x[-1], block.w[-1], recorder)
+                x, w = self._kept_at(x, w, recorder)
                 bar.at(self.t)
                 continue
             step, end, error = self._stride.take(self._acting.problem, self.now, x, w, self._next_stop(goal))
@@ -204,8 +232,26 @@ class Runner:
             if self._stopped:
                 return self._stopped
             x, w = self._call_back(x, w, recorder)
+            x, w = self._kept_at(x, w, recorder)
             bar.at(end.seconds)
         return ""
+
+    def _kept_at(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
+        """Write a checkpoint where one is due, and go on from it as one who restores it does."""
+        if self._due is None or self.now.ns < self._due or self.now.rest > 0.0:
+            return x, w
+        self._checkpoint(recorder)
+        self._due = self._keeping.due(self.now.ns)
+        return self._start(self._acting.begin())
+
+    def _checkpoint(self, recorder: Recorder) -> None:
+        write, log = self._keeping.write, self._keeping.log
+        assert write is not None
+        recorder.flush()
+        self._leave()
+        memory = self.memory()
+        write(memory, None if log is None else log.place)
+        self.recall(memory)
 
     def _many(self, goal: int, x: Array, w: Array, recorder: Recorder) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
@@ -215,7 +261,7 @@ class Runner:
             return None
         kept = None if carried is None else carried.keep()
         wait = None if self._pace is None else self._pace.wait
-        stop = min([goal, *(x[0] for x in self.callbacks)])
+        stop = min([goal, *(x[0] for x in self.callbacks), *self._saved])
         stop = stop if self.look is None or carried is None else self._next_stop(stop)  # it looks after every step
         block = self._stride.many(problem, self.now, x, w, stop, wait)
         if block is None:
@@ -234,12 +280,17 @@ class Runner:
 
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""
-        due = [x[0] for x in self.callbacks]
+        due = [*(x[0] for x in self.callbacks), *self._saved]
         carried = self._acting.carried
         if carried is not None and carried.next_tick is not None:
             due.append(carried.next_tick)
         due += [ns for control in self._acting.controls.values() for ns in control.knots if ns > self.now.ns]
         return self._stride.stop(self.now, min([goal, *due]))
+
+    @property
+    def _saved(self) -> list[int]:
+        """When the next checkpoint is due: fixed steps are not cut for it."""
+        return [] if self._due is None else [self._stride.end_from(self._due)]
 
     # -- events and callbacks ----------------------------------------------------------------------------------
 
@@ -382,19 +433,111 @@ class Runner:
         self._x = x
         return x, w, changed
 
+    # -- memory ------------------------------------------------------------------------------------------------
+
+    def memory(self) -> Memory:
+        """What is kept from step to step; the model must be at the present point (`_leave`)."""
+        problem = self._acting.begin()
+        x = self._found(problem)
+        length, longest, counts = self._stride.memory
+        signs, storm = self._watch.memory
+        turns, kept, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
+        ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
+        return Memory(
+            ns=self.now.ns,
+            rest=self.now.rest,
+            origin=self._stride.origin,
+            x=problem.point(*problem.parts(x)[:2], np.array([self._work.get(name, 0.0) for name in problem.names])),
+            names=list(problem.names),
+            length=length,
+            longest=longest,
+            counts=counts,
+            signs=signs,
+            storm=storm,
+            events=[x.name for x in self.events],
+            callbacks=[(due, period) for due, period, _ in self.callbacks],
+            turns=turns,
+            kept=kept,
+            choice=choice,
+            began=problem.contact is not None and problem.contact.began,
+            ticks=ticks,
+            held=held,
+        )
+
+    def restore(self, memory: Memory, file: str) -> None:
+        """Be where another runner was when it wrote a checkpoint."""
+        self._refuse_other(memory, file)
+        try:
+            self.recall(memory)
+        except (LookupError, ValueError, TypeError) as wrong:
+            raise CheckpointError(f"the checkpoint {file!r} cannot be restored, it is damaged: {wrong}") from wrong
+        self._restored = True
+
+    def recall(self, memory: Memory) -> None:
+        """Go on from what was kept, by this runner or by one of the same model with the same that acts on it."""
+        problem, x = self._acting.begin(), memory.x
+        mb = problem.mb
+        q, v, _ = problem.parts(x)
+        mb.set_state(q, v)
+        self.now, self._x = Instant(memory.ns, memory.rest), x.copy()
+        self._seen = np.array(mb.q), np.array(mb.v)
+        self._work = dict(zip(problem.names, problem.work_of(x).tolist(), strict=True))
+        self._stride.origin = memory.origin
+        self._stride.recall(memory.length, memory.longest, memory.counts)
+        self._watch.recall(memory.signs, memory.storm)
+        self._stability.forget()
+        functions = [f for _, _, f in self.callbacks]
+        self.callbacks = [(*when, f) for when, f in zip(memory.callbacks, functions, strict=True)]
+        if problem.closed is not None:
+            problem.closed.recall(memory.turns, memory.kept, memory.choice)
+        if problem.contact is not None:
+            problem.contact.recall(memory.began)
+        if problem.carried is not None:
+            problem.carried.recall(memory.ticks, memory.held)
+            problem.carried.present = problem.carried_of(x).copy()
+            problem.displaced()
+        self._kept, self._jumped_at, self._lost = None, -(2**63), False
+
+    def _refuse_other(self, memory: Memory, file: str) -> None:
+        """Raise where a memory is of something else."""
+        problem = self._acting.begin()
+        size = len(problem.point(np.zeros(problem.mb.nq), np.zeros(problem.mb.nv)))
+        mine = [x.name for x in self.events]
+        ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
+        for what, a, b in (
+            ("forces", list(problem.names), memory.names),
+            ("events", mine, memory.events),
+            ("periods of callbacks", [x[1] / 1e9 for x in self.callbacks], [x[1] / 1e9 for x in memory.callbacks]),
+            ("numbers of the state", size, len(memory.x)),
+            ("clocks", len(ticks), len(memory.ticks)),
+            ("held values", shapes(held), shapes(memory.held)),
+        ):
+            if a != b:
+                raise CheckpointError(
+                    f"the checkpoint {file!r} is of another run: its {what} are {b!r:.200}, and those of "
+                    f"{problem.mb.name!r} here are {a!r:.200}. Add the same, in the same order, before it is restored."
+                )
+
     # -- beginning and end -------------------------------------------------------------------------------------
+
+    def _found(self, problem: Mechanism) -> Array:
+        """The point where it was left, or a new one where the model was given another state meanwhile."""
+        mb, seen = self._acting.mb, self._seen
+        q, v = np.array(mb.q), np.array(mb.v)
+        if seen is not None and np.array_equal(q, seen[0]) and np.array_equal(v, seen[1]) and self._x is not None:
+            return self._x
+        self._stride.forget()
+        self._watch.forget()
+        self._stability.forget()
+        if problem.contact is not None:
+            problem.contact.begin_anew()
+        return problem.point(q, v)
 
     def _start(self, problem: Mechanism) -> tuple[Array, Array]:
         """The point at which the run goes on: where it was left, or the state that the model was given meanwhile."""
-        mb, seen, given = self._acting.mb, self._seen, self._acting.prescribed.dofs
+        mb, given = self._acting.mb, self._acting.prescribed.dofs
+        self._x = self._found(problem)
         q, v = np.array(mb.q), np.array(mb.v)
-        if seen is None or not (np.array_equal(q, seen[0]) and np.array_equal(v, seen[1])) or self._x is None:
-            self._x = problem.point(q, v)
-            self._stride.forget()
-            self._watch.forget()
-            self._stability.forget()
-            if problem.contact is not None:
-                problem.contact.begin_anew()
         work = [self._work.get(name, 0.0) for name in problem.names]
         if problem.carried is not None:
             problem.displaced()
@@ -429,6 +572,13 @@ class Runner:
 
     def _end(self, recorder: Recorder, stopped: str) -> Run:
         """Leave the model at the present state and keep the run."""
+        self._leave()
+        self.last = recorder.run(stopped)
+        self.last._pace = None if self._pace is None else self._pace.report()
+        return self.last
+
+    def _leave(self) -> None:
+        """Let the model have the present state, and keep what the next start needs."""
         if self._x is not None and self._acting.is_current:
             mb, problem = self._acting.mb, self._acting.problem
             q, v, _ = problem.parts(self._x)
@@ -437,9 +587,6 @@ class Runner:
             self._work = dict(zip(problem.names, problem.work_of(self._x).tolist(), strict=True))
             if problem.carried is not None:
                 problem.carried.present = problem.carried_of(self._x).copy()
-        self.last = recorder.run(stopped)
-        self.last._pace = None if self._pace is None else self._pace.report()
-        return self.last
 
     def _back(self, recorder: Recorder) -> None:
         """Be where the last row is, if the run went on without it."""

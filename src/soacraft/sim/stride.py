@@ -44,6 +44,24 @@ class Stride:
         """The next state has nothing to do with the last: begin with a careful step."""
         self._length = None
 
+    @property
+    def memory(self) -> tuple[float | None, float, tuple[int, int]]:
+        """What is kept from step to step: the length of the next one, the longest one, and counts of stability."""
+        return self._length, self._longest, self._pace.counts
+
+    def recall(self, length: float | None, longest: float, counts: tuple[int, int]) -> None:
+        """Go on from what was kept; a multistep method begins anew."""
+        self._length, self._longest, self._pace.counts = length, longest, counts
+        self._compiled, self._judged = None, ()
+        self._method.forget()
+
+    def end_from(self, ns: int) -> int:
+        """The first nanosecond, from this one on, at which a step of a fixed length ends by itself; of an adaptive
+        method this one."""
+        if self._method.adaptive or self._step is None:
+            return ns
+        return self.origin - (self.origin - ns) // self._step * self._step
+
     def stop(self, now: Instant, stop: int) -> int:
         """The nanosecond at which the next step must end, at the latest at `stop`."""
         if self._method.adaptive or self._step is None:

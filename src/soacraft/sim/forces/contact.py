@@ -165,6 +165,16 @@ class Contact(Touching):
         self._ties = OneSided(mb, self._one_sided)
         self._key, self._began = key, False
 
+    @property
+    def began(self) -> bool:
+        """Whether the start was looked at."""
+        return self._began
+
+    def recall(self, began: bool) -> None:
+        """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
+        self._follow()
+        self._began, self._force, self._pressed, self._compiled = began, None, None, None
+
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
         self._began = False

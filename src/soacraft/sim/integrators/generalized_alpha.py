@@ -72,6 +72,10 @@ class GeneralizedAlpha(Method):
         self._beta = 0.25 * (self._gamma + 0.5) ** 2
         self._memories: list[_Memory] = []
 
+    def forget(self) -> None:
+        """Let the next step begin with accelerations that are told from the state."""
+        self._memories = []
+
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, rho_inf {self.rho_inf:g})"
 

@@ -147,6 +147,9 @@ class Method(ABC):
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """A step of length h from x, where the velocity is w."""
 
+    def forget(self) -> None:  # noqa: B027  # most keep nothing
+        """Let the next step begin anew, of a method that keeps something from step to step."""
+
     def amplification(self, hJ: Array, nt: int) -> Array:
         """A step as a matrix that takes [coordinates; velocities] to those after it, where rates are J times these, of
         which the first nt are coordinates. Of methods that stability limits."""

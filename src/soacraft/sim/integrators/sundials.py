@@ -118,6 +118,10 @@ class Sundials(SelfPaced):
     def begin(self, problem: Problem, t: float, x: Array, w: Array, first: float, most: float) -> Session:
         """A session from here, with its first and its longest step in seconds; 0 leaves them to the solver."""
 
+    def forget(self) -> None:
+        """Let the next step begin a new session."""
+        self._session = None
+
     def march(self, problem: Problem, t: float, x: Array, w: Array, left: float) -> Step:
         """One step of the solver's own length, no longer than what is left."""
         session, self._session = self._session, None

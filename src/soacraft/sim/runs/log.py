@@ -1,27 +1,56 @@
-"""Logs of runs in HDF5, readable while they are written and, to the last flush, after the process was killed."""
+"""Logs of runs in HDF5, readable while they are written and, to the last flush, after the process was killed.
+
+    /                          attributes: format, id, versions, integrator, forces
+      t q v vdot ...           a row for each row of the run, f8, in blocks; signals (rows, numbers), event_t ...
+      count                    whole rows and events that were flushed: what is behind them is not read
+      label_q ... signal_columns model system         names, units and frames; documents
+    /segment_1 ...             the same after each change of structure; segment_0 is / itself
+
+All datasets of a segment are made before others may read (SWMR); a new segment closes the file for a moment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import errno
+import json
+import os
+import platform
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
 
 from soacraft.arguments import read_path
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.labels import Labels
-from soacraft.sim.runs.run import Run
-from soacraft.sim.runs.signals import Signals, columns_read, written
+from soacraft.sim.runs.signals import Columns, Signals, written
 from soacraft.spatial.checks import Array
 
-_FORMAT = "soacraft run 1"
-_ROWS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces")
+FORMAT = "soacraft run 1"
+ROWS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces")
+#: Rows of a block, which are written and read together.
+BLOCK = 256
+#: Bytes of the name of an event.
+NAME = 256
+#: Room that is left on a disk, for the end of the file.
+_SPARE = 2**18
 
 
-def _h5py() -> ModuleType:
+def h5py_module() -> ModuleType:
+    """h5py, or how to get it."""
     try:
         import h5py  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
@@ -32,113 +61,197 @@ def _h5py() -> ModuleType:
     return found
 
 
+class Layout(NamedTuple):
+    """What a segment has: sizes of a row, names of forces, the method, labels, signals and documents."""
+
+    sizes: Mapping[str, tuple[int, ...]]
+    names: Sequence[str]
+    by: str
+    labels: Labels
+    columns: Columns | None = None
+    documents: Mapping[str, bytes] = {}
+
+
+class LogPlace(NamedTuple):
+    """How far a log was written: its file and id, the segment, and its rows and events."""
+
+    path: str
+    id: str
+    segment: int
+    rows: int
+    events: int
+
+
 class Log:
     """A file that grows by rows. Other processes may read it meanwhile (single writer, many readers)."""
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        sizes: Mapping[str, tuple[int, ...]],
-        names: Sequence[str],
-        by: str,
-        labels: Labels,
-        columns: Mapping[str, tuple[tuple[int, ...], str]] | None = None,
-    ) -> None:
-        h5py = _h5py()
-        path = read_path(path, "log=", StateError)
-        try:
-            self._file = h5py.File(path, "w", libver="latest")
-        except OSError as problem:
-            raise ModelFileError(f"the log {str(path)!r} cannot be written: {problem}") from None
-        self._file.attrs["format"] = _FORMAT
-        self._file.attrs["integrator"] = by
-        self._file.attrs["forces"] = np.array(list(names), dtype=h5py.string_dtype())
-        for name, texts in labels._asdict().items():
-            self._file.create_dataset(f"label_{name}", data=np.array(texts, dtype=h5py.string_dtype()))
-        for name in _ROWS:
-            self._create(name, sizes.get(name, ()))
-        self._signals = bool(columns)
-        if columns:
-            self._file.create_dataset("signal_columns", data=np.array(written(columns), dtype=h5py.string_dtype()))
-            self._create("signals", (Signals.width(columns),))
-        for name in ("t", "q", "v"):
-            self._create(f"event_{name}", sizes.get(name, ()))
-        self._create("event_name", (), "S64")
-        self._file.create_dataset("stopped_by", (1,), "S64")
-        self._file.swmr_mode = True
-        self._events = 0
+    def __init__(self, path: str | PathLike[str]) -> None:
+        h5py_module()
+        self.path = read_path(path, "log=", StateError)
+        self.id, self.segment = secrets.token_hex(16), -1
+        self._file: Any = None
+        self._at: Any = None
+        self._rows = self._events = self._seen = 0
+        self._broken = False
 
-    def _create(self, name: str, size: tuple[int, ...], kind: str = "f8") -> None:
-        chunks = (256, *(max(n, 1) for n in size))
-        self._file.create_dataset(name, (0, *size), kind, maxshape=(None, *size), chunks=chunks)
+    def begin(self, layout: Layout) -> None:
+        """A new segment: the first makes the file."""
+        h5py = h5py_module()
+        self.segment += 1
+        with self._guarded():
+            if self.segment == 0:
+                self._file = h5py.File(self.path, "w", libver="latest", locking=False)
+                self._file.attrs["format"], self._file.attrs["id"] = FORMAT, self.id
+                self._file.attrs["versions"] = json.dumps(versions())
+                self._file["segment_0"] = h5py.SoftLink("/")
+                self._at = self._file
+            else:
+                self._file.close()
+                self._file = h5py.File(self.path, "r+", libver="latest", locking=False)
+                self._at = self._file.create_group(f"segment_{self.segment}")
+            self._create(h5py, layout)
+            self._file.swmr_mode = True
+        self._rows = self._events = self._seen = 0
+
+    def go_on(self, place: LogPlace) -> None:
+        """Append to a log that was cut back to a place."""
+        h5py = h5py_module()
+        with self._guarded():
+            self._file = h5py.File(self.path, "r+", libver="latest", locking=False)
+            self.id, self.segment = place.id, place.segment
+            self._at = self._file[f"segment_{place.segment}"]
+            self._rows, self._events, self._seen = place.rows, place.events, 0
+            self._file.swmr_mode = True
+
+    def _create(self, h5py: ModuleType, layout: Layout) -> None:
+        at, text = self._at, h5py.string_dtype()
+        at.attrs["integrator"] = layout.by
+        at.create_dataset("force_names", data=np.array(list(layout.names), dtype=text))
+        for name, texts in layout.labels._asdict().items():
+            at.create_dataset(f"label_{name}", data=np.array(texts, dtype=text))
+        for name, document in layout.documents.items():
+            at.create_dataset(name, data=np.frombuffer(document, dtype=np.uint8))
+        for name in ROWS:
+            self._column(name, layout.sizes.get(name, ()))
+        if layout.columns:
+            at.create_dataset("signal_columns", data=np.array(written(layout.columns), dtype=text))
+            self._column("signals", (Signals.width(layout.columns),))
+        for name in ("t", "q", "v"):
+            self._column(f"event_{name}", layout.sizes.get(name, ()))
+        self._column("event_name", (), f"S{NAME}")
+        at.create_dataset("stopped_by", (1,), f"S{NAME}")
+        at.create_dataset("count", data=np.zeros(3, dtype=np.int64))
+
+    def _column(self, name: str, size: tuple[int, ...], kind: str = "f8") -> None:
+        chunks, most = (BLOCK, *(max(n, 1) for n in size)), (None, *(n or None for n in size))
+        self._at.create_dataset(name, (0, *size), kind, maxshape=most, chunks=chunks)
 
     def write(self, chunk: Mapping[str, Array], events: Sequence[Happened]) -> None:
-        """Append rows and new events, and flush."""
-        for name in _ROWS:
-            self._append(name, chunk[name])
-        if self._signals:
-            self._append("signals", chunk["signals"])
-        fresh = events[self._events :]
-        if fresh:
-            self._append("event_t", np.array([x.t for x in fresh]))
-            self._append("event_q", np.array([x.q for x in fresh]))
-            self._append("event_v", np.array([x.v for x in fresh]))
-            self._append("event_name", np.array([x.name.encode()[:64] for x in fresh], dtype="S64"))
-            self._events = len(events)
-        self._file.flush()
+        """Append rows and new events, flush, and then count them: what is counted is whole."""
+        with self._guarded(float(chunk["t"][-1]) if len(chunk["t"]) else None):
+            require_room(self.path, sum(x.nbytes for x in chunk.values()))
+            for name in ROWS:
+                self._append(name, chunk[name], self._rows)
+            if "signals" in self._at:
+                self._append("signals", chunk["signals"], self._rows)
+            fresh = events[self._seen :]
+            if fresh:
+                self._append("event_t", np.array([x.t for x in fresh]), self._events)
+                self._append("event_q", np.array([x.q for x in fresh]), self._events)
+                self._append("event_v", np.array([x.v for x in fresh]), self._events)
+                names = np.array([x.name.encode()[:NAME] for x in fresh], dtype=f"S{NAME}")
+                self._append("event_name", names, self._events)
+            self._file.flush()
+            self._rows, self._events = self._rows + len(chunk["t"]), self._events + len(fresh)
+            self._seen = len(events)
+            self._counted(0)
 
-    def _append(self, name: str, rows: Any) -> None:
-        data = self._file[name]
-        old = len(data)
+    def _append(self, name: str, rows: Any, old: int) -> None:
+        data = self._at[name]
         data.resize(old + len(rows), axis=0)
         data[old:] = rows
 
-    def close(self, stopped_by: str) -> None:
+    def _counted(self, ended: int) -> None:
+        count = self._at["count"]
+        count[:] = np.array([self._rows, self._events, ended], dtype=np.int64)
+        count.flush()
+
+    @property
+    def place(self) -> LogPlace:
+        """How far it was written; on the disk when this returns."""
+        with self._guarded():
+            self._file.flush()
+            os.fsync(self._file.id.get_vfd_handle())
+        return LogPlace(str(Path(self.path).absolute()), self.id, self.segment, self._rows, self._events)
+
+    def finish(self, stopped_by: str) -> None:
+        """End the segment."""
+        if self._file and not self._broken:
+            with self._guarded():
+                self._at["stopped_by"][0] = stopped_by.encode()[:NAME]
+                self._file.flush()
+                self._counted(1)
+
+    def close(self) -> None:
         """End the file."""
         if self._file:
-            self._file["stopped_by"][0] = stopped_by.encode()[:64]
-            self._file.close()
+            with suppress(OSError, RuntimeError) if self._broken else self._guarded():
+                self._file.close()
+            self._file = self._at = None
+
+    @contextmanager
+    def _guarded(self, t: float | None = None) -> Iterator[None]:
+        """What the disk refuses, with the name of the file and the time."""
+        try:
+            yield
+        except (OSError, RuntimeError) as problem:
+            self._broken = True
+            if not isinstance(problem, NoRoomError):
+                self._abandon()
+            when = "" if t is None else f" at t = {t:.9g} s"
+            raise ModelFileError(
+                f"the log {str(self.path)!r} cannot be written{when}: {problem}. Make room, or give another log=; "
+                "sc.sim.read reads it to its last flush."
+            ) from problem
 
 
-def read(path: str | PathLike[str]) -> Run:
-    """A run from its log: rows, work, forces, events and names; without dense output. Of a run that goes on, or was
-    killed, what was flushed.
-
-    The columns have their least length in common: rows are whole.
-    """
-    h5py = _h5py()
-    path = read_path(path, "sc.sim.read", StateError)
-    if not path.exists():
-        raise ModelFileError(f"there is no log {str(path)!r}.")
-    try:
-        with h5py.File(path, "r", libver="latest", swmr=True) as file:
-            if file.attrs.get("format") != _FORMAT:
-                raise ModelFileError(f"{str(path)!r} is no log of a run: its format is {file.attrs.get('format')!r}.")
-            count = min(len(file[name]) for name in _ROWS)
-            rows = {name: np.asarray(file[name][:count], dtype=np.float64) for name in _ROWS}
-            names = [x if isinstance(x, str) else x.decode() for x in file.attrs["forces"]]
-            happened = min(len(file[f"event_{x}"]) for x in ("t", "q", "v", "name"))
-            events = [
-                Happened(float(t), name.decode(), np.asarray(q), np.asarray(v))
-                for t, name, q, v in zip(*(file[f"event_{x}"][:happened] for x in ("t", "name", "q", "v")), strict=True)
-            ]
-            labels = _labels(file)
-            signals = None
-            if "signals" in file:
-                count = min(count, len(file["signals"]))
-                rows = {name: x[:count] for name, x in rows.items()}
-                texts = [x.decode() for x in file["signal_columns"][:]]
-                signals = Signals(columns_read(texts), np.asarray(file["signals"][:count], dtype=np.float64))
-            by, stopped = str(file.attrs["integrator"]), bytes(file["stopped_by"][0]).decode()
-    except OSError as problem:
-        raise ModelFileError(f"the log {str(path)!r} cannot be read: {problem}") from None
-    work = {name: rows["work"][:, i] for i, name in enumerate(names)}
-    forces = {name: rows["forces"][:, i] for i, name in enumerate(names)}
-    return Run(rows, work, forces, events, by, stopped, labels=labels, signals=signals)
+    def _abandon(self) -> None:
+        """After HDF5 failed to write: let it have a file in memory to end with, for it would end the process where it
+        cannot write at its end either. The log stays as it was flushed."""
+        with suppress(OSError, RuntimeError, ValueError):
+            os.dup2(sink(), self._file.id.get_vfd_handle())
 
 
-def _labels(file: Any) -> Labels | None:
-    """The names and units of coordinates and dofs; None of a log of before they were kept."""
-    if f"label_{Labels._fields[0]}" not in file:
-        return None
-    return Labels(*(tuple(x.decode() for x in file[f"label_{name}"][:]) for name in Labels._fields))
+class NoRoomError(OSError):
+    """There is no room on the disk, seen before anything was written."""
+
+
+def require_room(path: Path, size: int) -> None:
+    """Raise where so many bytes, and what HDF5 needs besides, have no room."""
+    need = 2 * size + _SPARE
+    now = os.stat(path).st_size
+    if hasattr(os, "statvfs"):
+        disk = os.statvfs(path)
+        if disk.f_bavail * disk.f_frsize < need:
+            raise NoRoomError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if resource is not None:
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if most != resource.RLIM_INFINITY and now + need > most:
+            raise NoRoomError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+
+def sink() -> int:
+    """A file that takes what is written, and is nowhere."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("soacraft")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def versions() -> dict[str, str]:
+    """Of what a run was made with."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in ("soacraft", "numpy", "h5py", "scikit-sundae"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

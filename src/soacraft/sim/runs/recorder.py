@@ -38,8 +38,17 @@ class Recorder:
         self._chunks: list[dict[str, Array]] = []
         self.events: list[Happened] = []
         self._steps: list[tuple[float, Step | Block]] = []
+        self._silent = False  # whether rows are not for the log
         self.explained: float | None = None
         """The sum of the local errors, relative."""
+
+    def first(self, t: float, x: Array, w: Array, known: bool) -> None:
+        """The state at which it begins; a log that goes on has it already."""
+        self._silent = known
+        self.row(t, x, w)
+        if known:
+            self.flush()
+        self._silent = False
 
     def row(self, t: float, x: Array, w: Array) -> None:
         """A state of the run."""
@@ -117,7 +126,7 @@ class Recorder:
             "signals": self._signals(len(t)) if signals is None else signals,
         }
         self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
-        if self._log is not None:
+        if self._log is not None and not self._silent:
             self._log.write(chunk, self.events)
 
     def _signals(self, rows: int) -> Array:
@@ -126,10 +135,10 @@ class Recorder:
         if carried is None:
             return np.zeros((rows, 0))
         taken, self._samples = self._samples[:rows], self._samples[rows:]
-        widths = [int(np.prod(shape)) for shape, _ in carried.columns.values()]
+        widths = [int(np.prod(shape)) for shape, *_ in carried.columns.values()]
         starts = np.cumsum([0, *widths])
         signals = np.empty((rows, starts[-1]))
-        shaped = [bool(shape) for shape, _ in carried.columns.values()]
+        shaped = [bool(shape) for shape, *_ in carried.columns.values()]
         numbers = chain.from_iterable(x for x, _ in taken)
         signals[:, starts[:-1][np.logical_not(shaped)]] = np.fromiter(numbers, np.float64).reshape(rows, -1)
         arrays = zip(*(x for _, x in taken), strict=True)
@@ -180,5 +189,5 @@ class Recorder:
             signals = Signals(self._problem.carried.columns, rows["signals"])
         run = Run(rows, work, forces, self.events, *made, contacts, signals)
         if self._log is not None:
-            self._log.close(stopped_by)
+            self._log.finish(stopped_by)
         return run

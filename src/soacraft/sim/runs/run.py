@@ -73,7 +73,7 @@ class Run(Strict):
     `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened; `contacts`
     (with `sc.sim.Contact`, else None) where shapes pressed and how hard, by pair and by body. `labels` are the names
     and units of coordinates and dofs; None of a run read from a log that has none. `signals["motor.current"]` are
-    those of the components of a `sc.sim.System`.
+    those of the components of a `sc.sim.System`; where its structure changed, `segments` are the runs between.
     """
 
     _set_once = frozenset(
@@ -106,6 +106,9 @@ class Run(Strict):
         self.labels = labels
         self.signals = Signals() if signals is None else signals
         self._pace: Paced | None = None
+        self._cut = False
+        self._segments: tuple[Run, ...] = ()
+        self._documents: Mapping[str, str] = {}
 
     def __len__(self) -> int:
         return len(self.t)
@@ -113,6 +116,7 @@ class Run(Strict):
     def __repr__(self) -> str:
         span = f"t = {self.t[0]:.6g} to {self.t[-1]:.6g} s" if len(self) else "no time"
         end = f", stopped by {self.stopped_by!r}" if self.stopped_by else ""
+        end += ", cut: its log has no end" if self._cut else ""
         return f"Run: {len(self)} rows, {span} by {self.integrator}, {len(self.events)} events{end}"
 
     def _repr_html_(self) -> str:
@@ -124,6 +128,22 @@ class Run(Strict):
     def pace(self) -> Paced | None:
         """How a run that was paced kept up with the clock; None of others."""
         return self._pace
+
+    @property
+    def cut(self) -> bool:
+        """Whether it was read from a log that has no end: the process was killed, or still writes."""
+        return self._cut
+
+    @property
+    def segments(self) -> tuple[Run, ...]:
+        """The runs between changes of structure, one after the other; this one is the last."""
+        return (*self._segments, self)
+
+    @property
+    def documents(self) -> Mapping[str, str]:
+        """Of a run read from a log: "model" and "system" as they were at its start, in their native formats, and
+        "versions" of what it ran with."""
+        return dict(self._documents)
 
     @property
     def has_dense_output(self) -> bool:

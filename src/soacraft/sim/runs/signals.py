@@ -5,19 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from soacraft.errors import StateError, near
 from soacraft.spatial.checks import Array
 
-Columns = Mapping[str, tuple[tuple[int, ...], str]]
+
+class Column(NamedTuple):
+    """What a signal is: its shape, its unit, and the axes it is expressed in; empty where there are none."""
+
+    shape: tuple[int, ...]
+    unit: str = ""
+    frame: str = ""
+
+
+Columns = Mapping[str, Column]
 
 
 class Signals(Mapping[str, Array]):
-    """The signals of a run by name, (rows, ...): `run.signals["motor.current"]`; `units` has their units.
+    """The signals of a run by name, (rows, ...): `run.signals["motor.current"]`; `units` has their units, `frames` the
+    axes of those that are expressed in some.
 
-    >>> x = Signals({"a.y": ((), "V"), "b.f": ((2,), "N")}, np.arange(6.0).reshape(2, 3))
+    >>> x = Signals({"a.y": Column((), "V"), "b.f": Column((2,), "N", "inertial")}, np.arange(6.0).reshape(2, 3))
     >>> x["b.f"], x.units["a.y"]
     (array([[1., 2.],
            [4., 5.]]), 'V')
@@ -26,24 +37,34 @@ class Signals(Mapping[str, Array]):
     def __init__(self, columns: Columns | None = None, rows: Array | None = None) -> None:
         self._columns = {} if columns is None else dict(columns)
         self._rows = np.zeros((0, 0)) if rows is None else rows
-        ends = np.cumsum([0, *(int(np.prod(shape)) for shape, _ in self._columns.values())]).tolist()
+        ends = np.cumsum([0, *(int(np.prod(x.shape)) for x in self._columns.values())]).tolist()
         self._at = dict(zip(self._columns, pairwise(ends), strict=True))
 
     @staticmethod
     def width(columns: Columns) -> int:
         """How many numbers a row has."""
-        return sum(int(np.prod(shape)) for shape, _ in columns.values())
+        return sum(int(np.prod(x.shape, dtype=object)) for x in columns.values())
+
+    @property
+    def columns(self) -> Columns:
+        """Shape, unit and frame of each."""
+        return dict(self._columns)
 
     @property
     def units(self) -> dict[str, str]:
         """By name; empty where there is none."""
-        return {name: unit for name, (_, unit) in self._columns.items()}
+        return {name: x.unit for name, x in self._columns.items()}
+
+    @property
+    def frames(self) -> dict[str, str]:
+        """By name, of those that have one: "inertial", or a node."""
+        return {name: x.frame for name, x in self._columns.items() if x.frame}
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._columns:
             raise StateError(f"the run has no signal {name!r:.60}{near(str(name), self._columns)}")
         first, end = self._at[name]
-        return self._rows[:, first:end].reshape(len(self._rows), *self._columns[name][0])
+        return self._rows[:, first:end].reshape(len(self._rows), *self._columns[name].shape)
 
     def __contains__(self, name: object) -> bool:
         return name in self._columns
@@ -60,10 +81,10 @@ class Signals(Mapping[str, Array]):
 
 def written(columns: Columns) -> list[str]:
     """Columns as texts, for a file."""
-    return [json.dumps([name, list(shape), unit]) for name, (shape, unit) in columns.items()]
+    return [json.dumps([name, list(x.shape), x.unit, x.frame]) for name, x in columns.items()]
 
 
 def columns_read(texts: Sequence[str]) -> Columns:
     """Columns from texts."""
     read = [json.loads(text) for text in texts]
-    return {name: (tuple(int(n) for n in shape), unit) for name, shape, unit in read}
+    return {str(name): Column(tuple(int(n) for n in shape), *map(str, more)) for name, shape, *more in read}

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from soacraft.errors import WiringError, near
 from soacraft.markup import Text
-from soacraft.sim.runs.signals import Columns
+from soacraft.sim.components.declarations import Signal
+from soacraft.sim.runs.signals import Column, Columns
 from soacraft.sim.systems.calls import Call, Knot
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.order import upstream
@@ -18,16 +19,16 @@ from soacraft.sim.systems.wiring import Link, Part, Wiring
 
 def columns(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule, patterns: str | Sequence[str]) -> Columns:
     """The outputs and states that patterns name, in the order of their names, with shapes and units."""
-    known: dict[str, tuple[tuple[int, ...], str]] = {}
+    known: dict[str, Column] = {}
     for path, part in parts.items():
         face = part.component.interface
         for name in [*face.outputs, *face.continuous, *face.discrete]:
             signal = part.signal(name)
-            known[f"{path}.{name}"] = signal.shape, signal.unit or ""
+            known[f"{path}.{name}"] = _column(signal)
     plants = {key for x in schedule.plants for key in (x.q, x.v, x.vdot)}
     for key, signal in wiring.sources.items():
         if key not in known and key not in plants and key in schedule.calls:
-            known[key] = signal.shape, signal.unit or ""
+            known[key] = _column(signal)
     chosen: set[str] = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         made = re.compile(re.escape(str(pattern)).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
@@ -36,6 +37,10 @@ def columns(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule, patte
             raise WiringError(f"signals={pattern!r:.60} matches no output or state{near(str(pattern), known)}")
         chosen.update(found)
     return {key: known[key] for key in sorted(chosen)}
+
+
+def _column(signal: Signal) -> Column:
+    return Column(signal.shape, signal.unit or "", signal.frame or "")
 
 
 def tree(

@@ -6,21 +6,28 @@ of clocks) is no part of it: a checkpoint has that.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
-from soacraft.errors import WiringError, near
+from soacraft.errors import SoacraftError, WiringError, near
 from soacraft.files.native import from_json, to_json
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
+from soacraft.sim.components.declarations import as_value
 from soacraft.sim.components.registry import by_name, find_class
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.systems.clocks import Clock, read_clock
+from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plant import Plant
 from soacraft.sim.systems.system import System
+from soacraft.spatial.pose import Pose
 
 _SECOND = 10**9
 #: A period in seconds: short enough to be read at once.
@@ -50,6 +57,9 @@ class PartData(_Data):
     offset: int = 0
     at: MountData | None = None
     convert: bool = False
+    active: bool = True
+    given: bool = False
+    """Whether it is more than its class and parameters, as a link to another program: it is given by name."""
 
 
 class LoadData(_Data):
@@ -60,9 +70,10 @@ class LoadData(_Data):
 
 
 class PlantData(_Data):
-    """A model: its document in the native format, or empty where it is given by name."""
+    """A model: its document in the native format, empty where it is given by name; `folder` is that of its meshes."""
 
     document: str = ""
+    folder: str = ""
     solver: str = "auto"
     forces: list[LoadData] = []
 
@@ -73,6 +84,15 @@ class WireData(_Data):
     source: str
     target: str
     convert: bool = False
+
+
+class FrameData(_Data):
+    """A frame that the user moves: fixed, or moved by a port; or by a function, which is given by name."""
+
+    parent: str
+    rotation: list[float] = []
+    translation: list[float] = []
+    signal: str = ""
 
 
 class SystemData(_Data):
@@ -86,6 +106,7 @@ class SystemData(_Data):
     seed: int = 0
     plants: dict[str, PlantData] = {}
     parts: dict[str, PartData] = {}
+    frames: dict[str, FrameData] = {}
     wires: list[WireData] = []
     exports: dict[str, str] = {}
     groups: dict[str, str] = {}
@@ -94,6 +115,8 @@ class SystemData(_Data):
     """Outputs of cycles that are solved."""
     starts: dict[str, Any] = {}
     """States that were set before the first run."""
+    holds: dict[str, Any] = {}
+    """Inputs that hold a value, since what filled them is gone."""
 
 
 def describe(system: System, documents: bool = True) -> SystemData:
@@ -105,17 +128,20 @@ def describe(system: System, documents: bool = True) -> SystemData:
     >>> describe(s).parts["target"]
     PartData(type='Constant', params={'value': 0.5, 'unit': None}, every='', offset=0, at=None, convert=False)
     """
-    by_name({type(x.component) for x in system._parts.values()})  # two classes of one name are refused
+    plain = [x.component for x in system._parts.values() if "interface" not in vars(x.component)]
+    by_name({type(x) for x in plain})  # two classes of one name are refused
     return SystemData(
         name=system._name,
         t=system._start,
         seed=system._seed,
         plants={path: _plant(x, documents) for path, x in sorted(system._plants.items())},
         parts={path: _part(path, x) for path, x in sorted(system._parts.items())},
+        frames={path: _frame(x) for path, x in sorted(system._frames.items())},
         wires=[WireData(source=x.source, target=x.target, convert=x.convert) for x in sorted(system._wires)],
         exports=dict(sorted(system._exports.items())),
         groups=dict(sorted(system._groups.items())),
         loops=list(system._tears),
+        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system._holds.items())},
         starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system._starts.items())},
         **cast(dict[str, Any], system._how),
     )
@@ -130,6 +156,8 @@ def _part(path: str, part: Any) -> PartData:
         offset=0 if clock is None else clock.offset,
         at=None if mount is None else MountData(plant=mount.plant.path, kind=mount.kind, name=mount.name),
         convert=part.convert,
+        active=part.active,
+        given="interface" in vars(part.component),
     )
 
 
@@ -140,7 +168,16 @@ def _plant(plant: Plant, documents: bool) -> PlantData:
             "Plant(solver=) its name, such as 'ta'."
         )
     forces = [LoadData(name=x.name, type=type(x).__name__) for x in plant.forces]
-    return PlantData(document=to_json(plant.mb).decode() if documents else "", solver=plant.solver, forces=forces)
+    folder = "" if plant.mb.mesh_folder is None else str(plant.mb.mesh_folder)
+    document = to_json(plant.mb).decode() if documents else ""
+    return PlantData(document=document, folder=folder, solver=plant.solver, forces=forces)
+
+
+def _frame(frame: UserFrame) -> FrameData:
+    if isinstance(frame.pose, Pose):
+        R, p = frame.pose.rotation.ravel().tolist(), frame.pose.translation.tolist()
+        return FrameData(parent=frame.parent, rotation=R, translation=p)
+    return FrameData(parent=frame.parent, signal=frame.signal or "")
 
 
 def _plain(value: Any, what: str) -> Any:
@@ -151,14 +188,33 @@ def _plain(value: Any, what: str) -> Any:
         raise WiringError(f"{what} is no plain data: {wrong}") from None
 
 
+def documents(system: System) -> dict[str, bytes]:
+    """What a log tells of a system: its description, and the model of each plant, where a file can hold them."""
+    told: dict[str, bytes] = {}
+    with suppress(SoacraftError):
+        told["system"] = json.dumps(msgspec.to_builtins(describe(system, documents=False))).encode()
+    models: dict[str, str] = {}
+    for path, plant in system._plants.items():
+        with suppress(SoacraftError):
+            models[path] = to_json(plant.mb).decode()
+    if len(models) == 1:
+        told["model"] = next(iter(models.values())).encode()
+    elif models:
+        told["model"] = json.dumps(models).encode()
+    return told
+
+
 def build(
     data: SystemData,
     classes: Mapping[str, type[Component]],
     models: Mapping[str, Multibody] | None = None,
     forces: Mapping[str, Sequence[Load]] | None = None,
+    components: Mapping[str, Component] | None = None,
+    frames: Mapping[str, Callable[[float], Any]] | None = None,
 ) -> System:
     """The system of a description. `classes` are those that it may name; `models` are those of plants whose document is
-    elsewhere; `forces` are the force elements of plants, which are no plain data. Nothing is imported.
+    elsewhere; `forces` are the force elements of plants, `components` the parts and `frames` the functions of frames
+    that are no plain data. Nothing is imported.
 
     >>> from soacraft import sim
     >>> s = sim.System("one", integrator="rk4", step=1e-3)
@@ -172,18 +228,59 @@ def build(
         system.add(path, Plant(_model(path, plant, models or {}), plant.solver, _forces(path, plant, forces or {})))
     system._groups.update(data.groups)
     for path, part in data.parts.items():
-        component = find_class(part.type, classes, repr(path))(**part.params)
+        component = _component(path, part, classes, components or {})
         system.add(path, component, at=_mount(system, path, part.at), convert=part.convert)
-        system._parts[path] = system._parts[path]._replace(clock=_clock(path, part))
+        system._parts[path] = system._parts[path]._replace(clock=_clock(path, part), active=part.active)
+    for path, frame in data.frames.items():
+        system.add_frame(path, frame.parent, _pose(path, frame, frames or {}))
     for wire in data.wires:
         system.connect(wire.source, wire.target, wire.convert)
     for name, port in data.exports.items():
         system.export(name, port)
     if data.loops:
         system.solve_loop(*data.loops)
+    for key, value in data.holds.items():
+        system._holds[key] = _held(system, key, value)
     for key, value in data.starts.items():
         system.states[key] = value
     return system
+
+
+def _component(
+    path: str, part: PartData, classes: Mapping[str, type[Component]], given: Mapping[str, Component]
+) -> Component:
+    if not part.given:
+        return find_class(part.type, classes, repr(path))(**part.params)
+    if path not in given or type(given[path]).__name__ != part.type:
+        raise WiringError(
+            f"{path!r} is a {part.type}, which is more than its parameters: make it again and give it with "
+            f"components={{{path!r}: ...}}."
+        )
+    return given[path]
+
+
+def _held(system: System, key: str, value: Any) -> Any:
+    path, _, name = key.rpartition(".")
+    if path not in system._parts or name not in system._parts[path].component.interface.inputs:
+        raise WiringError(f"{key!r:.60} holds a value, and is no input{near(key, system._parts)}")
+    return as_value(value, system._parts[path].signal(name), f"what {key!r} holds")
+
+
+def _pose(path: str, frame: FrameData, given: Mapping[str, Callable[[float], Any]]) -> Any:
+    if frame.signal:
+        return frame.signal
+    if not frame.rotation:
+        if path not in given:
+            raise WiringError(
+                f"the frame {path!r} is moved by a function, which is no plain data: give it again with "
+                f"frames={{{path!r}: ...}}."
+            )
+        return given[path]
+    if len(frame.rotation) != 9:
+        raise WiringError(f"the rotation of the frame {path!r} has {len(frame.rotation)} numbers, and 9 are needed.")
+    R, p = np.array(frame.rotation).reshape(3, 3), np.array(frame.translation)
+    Pose(R, p)  # refuses what is no rotation
+    return Pose.unchecked(R, p)
 
 
 def _model(path: str, plant: PlantData, models: Mapping[str, Multibody]) -> Multibody:
@@ -191,7 +288,10 @@ def _model(path: str, plant: PlantData, models: Mapping[str, Multibody]) -> Mult
         return models[path]
     if not plant.document:
         raise WiringError(f"the model of the plant {path!r} is not in the description: give models={{{path!r}: mb}}.")
-    return from_json(plant.document.encode(), f"the model of {path!r}")
+    mb = from_json(plant.document.encode(), f"the model of {path!r}")
+    if plant.folder:
+        mb.mesh_folder = Path(plant.folder)
+    return mb
 
 
 def _forces(path: str, plant: PlantData, forces: Mapping[str, Sequence[Load]]) -> Sequence[Load]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
+from soacraft.sim.runs.signals import Columns
 from soacraft.sim.systems.calls import getter
 from soacraft.sim.systems.compiled import CompiledFlow, forms_of, obstacle
 from soacraft.sim.systems.schedule import Schedule
@@ -49,7 +50,7 @@ class Flow:
         self._place_plant()
         self.record({})
 
-    def record(self, columns: Mapping[str, tuple[tuple[int, ...], str]]) -> None:
+    def record(self, columns: Columns) -> None:
         """Which signals `sample` gives."""
         s, self.columns = self._s, columns
         slots = [s.slots[key] for key in columns]
@@ -58,7 +59,7 @@ class Flow:
         self._recorded = slots, [[x for x in part if id(x) not in known] for part in late]
         self._late = [self._values.steps(x) for x in self._recorded[1]]
         self._late_vdot = bool(self._late[1])
-        shaped = [(slot, bool(shape)) for slot, (shape, _) in zip(slots, columns.values(), strict=True)]
+        shaped = [(slot, bool(shape)) for slot, (shape, *_) in zip(slots, columns.values(), strict=True)]
         self._plain, self._shaped = (getter([slot for slot, x in shaped if x is y]) for y in (False, True))
 
     def _place_plant(self) -> None:
@@ -232,6 +233,26 @@ class Flow:
         """Have it as it was."""
         values, counts = cast(tuple[list[Any], list[int]], kept)
         self.values[:] = values
+        self.ticks.set_counts(counts)
+
+    def _held(self) -> dict[str, int]:
+        """Slots of what is kept from instant to instant: discrete states, sampled outputs, outputs of solved loops."""
+        s = self._s
+        keys = {key for x in s.ticking for key in x.outputs} | {x.key for knot in s.knots for x in knot.tears}
+        keys |= s.idle  # of components that are not active
+        return {**s.discrete, **{key: s.slots[key] for key in sorted(keys)}}
+
+    def memory(self) -> tuple[list[int], dict[str, Any]]:
+        """Counts of clocks and held values by name."""
+        held = {key: self.values[slot] for key, slot in self._held().items()}
+        return list(self.ticks.counts), {
+            key: x.copy() if isinstance(x, np.ndarray) else x for key, x in held.items()
+        }
+
+    def recall(self, counts: Sequence[int], held: Mapping[str, Any]) -> None:
+        """Go on from counts of clocks and held values."""
+        for key, slot in self._held().items():
+            self.values[slot] = held[key]
         self.ticks.set_counts(counts)
 
     # -- crossings ---------------------------------------------------------------------------------------------

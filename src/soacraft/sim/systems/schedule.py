@@ -111,6 +111,12 @@ class Schedule:
         for name, x in component.interface.outputs.items():
             self._add(f"{path}.{name}", part, x, self.slots[f"{path}.{name}"])
 
+    @property
+    def idle(self) -> set[str]:
+        """The outputs of components that are not active, which hold."""
+        parts = [x for x in self._parts.values() if not x.active]
+        return {f"{x.path}.{name}" for x in parts for name in x.component.interface.outputs}
+
     def _add(self, key: str, part: Part, equation: Equation, slot: int) -> None:
         call, needs = self._call(key, part, equation, slot)
         self.calls[key], self.needs[key] = call, needs

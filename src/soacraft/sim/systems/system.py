@@ -20,6 +20,9 @@ from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
 from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
+from soacraft.sim.runs.keeping import Keeping
+from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.systems import describing, now
@@ -118,6 +121,8 @@ class System(Strict):
         self._propagator: Propagator | None = None
         self._params, self._states = ParamsOf(self), StatesOf(self)
         self._starts: dict[str, Any] = {}
+        self._extra: dict[str, Any] = {}  # plain data of what drives the system, for checkpoints
+        self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
 
     # -- building ----------------------------------------------------------------------------------------------
@@ -309,20 +314,26 @@ class System(Strict):
         progress: bool = False,
         pace: float | None = None,
         overrun: str = "catch_up",
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float | None = None,
     ) -> Run:
         """Carry the system on to time t, in seconds, or to the crossing named `until`; the run up to there.
 
         `signals` are patterns of the outputs and states that are recorded in `run.signals`; `log`, `progress`, `pace`
         and `overrun` as in `Propagator.advance_to`. One run, and the same in two halves, give the same bits with fixed
         steps.
+
+        `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds: the run goes
+        on from each as `sc.sim.restore` does. A restored system whose `log` is that of before goes on with it.
         """
         with nullcontext() if self._desk is None else self._desk.running():
-            return self._advance(t, log, until, signals, progress, pace, overrun)
+            keeping = self._keeping(log, checkpoint, checkpoint_every)
+            return self._advance(t, keeping, until, signals, progress, pace, overrun)
 
     def _advance(
         self,
         t: float,
-        log: str | PathLike[str] | None,
+        keeping: Keeping,
         until: str | None,
         signals: str | Sequence[str],
         progress: bool,
@@ -340,17 +351,57 @@ class System(Strict):
             )
         if joined.stale and self._propagator is not None:
             restart(self, flow)
-            return self._advance(t, log, until, signals, progress, pace, overrun)
+            return self._advance(t, keeping, until, signals, progress, pace, overrun)
         joined.take()
+        moved = self._moved()
+        moved.look_in(None if self._desk is None else self._desk.look)
+        try:
+            with running({path: x.component for path, x in self._parts.items()}):
+                return moved.advance(t, keeping, progress, until, pace, overrun)
+        finally:
+            joined.give()
+
+    def _moved(self) -> Propagator:
+        """What carries the system along, made for the first run."""
+        _, _, flow = self._compiled()
+        joined = self._joined
+        assert joined is not None
         if self._propagator is None:
             flow.ticks.origin = self._start
             self._propagator = self._propagating()
-        self._propagator.look_in(None if self._desk is None else self._desk.look)
-        try:
-            with running({path: x.component for path, x in self._parts.items()}):
-                return self._propagator.advance_to(t, log, progress, until, pace, overrun)
-        finally:
-            joined.give()
+        return self._propagator
+
+    # -- checkpoints -------------------------------------------------------------------------------------------
+
+    def checkpoint(self, path: str | PathLike[str]) -> None:
+        """Write everything that tells how the system goes on into a file, whole or not at all; `sc.sim.restore` reads
+        it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
+        from soacraft.sim.systems.checkpoint import writer
+
+        _, _, flow = self._compiled()
+        assert self._joined is not None
+        if self._joined.stale and self._propagator is not None:
+            restart(self, flow)
+        self._joined.take()
+        self._moved().write_memory(writer(self, path))
+
+    def _recall(self, memory: Memory, file: str, log: LogPlace | None) -> None:
+        """Be where another one was."""
+        moved = self._moved()
+        moved.restore_memory(memory, file)
+        assert self._joined is not None
+        self._joined.give()
+        self._restored = log
+
+    def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
+        """What a run keeps on the disk."""
+        from soacraft.sim.systems.checkpoint import writer
+        from soacraft.sim.systems.description import documents
+
+        write = None if checkpoint is None else writer(self, checkpoint)
+        keeping = Keeping.of(log, checkpoint, every, self._restored, write, lambda: documents(self))
+        keeping.origin, self._restored = self._start, None
+        return keeping
 
     def serve(self, port: int = 0, folder: str | PathLike[str] | None = None, limits: Limits | None = None) -> Lines:
         """Serve the system to programs of this machine: JSON lines over TCP, until `close()`.

@@ -1,0 +1,103 @@
+"""Checkpoints of a propagator: the state of a motion. What acts on the model are functions and objects of a program,
+which makes them again; the file has their names, and the model, to refuse others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from soacraft.errors import CheckpointError, SoacraftError
+from soacraft.files.native import from_json, same, to_json
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
+from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.memory import Memory
+
+if TYPE_CHECKING:
+    from soacraft.sim.propagator import Propagator
+
+
+class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a checkpoint says of a propagator."""
+
+    made: dict[str, Any]
+    """Integrator, tolerance, step, solver, loads, controls and prescribed dofs."""
+    model: str
+    folder: str = ""
+
+
+def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[Memory, LogPlace | None], None]:
+    """What writes checkpoints of a propagator; its model is told once, and again where it was changed."""
+    kept: list[tuple[tuple[int, int], str]] = []
+
+    def write(memory: Memory, log: LogPlace | None) -> None:
+        mb = p.mb
+        version = mb.version, mb.parameters
+        if not kept or kept[0][0] != version:
+            kept[:] = [(version, document(mb, str(path)))]
+        folder = "" if mb.mesh_folder is None else str(mb.mesh_folder)
+        body = Body(made=p.made, model=kept[0][1], folder=folder)
+        write_checkpoint(path, "propagator", memory, msgspec.to_builtins(body), log)
+
+    return write
+
+
+def document(mb: Multibody, path: str) -> str:
+    """A model in the native format, for a checkpoint."""
+    try:
+        return to_json(mb).decode()
+    except SoacraftError as wrong:
+        raise CheckpointError(f"the checkpoint {path!r} cannot hold the model {mb.name!r}: {wrong}") from wrong
+
+
+def documents(mb: Multibody) -> dict[str, bytes]:
+    """What a log tells of a model, where a file can hold it."""
+    try:
+        return {"model": to_json(mb)}
+    except SoacraftError:
+        return {}
+
+
+def read(p: Propagator, path: str | PathLike[str]) -> tuple[Memory, LogPlace | None]:
+    """The memory of a checkpoint that is of such a propagator, and where its log was."""
+    kept, memory = read_checkpoint(path)
+    if kept.kind != "propagator":
+        raise CheckpointError(
+            f"{str(path)!r} is a checkpoint of a {kept.kind!r:.40}, not of a propagator: restore it with "
+            "sc.sim.restore(path)."
+        )
+    try:
+        body = msgspec.convert(kept.body, Body)
+    except (msgspec.ValidationError, RecursionError) as wrong:
+        raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}.") from None
+    mine = msgspec.to_builtins(p.made)
+    for name in mine:
+        if body.made.get(name) != mine[name]:
+            raise CheckpointError(
+                f"the checkpoint {str(path)!r} is of another propagator: its {name} is {body.made.get(name)!r:.200}, "
+                f"and here it is {mine[name]!r:.200}. Make the propagator as it was made then."
+            )
+    refuse_foreign(p.mb, body.model, body.folder, str(path))
+    return memory, kept.log
+
+
+def refuse_foreign(mb: Multibody, text: str, folder: str, path: str) -> None:
+    """Raise for a model that is not that of a document; its state does not matter."""
+    try:
+        then = from_json(text.encode(), f"the model in {path!r}")
+    except SoacraftError as wrong:
+        raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}") from None
+    then.mesh_folder = Path(folder) if folder else None
+    if (then.nq, then.nv) == (mb.nq, mb.nv):
+        then.set_state(mb.q, mb.v, mb.vdot)
+    other = same(then, mb)
+    if other:
+        told = "; ".join(map(str, other[:3]))
+        raise CheckpointError(
+            f"the model {mb.name!r} is not the one of the checkpoint {path!r}: {told}. Give it the model of then."
+        )

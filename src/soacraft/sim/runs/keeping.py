@@ -1,0 +1,61 @@
+"""What a run keeps on the disk as it goes: a log of its rows, and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+from soacraft.arguments import read_path
+from soacraft.errors import StateError
+from soacraft.sim.clock import positive_nanoseconds
+from soacraft.sim.runs.cut import cut_back
+from soacraft.sim.runs.log import Log, LogPlace
+from soacraft.sim.runs.memory import Memory
+
+
+@dataclass
+class Keeping:
+    """A log, which is new or goes on from a place, and what writes checkpoints: called with the memory of the run and
+    the place in its log, at multiples of `every` nanoseconds and at the end."""
+
+    log: Log | None = None
+    goes_on: LogPlace | None = None
+    write: Callable[[Memory, LogPlace | None], None] | None = None
+    every: int | None = None
+    origin: int = 0
+    documents: Mapping[str, bytes] = field(default_factory=dict)
+    """What the log tells of the model and the system."""
+    stays_open: bool = False
+    """Whether another segment follows in the log."""
+
+    @classmethod
+    def of(
+        cls,
+        log: str | PathLike[str] | None,
+        checkpoint: str | PathLike[str] | None,
+        every: Any,
+        restored: LogPlace | None,
+        write: Callable[[Memory, LogPlace | None], None] | None,
+        documents: Callable[[], Mapping[str, bytes]],
+    ) -> Keeping:
+        """As a run is told; of a log that a restored run had, cut back to the checkpoint."""
+        if every is not None and checkpoint is None:
+            raise StateError(f"checkpoint_every={every!r:.40} needs a file: give checkpoint=, such as 'a.h5'.")
+        if checkpoint is not None:
+            read_path(checkpoint, "checkpoint=", StateError)
+        period = None if every is None else positive_nanoseconds(every, "checkpoint_every")
+        made = None if log is None else Log(log)
+        goes_on = None
+        if made is not None and restored is not None and str(made.path.absolute()) == restored.path:
+            cut_back(restored)
+            goes_on = restored
+        told = {} if made is None or goes_on is not None else documents()
+        return cls(made, goes_on, write, period, documents=told)
+
+    def due(self, ns: int) -> int | None:
+        """The first multiple after a nanosecond."""
+        if self.write is None or self.every is None:
+            return None
+        return self.origin + ((ns - self.origin) // self.every + 1) * self.every

@@ -1,0 +1,155 @@
+"""Checkpoints of systems: everything that tells how one goes on, and back, in another process with the same bits.
+
+The system is built again from its description, by classes that the caller has; then its propagator recalls where it
+was. No code is in the file, and none is imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import msgspec
+
+from soacraft.errors import CheckpointError, SoacraftError, WiringError
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.components.component import Component
+from soacraft.sim.components.fingerprint import fingerprint
+from soacraft.sim.components.registry import known_classes
+from soacraft.sim.forces.loads import Load
+from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
+from soacraft.sim.runs.checkpoints import document, refuse_foreign
+from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.memory import Memory
+from soacraft.sim.systems.description import SystemData, build, describe
+from soacraft.sim.systems.system import System
+
+
+class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a checkpoint says of a system."""
+
+    system: SystemData
+    classes: dict[str, str]
+    """The fingerprint of the class of every part."""
+    extra: dict[str, Any] = {}
+    """Plain data of what drives the system."""
+
+
+def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPlace | None], None]:
+    """What writes checkpoints of a system; its models are told once, and again where they were changed."""
+    require_kept(system)
+    kept: dict[str, tuple[tuple[int, int], str]] = {}
+
+    def write(memory: Memory, log: LogPlace | None) -> None:
+        data = describe(system, documents=False)
+        for name, plant in system._plants.items():
+            version = plant.mb.version, plant.mb.parameters
+            if name not in kept or kept[name][0] != version:
+                kept[name] = version, document(plant.mb, str(path))
+            data.plants[name].document = kept[name][1]
+        data.starts = {}
+        classes = {part: fingerprint(x.component) for part, x in sorted(system._parts.items())}
+        body = Body(system=data, classes=classes, extra=system._extra)
+        write_checkpoint(path, "system", memory, msgspec.to_builtins(body), log)
+
+    return write
+
+
+def require_kept(system: System) -> None:
+    """Raise where a part is tied to what no file can hold."""
+    for path, part in sorted(system._parts.items()):
+        why = getattr(part.component, "unkept", "")
+        if why:
+            raise CheckpointError(f"{path!r} cannot be in a checkpoint: {why}")
+
+
+def restore(
+    path: str | PathLike[str],
+    classes: Iterable[type[Component]] = (),
+    models: Mapping[str, Multibody] | None = None,
+    forces: Mapping[str, Sequence[Load]] | None = None,
+    components: Mapping[str, Component] | None = None,
+    frames: Mapping[str, Callable[[float], Any]] | None = None,
+) -> System:
+    """The system of a checkpoint, where it was. It goes on with the same bits as the one that wrote it.
+
+    `classes` are your own classes of components, besides those of `sim.register` and those that come along; a class
+    that is not as it was is refused. `models` are given for models that no file can hold, by the names of plants, and
+    must be as they were; `forces` are the force elements of plants, `components` those parts that are more than their
+    parameters, and `frames` the functions that move frames, all made again. A run with the log of before cuts it back
+    to the checkpoint and appends to it.
+
+    >>> import pathlib, tempfile
+    >>> import soacraft as sc
+    >>> from soacraft import sim
+    >>> def wave():
+    ...     s = sim.System("wave", integrator="rk4", step=1e-3)
+    ...     _ = s.add("noise", sim.Sensor(deviation=0.1), every=0.01)
+    ...     _ = s.add("sine", sim.Sine(frequency=2.0))
+    ...     s.connect("sine.y", "noise.u")
+    ...     return s
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file, s = pathlib.Path(folder) / "a.h5", wave()
+    ...     _ = s.run(0.5)
+    ...     s.checkpoint(file)
+    ...     other = sim.restore(file)
+    >>> a, b = s.run(1.0), other.run(1.0)
+    >>> other.t, bool((a.signals["noise.y"] == b.signals["noise.y"]).all())
+    (1.0, True)
+    """
+    kept, memory = read_checkpoint(path)
+    if kept.kind != "system":
+        raise CheckpointError(
+            f"{str(path)!r} is a checkpoint of a {kept.kind!r:.40}, not of a system: restore it with p.restore(path)."
+        )
+    try:
+        body = msgspec.convert(kept.body, Body)
+    except (msgspec.ValidationError, RecursionError) as wrong:
+        raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}.") from None
+    models = dict(models or {})
+    for name, mb in models.items():
+        _refuse_foreign(name, mb, body.system, str(path))
+    try:
+        system = build(body.system, known_classes(classes), models, forces, components, frames)
+    except CheckpointError:
+        raise
+    except WiringError as wrong:
+        raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
+    except SoacraftError as wrong:
+        raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored, it is damaged: {wrong}") from wrong
+    _refuse_changed(system, body.classes, str(path))
+    system._extra.update(body.extra)
+    try:
+        system._recall(memory, str(path), kept.log)
+    except WiringError as wrong:
+        raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
+    return system
+
+
+def _refuse_changed(system: System, classes: Mapping[str, str], path: str) -> None:
+    """Raise where a class is not what it was."""
+    if set(classes) != set(system._parts):
+        raise CheckpointError(
+            f"the checkpoint {path!r} cannot be read, it is damaged: its parts are not those it lists."
+        )
+    changed: dict[str, list[str]] = {}
+    for name, part in sorted(system._parts.items()):
+        if fingerprint(part.component) != classes[name]:
+            changed.setdefault(type(part.component).__name__, []).append(name)
+    if changed:
+        told = "; ".join(f"{kind} of {', '.join(map(repr, names[:4]))}" for kind, names in changed.items())
+        raise CheckpointError(
+            f"the checkpoint {path!r} was written with other classes than those here: {told}. Their equations, "
+            "declarations or parameters have changed since: restore it with the ones of then, or begin anew."
+        )
+
+
+def _refuse_foreign(name: str, mb: Multibody, data: SystemData, path: str) -> None:
+    """Raise for a model that is not the one of then; its state does not matter."""
+    if name not in data.plants:
+        raise CheckpointError(
+            f"the checkpoint {path!r} has no plant {name!r:.60}; its plants are {[*data.plants]!r:.200}."
+        )
+    plant = data.plants[name]
+    refuse_foreign(mb, plant.document, plant.folder, path)

@@ -1,0 +1,178 @@
+"""Files of checkpoints: written whole or not at all; what is damaged or hostile is refused by name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+
+import h5py
+import msgspec
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft import sim
+from soacraft.errors import CheckpointError
+
+
+@pytest.fixture
+def file(tmp_path):
+    s = sim.System("s", integrator="rk4", step=1e-3)
+    s.add("arm", sim.Plant(sc.load("pendulum")))
+    s.add("delay", sim.UnitDelay(size=2), every=0.01)
+    s.add("one", sim.Constant(value=(1.0, 2.0)))
+    s.connect("one.y", "delay.u")
+    s.run(0.02)
+    s.checkpoint(tmp_path / "a.h5")
+    return tmp_path / "a.h5"
+
+
+def changed(file, name, value):
+    """A copy with another dataset."""
+    other = file.with_name("b.h5")
+    shutil.copy(file, other)
+    with h5py.File(other, "a") as x:
+        del x[name]
+        if value is not None:
+            value(x) if callable(value) else x.create_dataset(name, data=value)
+    return other
+
+
+def told(file, change):
+    """A copy whose document says something else."""
+    with h5py.File(file) as x:
+        document = msgspec.msgpack.decode(bytes(x["document"][:]))
+    change(document)
+    return changed(file, "document", np.frombuffer(msgspec.msgpack.encode(document), dtype=np.uint8))
+
+
+def refused(file, text):
+    with pytest.raises(CheckpointError, match=text) as wrong:
+        sim.restore(file)
+    assert file.name in str(wrong.value)
+
+
+def test_there_is_no_code_in_it(file):
+    data = file.read_bytes()
+    assert data[:8] == b"\x89HDF\r\n\x1a\n"
+    with h5py.File(file) as x:
+        assert sorted(x) == ["document", "held_f8", "held_i8", "point"]
+        assert x["point"].dtype == x["held_f8"].dtype == "f8"
+
+
+def test_what_is_no_checkpoint_is_refused(file, tmp_path):
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        sim.restore(tmp_path / "none.h5")
+    (tmp_path / "text.h5").write_text("hello")
+    refused(tmp_path / "text.h5", "cannot be read, it is damaged")
+    data = file.read_bytes()
+    (tmp_path / "half.h5").write_bytes(data[: len(data) // 2])
+    refused(tmp_path / "half.h5", "cannot be read, it is damaged")
+    sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.01).advance_to(0.1, log=tmp_path / "log.h5")
+    refused(tmp_path / "log.h5", r"is no checkpoint: its format is 'soacraft run 1', not 'soacraft checkpoint 1'")
+
+
+@pytest.mark.parametrize("name", ["document", "point", "held_f8", "held_i8"])
+def test_what_is_missing_or_of_another_kind_is_refused(file, name):
+    refused(changed(file, name, None), f"it has no '{name}'")
+    refused(changed(file, name, lambda x: x.create_group(name)), f"'{name}' is no dataset")
+    refused(changed(file, name, np.zeros(2, dtype="c16")), f"'{name}' is of dtype complex128")
+    refused(changed(file, name, np.zeros((2, 2))), f"'{name}' is of dtype float64 and shape")
+    refused(changed(file, name, lambda x: x.create_dataset(name, data="text")), f"'{name}' is of dtype object")
+
+
+def test_what_is_elsewhere_is_not_looked_at(file, tmp_path):
+    (tmp_path / "secret.bin").write_bytes(bytes(800))
+    with h5py.File(tmp_path / "other.h5", "w") as x:
+        x["point"] = np.zeros(4)
+    refused(
+        changed(file, "point", lambda x: x.create_dataset("point", (100,), "f8", external=str(tmp_path / "secret.bin"))),
+        "'point' is in another place",
+    )
+    refused(
+        changed(file, "point", lambda x: x.__setitem__("point", h5py.ExternalLink(str(tmp_path / "other.h5"), "point"))),
+        "'point' is in another place",
+    )
+
+    def virtual(x):
+        layout = h5py.VirtualLayout((4,), "f8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "point", (4,))
+        x.create_virtual_dataset("point", layout)
+
+    refused(changed(file, "point", virtual), "'point' is in another place")
+
+
+def test_huge_shapes_are_refused_before_anything_is_allocated(file):
+    for name in ("point", "held_f8", "held_i8", "document"):
+        kind = {"document": "u1", "held_i8": "i8"}.get(name, "f8")
+        big = changed(
+            file, name, lambda x, name=name, kind=kind: x.create_dataset(name, (2**40,), kind, chunks=(1024,))
+        )
+        refused(big, f"'{name}' has {2**40} numbers, more than")
+
+
+def test_numbers_that_cannot_be_are_refused(file):
+    with h5py.File(file) as x:
+        point = x["point"][:]
+    refused(changed(file, "point", point * np.nan), "a number is not finite")
+    refused(changed(file, "point", point[:-1]), "its numbers of the state are")
+    refused(changed(file, "held_f8", np.zeros(1)), "there are no 2 numbers for|there are no")
+    refused(changed(file, "held_f8", np.zeros(50)), "there are more numbers than names")
+    refused(changed(file, "document", np.zeros(10, dtype=np.uint8)), "it is damaged")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda x: x.pop("kind"), "missing required field `kind`"),
+        (lambda x: x.update(more=1), "unknown field `more`"),
+        (lambda x: x["memory"].pop("ns"), "missing required field `ns`"),
+        (lambda x: x["memory"].update(ns="now"), r"Expected `int`, got `str` - at `\$\.ns`"),
+        (lambda x: x["memory"].update(ns=2**63), "a time is out of range|out of range"),
+        (lambda x: x["memory"].update(rest=0.5), "a time is out of range"),
+        (lambda x: x["memory"].update(ticks=[-1]), "a time is out of range"),
+        (lambda x: x["memory"].update(ticks=[1, 2]), "its clocks are 2, and those of 'pendulum' here are 1"),
+        (lambda x: x["memory"].update(length=-1.0), "a step or a period is not positive"),
+        (lambda x: x["memory"].update(names=["magic"]), r"its forces are \['magic'\]"),
+        (lambda x: x["memory"].update(events=["magic"]), r"its events are \['magic'\]"),
+        (lambda x: x["held"].clear(), "there are more numbers than names"),
+        (lambda x: x["held"][0].__setitem__(0, "magic.y"), "its held values are"),
+        (lambda x: x["held"][0].__setitem__(2, [-2]), "of the kind 'float' and the shape"),
+        (lambda x: x["held"][0].__setitem__(2, [2**62, 2**62]), "there are no"),
+        (lambda x: x["held"][0].__setitem__(1, "object"), "of the kind 'object'"),
+        (lambda x: x["body"].pop("system"), "missing required field `system`"),
+        (lambda x: x["body"].update(classes={}), "its parts are not those it lists"),
+        (lambda x: x["body"]["classes"].update(delay="0"), "other classes than those here: UnitDelay of 'delay'"),
+        (lambda x: x["body"]["system"]["parts"]["delay"].update(type="eval"), "the class 'eval', which is not known"),
+        (lambda x: x["body"]["system"]["parts"]["delay"]["params"].update(size="x"), "parameters of UnitDelay"),
+        (lambda x: x["body"]["system"]["parts"]["delay"].update(every="1e99999999"), "a period is a number of seconds"),
+        (lambda x: x["body"]["system"]["plants"]["arm"].update(document="{}"), "it is damaged"),
+        (lambda x: x["body"]["system"].update(integrator="magic"), "integrator 'magic' does not carry"),
+    ],
+)
+def test_a_document_that_says_something_else_is_refused(file, change, text):
+    refused(told(file, change), text)
+
+
+def test_a_document_that_is_nested_without_end_is_refused(file):
+    deep = b"\x91" * 100_000 + b"\xc0"
+    refused(changed(file, "document", np.frombuffer(deep, dtype=np.uint8)), "it is damaged")
+
+
+def test_a_checkpoint_is_there_whole_or_as_before(file, monkeypatch):
+    """A disk that is full while it is written: the error has file and time, the old one is left, nothing else."""
+    before = file.read_bytes()
+    other = sim.restore(file)
+    other.run(0.03)
+
+    def full(fd):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        CheckpointError, match=r"a.h5' at t = 0.03 s cannot be written: No space left on device\. What was there before"
+    ):
+        other.checkpoint(file)
+    assert file.read_bytes() == before
+    assert [x.name for x in file.parent.iterdir()] == ["a.h5"]

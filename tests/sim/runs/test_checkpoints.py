@@ -1,0 +1,166 @@
+"""Checkpoints of propagators: every method, closed chains, contact and events go on with the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.sim.chains import four_bar
+from tests.sim.restarts import heap
+
+import soacraft as sc
+from soacraft import sim
+from soacraft.errors import CheckpointError, StateError
+
+FIXED = ("rk4", "gauss4", "verlet", "euler_symplectic", "variational", "generalized_alpha")
+
+
+def swinging(**how):
+    mb = sc.load("double_pendulum")
+    mb.set_state([1.0, 0.5], [0.0, 0.0])
+    return sim.Propagator(mb, **how)
+
+
+def chain(**how):
+    return sim.Propagator(four_bar(0.3, 1.0, 0.8, 0.9, 0.5, 4.0), **how)
+
+
+def sticking():
+    """Friction that sticks, a rigid stop, an event, a callback that changes the state."""
+    mb = sc.load("double_pendulum")
+    mb.set_state([1.0, 0.5], [0.0, 0.0])
+    first, second = mb.dof_names
+    p = sim.Propagator(mb)
+    p.add(sim.HingeFriction(first, coulomb=1.0))
+    p.add(sim.JointLimit(second, lower=-1.0, upper=0.8, restitution=0.5))
+    p.event("level", lambda t, state: state.q[0])
+
+    def push(t, state):
+        mb.v = mb.v + 0.01
+
+    p.every(0.25, push)
+    return p
+
+
+CASES = {
+    **{name: lambda name=name: swinging(integrator=name, step=0.01) for name in FIXED},
+    **{name: lambda name=name: swinging(integrator=name, rtol=1e-6) for name in ("dop853", "radau", "cvode", "ida")},
+    **{f"chain_{x}": lambda x=x: chain(solver=x, integrator="rk4", step=0.01) for x in ("ta", "fa", "ce")},
+    "chain_dop853": lambda: chain(integrator="dop853"),
+    "contact": heap,
+    "sticking": sticking,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_restored_goes_on_with_the_same_bits(case, tmp_path):
+    """As the one that wrote the checkpoint, in the middle of a run, does: at its multiples, and at the end."""
+    p, file = CASES[case](), tmp_path / "a.h5"
+    first = p.advance_to(0.6, checkpoint=file, checkpoint_every=0.1)
+    other = CASES[case]()
+    other.restore(file)
+    assert other.t == p.t == 0.6
+    assert other.mb.q.tobytes() == p.mb.q.tobytes()
+    a = p.advance_to(1.2, checkpoint=file, checkpoint_every=0.1)
+    b = other.advance_to(1.2, checkpoint=tmp_path / "b.h5", checkpoint_every=0.1)
+    assert len(a) > 5
+    for name in ("t", "q", "v", "vdot", "energy"):
+        assert getattr(a, name)[1:].tobytes() == getattr(b, name)[1:].tobytes(), name
+    assert [x[:2] for x in a.events] == [x[:2] for x in b.events]
+    for name, work in a.work.items():
+        assert work.tobytes() == b.work[name].tobytes()
+        assert work[0] == first.work[name][-1] if name in first.work else True
+
+
+def test_compiled_and_plain_steps_are_not_disturbed_by_checkpoints(tmp_path):
+    plain, kept = swinging(integrator="rk4", step=0.01), swinging(integrator="rk4", step=0.01)
+    a = plain.advance_to(1.0)
+    b = kept.advance_to(1.0, checkpoint=tmp_path / "a.h5", checkpoint_every=0.137)
+    assert a.t.tobytes() == b.t.tobytes()
+    assert a.q.tobytes() == b.q.tobytes()
+
+
+def test_a_state_that_was_set_before_the_checkpoint_counts(tmp_path):
+    p = swinging(integrator="dop853")
+    p.advance_to(0.5)
+    p.mb.set_state([0.2, 0.1], [0.0, 0.3])
+    p.checkpoint(tmp_path / "a.h5")
+    other = swinging(integrator="dop853")
+    other.restore(tmp_path / "a.h5")
+    a, b = p.advance_to(0.8), other.advance_to(0.8)
+    assert a.q[0].tolist() == [0.2, 0.1]
+    assert a.q.tobytes() == b.q.tobytes()
+
+
+def test_an_instant_between_two_nanoseconds_is_kept(tmp_path):
+    """Where an event stopped the run."""
+
+    def falling():
+        p = swinging(integrator="dop853")
+        p.event("low", lambda t, state: state.q[0] - 0.3, stop=True)
+        return p
+
+    p, other = falling(), falling()
+    p.advance_to(2.0)
+    p.checkpoint(tmp_path / "a.h5")
+    other.restore(tmp_path / "a.h5")
+    assert other._runner.now == p._runner.now
+    assert p._runner.now.rest > 0.0
+    assert p.advance_to(1.0).q.tobytes() == other.advance_to(1.0).q.tobytes()
+
+
+def test_another_propagator_is_refused(tmp_path):
+    p = swinging(integrator="rk4", step=0.01)
+    p.control(p.mb.dof_names[0], 1.0)
+    p.advance_to(0.1)
+    p.checkpoint(tmp_path / "a.h5")
+
+    def refused(other, text):
+        with pytest.raises(CheckpointError, match=text):
+            other.restore(tmp_path / "a.h5")
+        assert other.t == 0.0
+
+    refused(swinging(integrator="rk4", step=0.02), r"its step is 10000000, and here it is 20000000\. Make the")
+    refused(swinging(integrator="verlet", step=0.01), "its integrator is 'rk4")
+    refused(swinging(integrator="rk4", step=0.01), r"its controls is \['upper'\], and here it is \[\]")
+    other = swinging(integrator="rk4", step=0.01)
+    other.control(p.mb.dof_names[0], 1.0)
+    other.add(sim.HingeFriction(p.mb.dof_names[1], coulomb=0.1))
+    refused(other, r"its loads is \[\], and here it is \[\['friction of lower', 'HingeFriction'\]\]")
+    other = swinging(integrator="rk4", step=0.01)
+    other.control(p.mb.dof_names[0], 1.0)
+    other.every(0.1, lambda t, state: None)
+    refused(other, r"its periods of callbacks are \[\], and those of 'double_pendulum' here are \[0.1\]")
+    other = swinging(integrator="rk4", step=0.01)
+    other.control(p.mb.dof_names[0], 1.0)
+    other.event("low", lambda t, state: state.q[0])
+    refused(other, r"its events are \[\], and those of 'double_pendulum' here are \['low'\]")
+    other = swinging(integrator="rk4", step=0.01)
+    other.control(p.mb.dof_names[0], 1.0)
+    other.mb.gravity = (0, 0, -1.62)
+    refused(other, r"the model 'double_pendulum' is not the one of the checkpoint .*gravity: .*-9.81.* and .*-1.62")
+
+
+def test_a_model_that_no_file_holds_is_refused(tmp_path):
+    from tests.user_hinges import Slide
+
+    mb = sc.Multibody("own")
+    mb.add_body("a", None, Slide(), sc.Inertia(1.0, moment=np.eye(3)))
+    p = sim.Propagator(mb, integrator="rk4", step=0.01)
+    with pytest.raises(CheckpointError, match=r"cannot hold the model 'own': .*Slide"):
+        p.checkpoint(tmp_path / "a.h5")
+
+
+def test_a_run_is_not_restored_or_kept_by_hand_while_it_goes_on(tmp_path):
+    p = swinging(integrator="rk4", step=0.01)
+    p.checkpoint(tmp_path / "a.h5")
+    said = []
+
+    def ask(t, state):
+        for call in (p.checkpoint, p.restore):
+            with pytest.raises(StateError, match="a run goes on") as wrong:
+                call(tmp_path / "a.h5")
+            said.append(str(wrong.value))
+
+    p.every(1.0, ask)
+    p.advance_to(0.1)
+    assert len(said) == 2
