@@ -87,11 +87,15 @@ def test_what_is_elsewhere_is_not_looked_at(file, tmp_path):
     with h5py.File(tmp_path / "other.h5", "w") as x:
         x["point"] = np.zeros(4)
     refused(
-        changed(file, "point", lambda x: x.create_dataset("point", (100,), "f8", external=str(tmp_path / "secret.bin"))),
+        changed(
+            file, "point", lambda x: x.create_dataset("point", (100,), "f8", external=str(tmp_path / "secret.bin"))
+        ),
         "'point' is in another place",
     )
     refused(
-        changed(file, "point", lambda x: x.__setitem__("point", h5py.ExternalLink(str(tmp_path / "other.h5"), "point"))),
+        changed(
+            file, "point", lambda x: x.__setitem__("point", h5py.ExternalLink(str(tmp_path / "other.h5"), "point"))
+        ),
         "'point' is in another place",
     )
 

@@ -1,4 +1,4 @@
-"""Checkpoints of systems: restored in another process they go on with the same bits; what is not as it was is refused."""
+"""Checkpoints of systems: restored elsewhere they go on with the same bits; what is not as it was is refused."""
 
 from __future__ import annotations
 

@@ -41,6 +41,8 @@ from soacraft.spatial.checks import Array
 
 FORMAT = "soacraft run 1"
 ROWS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces")
+#: What grows: by rows, and by events.
+GROWS = (*ROWS, "signals", "event_t", "event_q", "event_v", "event_name")
 #: Rows of a block, which are written and read together.
 BLOCK = 256
 #: Bytes of the name of an event.
@@ -91,6 +93,7 @@ class Log:
         self.id, self.segment = secrets.token_hex(16), -1
         self._file: Any = None
         self._at: Any = None
+        self._data: dict[str, Any] = {}  # open datasets: HDF5 writes where one is closed, and must not fail there
         self._rows = self._events = self._seen = 0
         self._broken = False
 
@@ -106,11 +109,12 @@ class Log:
                 self._file["segment_0"] = h5py.SoftLink("/")
                 self._at = self._file
             else:
+                self._data = {}
                 self._file.close()
                 self._file = h5py.File(self.path, "r+", libver="latest", locking=False)
                 self._at = self._file.create_group(f"segment_{self.segment}")
             self._create(h5py, layout)
-            self._file.swmr_mode = True
+            self._open()
         self._rows = self._events = self._seen = 0
 
     def go_on(self, place: LogPlace) -> None:
@@ -121,7 +125,12 @@ class Log:
             self.id, self.segment = place.id, place.segment
             self._at = self._file[f"segment_{place.segment}"]
             self._rows, self._events, self._seen = place.rows, place.events, 0
-            self._file.swmr_mode = True
+            self._open()
+
+    def _open(self) -> None:
+        """Let others read, and have what grows at hand."""
+        self._file.swmr_mode = True
+        self._data = {name: self._at[name] for name in (*GROWS, "count") if name in self._at}
 
     def _create(self, h5py: ModuleType, layout: Layout) -> None:
         at, text = self._at, h5py.string_dtype()
@@ -152,7 +161,7 @@ class Log:
             require_room(self.path, sum(x.nbytes for x in chunk.values()))
             for name in ROWS:
                 self._append(name, chunk[name], self._rows)
-            if "signals" in self._at:
+            if "signals" in self._data:
                 self._append("signals", chunk["signals"], self._rows)
             fresh = events[self._seen :]
             if fresh:
@@ -167,12 +176,12 @@ class Log:
             self._counted(0)
 
     def _append(self, name: str, rows: Any, old: int) -> None:
-        data = self._at[name]
+        data = self._data[name]
         data.resize(old + len(rows), axis=0)
         data[old:] = rows
 
     def _counted(self, ended: int) -> None:
-        count = self._at["count"]
+        count = self._data["count"]
         count[:] = np.array([self._rows, self._events, ended], dtype=np.int64)
         count.flush()
 
@@ -196,6 +205,7 @@ class Log:
         """End the file."""
         if self._file:
             with suppress(OSError, RuntimeError) if self._broken else self._guarded():
+                self._data = {}
                 self._file.close()
             self._file = self._at = None
 
@@ -218,8 +228,11 @@ class Log:
     def _abandon(self) -> None:
         """After HDF5 failed to write: let it have a file in memory to end with, for it would end the process where it
         cannot write at its end either. The log stays as it was flushed."""
-        with suppress(OSError, RuntimeError, ValueError):
-            os.dup2(sink(), self._file.id.get_vfd_handle())
+        if self._file:
+            with suppress(OSError, RuntimeError, ValueError):
+                made = sink()
+                os.dup2(made, self._file.id.get_vfd_handle())
+                os.close(made)
 
 
 class NoRoomError(OSError):
