@@ -26,7 +26,7 @@ def quick(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "name", ["growth", "peers", "analysis", "loops", "loading", "road", "sim", "systems", "contact", "view"]
+    "name", ["growth", "peers", "analysis", "loops", "loading", "road", "sim", "systems", "contact", "robot", "view"]
 )
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
@@ -201,3 +201,9 @@ def test_the_kept_result_is_linear_and_says_where_it_was_measured():
     page = (ROOT / "benchmarks" / "results" / "growth.md").read_text()
     assert "NOT linear" not in page
     assert f"- date: {kept['facts']['date']}" in page
+
+
+def test_limbs_are_solved_one_by_one_and_in_a_batch(quick):
+    rows = json.loads((quick[0] / "robot.json").read_text())["rows"]
+    assert [x["limb"] for x in rows] == ["panda", "iiwa14", "ur5e", "h1, left arm", "h1, right arm"]
+    assert all(x["found"] == x["batch_found"] == 1.0 for x in rows)
