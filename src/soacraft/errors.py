@@ -27,6 +27,7 @@ __all__ = [
     "SpaceError",
     "StaleError",
     "StateError",
+    "SystemFileError",
     "UnknownAttributeError",
     "ViewError",
     "WiringError",
@@ -142,6 +143,10 @@ class CampaignError(SoacraftError, ValueError):
 
 class CheckpointError(SoacraftError, ValueError):
     """A checkpoint cannot be written, or is not of what it is to be restored to: another class, model or log."""
+
+
+class SystemFileError(WiringError):
+    """A system file cannot be read or written, or asks for what a file may not."""
 
 
 class StaleError(SoacraftError, RuntimeError):

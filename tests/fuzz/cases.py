@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz import byte_damage, json_damage, text_damage, xml_damage
-from tests.fuzz.seeds import FORMATS, NUMBERS_AS, seeds, weights
+from tests.fuzz import byte_damage, json_damage, text_damage, toml_damage, xml_damage
+from tests.fuzz.seeds import FORMATS, NUMBERS_AS, SYSTEMS_AS, seeds, weights
 
 _YAML = (
     b"closed_loop: [[a, b]]", b"type: ['6d']", b"type: [3d, 3d]", b"name_mot: [a]", b"name_mot:", b"&a [*a]", b"*a",
@@ -46,6 +46,12 @@ def make(kind: str, seed: int, number: int) -> Case:
         if how > 0.78 or (kind == "npz" and how > 0.2):
             data = byte_damage.damaged(rng, data, other.data)
         return Case({main: data}, main)
+    if kind in SYSTEMS_AS:
+        if 0.12 < how < 0.82:
+            data = (toml_damage if kind == "toml" else json_damage).damaged(rng, data)
+        if how > 0.78:
+            data = byte_damage.damaged(rng, data, other.data)
+        return Case({**files, main: data}, main)
     if how < 0.82:
         data = json_damage.damaged(rng, data) if kind == "json" else xml_damage.damaged(kind, rng, data)
     if how > 0.78:

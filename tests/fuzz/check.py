@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 from tests.fuzz.cases import Case
+from tests.fuzz.system_seeds import CLASSES
 
-from soacraft import dynamics, flexible
-from soacraft.errors import ModelFileError, SoacraftError
+from soacraft import dynamics, flexible, sim
+from soacraft.errors import ModelFileError, SoacraftError, SystemFileError
 from soacraft.files import load, save
 from soacraft.files.native import same
 from soacraft.model import Multibody
 from soacraft.model.hinges import Free
 from soacraft.model.modal import ModalData
+from soacraft.sim.systems.description import describe
 
 SECONDS = 1.0
 MEGABYTES = 500.0
@@ -39,7 +41,7 @@ def check(case: Case, folder: Path, thorough: bool = False) -> tuple[str, float]
     begin = time.process_time()
     try:
         mb = _read(path, options)
-    except ModelFileError as problem:
+    except (ModelFileError, SystemFileError) as problem:
         taken = time.process_time() - begin
         _check_message(str(problem), folder)
         outcome = "refused"
@@ -51,6 +53,8 @@ def check(case: Case, folder: Path, thorough: bool = False) -> tuple[str, float]
                 _round_trip(mb, folder)
         elif isinstance(mb, ModalData):
             _hang(mb)
+        elif isinstance(mb, sim.System):
+            _look_at(mb, folder if thorough else None)
         outcome = "accepted"
     if sorted(os.listdir(folder)) != before:
         raise Broken(f"files were left: {sorted(set(os.listdir(folder)) - set(before))}")
@@ -65,7 +69,27 @@ def _read(path: Path, options: dict[str, Any]) -> Any:
         return flexible.read(path)
     if path.suffix in (".op4", ".mtx"):
         return flexible.read_matrix(path, "K" if path.suffix == ".op4" else None)
+    if path.stem == "system":
+        return sim.load_system(path, CLASSES)
     return load(path, **options)
+
+
+def _look_at(s: sim.System, folder: Path | None) -> None:
+    """A system can be printed and checked; what is saved is what is loaded."""
+    repr(s)
+    str(s.tree())
+    with suppress(SoacraftError):
+        s.check()
+    if folder is not None:
+        file = folder / "system_saved.toml"
+        try:
+            s.save(file)
+        except SoacraftError:
+            return
+        back = sim.load_system(file, CLASSES)
+        file.unlink()
+        if describe(back) != describe(s):
+            raise Broken("not the same system after saving and loading")
 
 
 def _hang(data: ModalData) -> None:

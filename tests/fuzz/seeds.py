@@ -18,6 +18,7 @@ from tests.files.sdf import everything as everything_sdf
 from tests.files.urdf.everything import EVERYTHING
 from tests.flexible.readers import by_hand
 from tests.flexible.readers.files import cloud_nodes, mbdyn_text, op4_text
+from tests.fuzz.system_seeds import BESIDE, system_texts
 
 import soacraft as sc
 from soacraft.files.native import to_json
@@ -28,7 +29,9 @@ MJCF_DATA = Path(__file__).parents[1] / "files" / "mjcf" / "data"
 #: Files of models, of modal data and of matrices, by format.
 MODELS_AS = {"urdf": "model.urdf", "mjcf": "model.xml", "json": "model.json", "sdf": "model.sdf"}
 NUMBERS_AS = {"fem": "model.fem", "sid": "model.SID_FEM", "npz": "model.npz", "op4": "model.op4", "mtx": "model.mtx"}
-FORMATS = {**MODELS_AS, **NUMBERS_AS}
+#: Files of systems.
+SYSTEMS_AS = {"toml": "system.toml", "system": "system.json"}
+FORMATS = {**MODELS_AS, **NUMBERS_AS, **SYSTEMS_AS}
 _LARGEST = 40_000
 
 
@@ -45,6 +48,8 @@ def seeds(kind: str) -> tuple[Seed, ...]:
     """The seeds of a format, in a fixed order."""
     if kind in NUMBERS_AS:
         return tuple(_numbers(kind))
+    if kind in SYSTEMS_AS:
+        return tuple(Seed(x, BESIDE) for x in system_texts()[0 if kind == "toml" else 1 :: 2])
     return tuple({"urdf": _urdf, "mjcf": _mjcf, "json": _json, "sdf": _sdf}[kind]())
 
 

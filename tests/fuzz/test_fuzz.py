@@ -8,6 +8,7 @@ from tests.fuzz.seeds import FORMATS, seeds
 from tests.fuzz.shrink import shrink, signature
 
 SOME = {"urdf": 200, "json": 300, "mjcf": 120, "sdf": 150, "fem": 100, "sid": 100, "npz": 100, "op4": 100, "mtx": 100}
+SOME |= {"toml": 200, "system": 200}
 MANY = 10_000
 
 

@@ -37,14 +37,18 @@ _MOST = {
 _MOST_PARTS = 200_000
 
 
-def to_json(mb: Multibody) -> bytes:
-    """The model in the native format: one body, loop, ... on each line, all arrays of modal data in it. O(n).
+def to_json(mb: Multibody, folder: Path | None = None) -> bytes:
+    """The model in the native format: one body, loop, ... on each line, all arrays of modal data in it. O(n). Names of
+    meshes and textures are relative to `folder`, where one is given.
 
     >>> from soacraft.model import serial_chain
     >>> same(from_json(to_json(serial_chain(3))), serial_chain(3))
     []
     """
-    return _encoded(_model(mb), mb.name)
+    model = _model(mb)
+    if folder is not None:
+        _rename_files(model, mb.mesh_folder, folder)
+    return _encoded(model, mb.name)
 
 
 def _model(mb: Multibody, side: SideFiles | None = None) -> schema.Model:

@@ -45,6 +45,7 @@ from soacraft.sim.components.declarations import (
 from soacraft.sim.components.registry import register
 from soacraft.sim.components.twins import TwinFunction
 from soacraft.sim.events import Happened
+from soacraft.sim.files.reading import load_system
 from soacraft.sim.forces.compliant import CompliantContact
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_steps import ContactStep
@@ -154,6 +155,7 @@ __all__ = [
     "clip",
     "crossing",
     "jump",
+    "load_system",
     "output",
     "pick",
     "rate",

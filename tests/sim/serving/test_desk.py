@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.sim.serving.clients import Client, swing, wait
 
+from soacraft import sim
 from soacraft.errors import SimulationError
 from soacraft.sim.serving import desk as desk_module
 
@@ -155,3 +156,17 @@ def test_a_paused_run_goes_on_when_the_server_closes():
     client.close()
     assert runs[0].t[-1] == 0.05
     assert np.array_equal(s.run(0.06).t[-1:], [0.06])
+
+
+def test_a_checkpoint_is_written_between_parts_of_a_run(tmp_path):
+    s, alone = swing(), swing()
+    with s.serve(folder=tmp_path) as served, Client(served) as client:
+        client.good("step", count=50)
+        assert client.good("checkpoint", file="a.h5") == {"file": "a.h5", "t": 0.05}
+        assert client.good("step", count=50)["t"] == 0.1
+        assert client.good("run", t=0.2)["status"] == "running"
+        wait(lambda: idle(client))
+    run = alone.run(0.2)
+    assert s._plants["arm"].mb.q.tolist() == run.q[-1].tolist()
+    back = sim.restore(tmp_path / "a.h5")
+    assert back.run(0.2).q[-1].tolist() == run.q[-1].tolist()

@@ -138,7 +138,7 @@ def test_two_classes_of_one_name_are_refused():
     s.add("b", sim.Motor(R=1.0, L=1.0, k=1.0))
     with pytest.raises(WiringError, match="two classes are named 'Motor': rename one"):
         describe(s)
-    with pytest.raises(WiringError, match=r"derived from sim\.Component; got <class 'int'>"):
+    with pytest.raises(WiringError, match=r"sim\.Assembly; got <class 'int'>"):
         sim.register(int)
 
 

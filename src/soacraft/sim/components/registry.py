@@ -1,4 +1,7 @@
-"""Classes by name: those that come along, and those that a program registers. A file names classes, no imports."""
+"""Classes by name: those that come along, and those that a program registers. A file names classes, no imports.
+
+Classes of assemblies are registered as well; a description of a system has their parts, a file has them as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ from collections.abc import Iterable, Mapping
 
 from soacraft.errors import WiringError, near
 from soacraft.sim.components.component import Component
+from soacraft.sim.systems.assembly import Assembly
 
-_REGISTERED: dict[str, type[Component]] = {}
+PartClass = type[Component] | type[Assembly]
+
+_REGISTERED: dict[str, PartClass] = {}
 
 
-def register(*classes: type[Component]) -> None:
-    """Let files and checkpoints name these classes of components, by `__name__`. A later class of the same name takes
-    the place of an earlier one.
+def register(*classes: PartClass) -> None:
+    """Let files and checkpoints name these classes of components and assemblies, by `__name__`. A later class of the
+    same name takes the place of an earlier one.
 
     >>> from soacraft import sim
     >>> class Lamp(sim.Component):
@@ -22,18 +28,21 @@ def register(*classes: type[Component]) -> None:
     _REGISTERED.update(by_name(classes))
 
 
-def by_name(classes: Iterable[type[Component]]) -> dict[str, type[Component]]:
-    """Classes of components by their names; two of one name are refused."""
-    named: dict[str, type[Component]] = {}
+def by_name(classes: Iterable[PartClass]) -> dict[str, PartClass]:
+    """Classes of components and assemblies by their names; two of one name are refused."""
+    named: dict[str, PartClass] = {}
     for x in classes:
-        if not (isinstance(x, type) and issubclass(x, Component)) or x is Component:
-            raise WiringError(f"a class of components is registered, derived from sim.Component; got {x!r:.60}.")
+        if not (isinstance(x, type) and issubclass(x, Component | Assembly)) or x in (Component, Assembly):
+            raise WiringError(
+                f"a class of components or assemblies is registered, derived from sim.Component or sim.Assembly; got "
+                f"{x!r:.60}."
+            )
         if named.setdefault(x.__name__, x) is not x:
             raise WiringError(f"two classes are named {x.__name__!r}: rename one, for files know them by name.")
     return named
 
 
-def known_classes(classes: Iterable[type[Component]] = ()) -> dict[str, type[Component]]:
+def known_classes(classes: Iterable[PartClass] = ()) -> dict[str, PartClass]:
     """All classes that a file may name: the given ones come before those that are registered, these before those that
     come along."""
     from soacraft.sim.library.listed import COMPONENTS
@@ -41,8 +50,23 @@ def known_classes(classes: Iterable[type[Component]] = ()) -> dict[str, type[Com
     return {**by_name(COMPONENTS), **_REGISTERED, **by_name(classes)}
 
 
-def find_class(name: str, known: Mapping[str, type[Component]], what: str) -> type[Component]:
-    """A class by its name."""
+def find_class(name: str, known: Mapping[str, PartClass], what: str) -> type[Component]:
+    """A class of components by its name."""
+    found = _found(name, known, what)
+    if not issubclass(found, Component):
+        raise WiringError(f"{what} is of the class {name!r:.60}, which is an assembly, and a component is needed.")
+    return found
+
+
+def find_assembly(name: str, known: Mapping[str, PartClass], what: str) -> type[Assembly]:
+    """A class of assemblies by its name."""
+    found = _found(name, known, what)
+    if not issubclass(found, Assembly):
+        raise WiringError(f"{what} is of the class {name!r:.60}, which is a component, and an assembly is needed.")
+    return found
+
+
+def _found(name: str, known: Mapping[str, PartClass], what: str) -> PartClass:
     if name not in known:
         raise WiringError(
             f"{what} is of the class {name!r:.60}, which is not known{near(name, known)} Classes of your own are given "

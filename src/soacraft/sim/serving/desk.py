@@ -52,6 +52,7 @@ class Desk:
         self._driver: Thread | None = None  # that of a run that was asked for here
         self._goal: float | None = None
         self._paused, self._leave, self._error = False, False, ""
+        self._altered = False  # what rates depend on was changed
         self._open = False  # a run of single steps has no end
         self._steps = self._rows = 0
         self._stepped: list[Future[Any]] = []
@@ -83,29 +84,27 @@ class Desk:
     def look(self) -> str:
         """Between two steps of a run, in its thread."""
         self._rows += 1
-        if not self._jobs and not self._paused and not self._followers.due and self._rows < _ROWS:
+        if not (self._jobs or self._paused or self._altered or self._followers.due or self._rows >= _ROWS):
             return ""
         with self._changed:
-            changed = False
             while True:
-                changed = self._work() or changed
+                self._work()
                 if self._rows >= _ROWS and self._driver is self._thread:
                     self._leave = True
                 if self._followers.due:
                     self._followers.send(self._read)
                 if self._leave:
                     return _BETWEEN
-                if not self._paused:
-                    return CHANGED if changed else ""
-                if self._steps > 0:
-                    self._steps -= 1
-                    return CHANGED if changed else ""
+                if not self._paused or self._steps > 0:
+                    self._steps -= self._paused
+                    told, self._altered = CHANGED if self._altered else "", False
+                    return told
                 self._resolve_steps()
                 self._changed.wait(min(0.5, self._followers.wait))
 
-    def _work(self) -> bool:
-        """Do what is asked for; whether that changed what rates depend on."""
-        changed, later = False, []
+    def _work(self) -> None:
+        """Do what is asked for."""
+        later = []
         while self._jobs:
             job = self._jobs.popleft()
             if job.between and self._thread is not None:
@@ -115,9 +114,8 @@ class Desk:
                     continue
                 job = job._replace(act=self._refuse_between)
             self._do(job)
-            changed = changed or job.changes
+            self._altered = self._altered or job.changes
         self._jobs.extend(later)
-        return changed
 
     def _refuse_between(self) -> None:
         raise SimulationError(
@@ -146,7 +144,7 @@ class Desk:
         job = _Job(act, Future(), between, changes)
         with self._changed:
             self._jobs.append(job)
-            if self._thread is None and self._driver is None:
+            if (self._thread is None and self._driver is None) or self._thread is current_thread():
                 self._work()
             self._changed.notify_all()
         return job.done

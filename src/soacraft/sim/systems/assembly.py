@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from soacraft.errors import WiringError
 from soacraft.sim.components.component import check_params, read_params
@@ -81,3 +81,10 @@ class Assembly:
             self.build(self.p, at)
         finally:
             self._scope = before
+
+
+class Built(NamedTuple):
+    """An assembly in a system, and what it is mounted at, from which it was built."""
+
+    assembly: Assembly
+    at: Any

@@ -21,7 +21,7 @@ from soacraft.files.native import from_json, to_json
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import as_value
-from soacraft.sim.components.registry import by_name, find_class
+from soacraft.sim.components.registry import PartClass, by_name, find_class
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.systems.clocks import Clock, read_clock
 from soacraft.sim.systems.frames import UserFrame
@@ -206,7 +206,7 @@ def documents(system: System) -> dict[str, bytes]:
 
 def build(
     data: SystemData,
-    classes: Mapping[str, type[Component]],
+    classes: Mapping[str, PartClass],
     models: Mapping[str, Multibody] | None = None,
     forces: Mapping[str, Sequence[Load]] | None = None,
     components: Mapping[str, Component] | None = None,
@@ -247,7 +247,7 @@ def build(
 
 
 def _component(
-    path: str, part: PartData, classes: Mapping[str, type[Component]], given: Mapping[str, Component]
+    path: str, part: PartData, classes: Mapping[str, PartClass], given: Mapping[str, Component]
 ) -> Component:
     if not part.given:
         return find_class(part.type, classes, repr(path))(**part.params)

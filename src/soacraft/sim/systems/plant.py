@@ -121,6 +121,7 @@ class Plant(Strict):
                     "Use sc.sim.CompliantContact or a JointLimit with stiffness."
                 )
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
+        self._source = "", ""  # where a system file had its model from: "model" and a name, "file" and a path
         self._seat: Seat | None = None
         self._owner: System | None = None
 

@@ -10,7 +10,7 @@ import msgspec
 
 from soacraft.errors import WiringError, near
 from soacraft.sim.components.component import Component, read_params
-from soacraft.sim.components.declarations import as_value
+from soacraft.sim.components.declarations import Params, as_value
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
@@ -63,23 +63,33 @@ class ParamsOf(_Named):
 
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
-        system, part = self._system, self._system._parts[path]
-        old = part.component
+        old = self._system._parts[path].component
         p = read_params(type(old), {**msgspec.structs.asdict(old.p), name: value})
-        new = object.__new__(type(old))
-        new.__dict__.update(old.__dict__, p=p)
-        if system._propagator is not None:
-            assert system._made is not None
-            for port, x in old.interface.quantities.items():
-                if x.signal(old.p) != x.signal(p):
-                    raise WiringError(
-                        f"{key!r} changes what {port!r} carries, which stays as it is once the system runs."
-                    )
-            _, schedule, flow = system._made
-            flow.values[schedule.slots[f"{path}:p"]] = p
-        else:
-            system._made = None
-        system._parts[path] = part._replace(component=new)
+        if self._system._propagator is not None and (fault := refuse_other_signals(old, p, key)):
+            raise WiringError(fault)
+        put_params(self._system, path, p)
+
+
+def refuse_other_signals(old: Component, p: Params, what: str) -> str:
+    """Why a component cannot take other parameters while it runs; empty where it can."""
+    for port, x in old.interface.quantities.items():
+        if x.signal(old.p) != x.signal(p):
+            return f"{what!r} changes what {port!r} carries, which stays as it is once the system runs."
+    return ""
+
+
+def put_params(system: System, path: str, p: Params) -> None:
+    """Give a component other parameters, all at once."""
+    part = system._parts[path]
+    new = object.__new__(type(part.component))
+    new.__dict__.update(part.component.__dict__, p=p)
+    if system._propagator is not None:
+        assert system._made is not None
+        _, schedule, flow = system._made
+        flow.values[schedule.slots[f"{path}:p"]] = p
+    else:
+        system._made = None
+    system._parts[path] = part._replace(component=new)
 
 
 class StatesOf(_Named):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +26,7 @@ from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.systems import describing, now
-from soacraft.sim.systems.assembly import Assembly
+from soacraft.sim.systems.assembly import Assembly, Built
 from soacraft.sim.systems.changing import Change, restart
 from soacraft.sim.systems.clocks import read_clock
 from soacraft.sim.systems.flow import Flow
@@ -36,10 +36,13 @@ from soacraft.sim.systems.plant import Mount, Plant
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
+from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
+    from soacraft.sim.components.registry import PartClass
+    from soacraft.sim.forces.loads import Load
     from soacraft.sim.serving.lines import Limits, Lines
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
@@ -124,6 +127,10 @@ class System(Strict):
         self._extra: dict[str, Any] = {}  # plain data of what drives the system, for checkpoints
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
+        self._built: dict[str, Built] = {}
+        self._begun: dict[str, tuple[Array, Array]] = {}
+        """q and v of each plant, where the first run began."""
+        self._recalled = False  # from a checkpoint, so that this is not known
 
     # -- building ----------------------------------------------------------------------------------------------
 
@@ -157,7 +164,7 @@ class System(Strict):
         if isinstance(part, Assembly):
             if clock is not None:
                 raise WiringError(f"{name!r} is an assembly: give every= to the components in its build.")
-            self._groups[name] = type(part).__name__
+            self._groups[name], self._built[name] = type(part).__name__, Built(part, at)
             part.built(self, name, at)
             return Handle(name, [x.rpartition(".")[2] for x in self._exports if x.startswith(f"{name}.")])
         if not isinstance(part, Component):
@@ -369,6 +376,7 @@ class System(Strict):
         if self._propagator is None:
             flow.ticks.origin = self._start
             self._propagator = self._propagating()
+            self._begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in self._plants.items()}
         return self._propagator
 
     # -- checkpoints -------------------------------------------------------------------------------------------
@@ -391,7 +399,7 @@ class System(Strict):
         moved.restore_memory(memory, file)
         assert self._joined is not None
         self._joined.give()
-        self._restored = log
+        self._restored, self._recalled = log, True
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
         """What a run keeps on the disk."""
@@ -464,6 +472,39 @@ class System(Strict):
         """[d omega/dt; d^2 p/dt^2] of a frame, differentiated in `relative_to`, now, in the axes of a third."""
         mb, state, frames = now.seen(self, of, relative_to, expressed_in, 19)
         return mb.acceleration(*frames, state=state)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], models: Mapping[str, str] | None = None) -> None:
+        """Write the system to a file, `.toml` or `.json`, as `sim.load_system` reads it: what it was built from, not
+        what it is doing, which a checkpoint has. The file is written whole or not at all.
+
+        Models are kept as they were referred to in the file that was loaded, or by their name in the library where it
+        has the same; others are in the file. `models={"arm": "arm.json"}` refers to a file next to it, or a name.
+        """
+        from soacraft.sim.files.writing import save_system
+
+        save_system(self, path, models)
+
+    def reload(
+        self,
+        path: str | PathLike[str],
+        classes: Iterable[PartClass] = (),
+        forces: Mapping[str, Sequence[Load]] | None = None,
+        roots: Sequence[str | PathLike[str]] = (),
+    ) -> Text:
+        """Take over what is different in a file, and say what that is. Arguments as of `sim.load_system`; classes that
+        the system has are known.
+
+        Before the first run all may change. Once it runs parameters alone do, from the next evaluation on; anything
+        else is refused by name, with nothing changed. The state of a model in the file is that of the start.
+        """
+        from soacraft.sim.files.reloading import reload
+
+        if self._desk is None:
+            return reload(self, path, classes, forces, roots)
+        done: Text = self._desk.ask(lambda: reload(self, path, classes, forces, roots), changes=True).result()
+        return done
 
     # -- looking -----------------------------------------------------------------------------------------------
 
