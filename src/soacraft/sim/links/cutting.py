@@ -28,11 +28,11 @@ _AT_ONCE = 32_000
 class Ways(Protocol):
     """How values go between shares."""
 
-    def send(self, key: str, value: Any) -> None:
-        """To all shares that need it."""
+    def send(self, key: str, t: float, value: Any) -> None:
+        """To all shares that need it; once for each time."""
 
-    def receive(self, key: str) -> Any:
-        """The next value."""
+    def receive(self, key: str, t: float) -> Any:
+        """The value of a time."""
 
 
 class Cut(NamedTuple):
@@ -202,19 +202,19 @@ def _sending(part: Part, sent: Sequence[str], ways: Ways) -> Component:
     if not keys:
         return old
 
-    def sends(key: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def sends(key: str, x: Output) -> Callable[..., Any]:
+        at = x.arguments.index("t") if "t" in x.arguments else None
+
         def send(*given: Any) -> Any:
-            value = function(*given)
+            t, taken = (given[0], given[1:]) if at is None else (given[at], given)
+            value = x.function(*taken)
             if np.isfinite(value).all():  # else this share ends with an error that tells it
-                ways.send(key, value)
+                ways.send(key, t, value)
             return value
 
-        return send
+        return _Function(x.name, x.arguments if at is not None else ("t", *x.arguments), send)
 
-    outputs = {
-        name: _output(x, _Function(name, x.arguments, sends(keys[name], x.function))) if name in keys else x
-        for name, x in face.outputs.items()
-    }
+    outputs = {name: _output(x, sends(keys[name], x)) if name in keys else x for name, x in face.outputs.items()}
     new: Component = object.__new__(type(old))
     new.__dict__.update(old.__dict__, interface=face._replace(outputs=outputs))
     return new
@@ -234,7 +234,7 @@ def _shadow(
         inputs[name] = _named(In(None, shape=signals[key].shape, dtype=signals[key].dtype), name)
 
     def receives(key: str) -> Callable[..., Any]:
-        return lambda *_: ways.receive(key)
+        return lambda t, *_: ways.receive(key, t)
 
     def holds(value: Any) -> Callable[..., Any]:
         return lambda *_: value
@@ -243,7 +243,7 @@ def _shadow(
     for name, x in face.outputs.items():
         key = f"{part.path}.{name}"
         if key in got:
-            outputs[name] = _output(x, _Function(name, after[: got[key]], receives(key)))
+            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)))
         else:
             signal = Quantity.signal(x, p)
             outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))))
