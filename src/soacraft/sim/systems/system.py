@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -505,6 +506,21 @@ class System(Strict):
             return reload(self, path, classes, forces, roots)
         done: Text = self._desk.ask(lambda: reload(self, path, classes, forces, roots), changes=True).result()
         return done
+
+    def to_fmu(
+        self, path: str | PathLike[str], inputs: Sequence[str] = (), outputs: Sequence[str] = (), version: int = 2
+    ) -> Path:
+        """Write the system as an FMU for co-simulation, of FMI 2.0 or 3.0. `inputs` are inputs of components that
+        nothing fills, `outputs` are outputs; vectors become numbers, "arm.q[2]". In a step inputs are held; at the
+        start outputs are those of the inputs that are set then.
+
+        It runs where soacraft is installed. Your own classes must be in modules: single files go into the FMU,
+        packages must be installed there. Its state is not serialized. Needs pythonfmu or pythonfmu3: pip install
+        'soacraft[fmi]'.
+        """
+        from soacraft.sim.links.fmu_export import to_fmu
+
+        return to_fmu(self, path, inputs, outputs, version)
 
     # -- looking -----------------------------------------------------------------------------------------------
 
