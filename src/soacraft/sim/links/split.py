@@ -334,5 +334,4 @@ def _ran(system: System, ways: Channels, owned: Sequence[str], t: float, signals
     finally:
         ways.open = False
     keys = [x for x in run.signals if x.partition(".")[0] in owned]
-    columns = {x: (run.signals[x].shape[1:], run.signals.units[x]) for x in run.signals}
-    return (run.t, run.q, run.v, (columns, run.signals._rows)), keys
+    return (run.t, run.q, run.v, (run.signals._columns, run.signals._rows)), keys
