@@ -78,11 +78,13 @@ from soacraft.sim.systems.changing import Change
 from soacraft.sim.systems.checkpoint import restore
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plant import Kinematics, Mount, Plant
+from soacraft.sim.systems.sequence import Action, Sequence, Transition
 from soacraft.sim.systems.system import System
 
 __all__ = [
     "PD",
     "PID",
+    "Action",
     "Assembly",
     "Balance",
     "Campaign",
@@ -134,6 +136,7 @@ __all__ = [
     "Saturation",
     "Sensitivity",
     "Sensor",
+    "Sequence",
     "ShareRun",
     "SharedMemory",
     "Signals",
@@ -144,6 +147,7 @@ __all__ = [
     "Sum",
     "System",
     "Thruster",
+    "Transition",
     "Truncated",
     "TwinFunction",
     "Udp",

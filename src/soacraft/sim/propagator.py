@@ -209,13 +209,14 @@ class Propagator(Strict):
         t: float,
         log: str | PathLike[str] | None = None,
         progress: bool = False,
-        until: str | None = None,
+        until: str | Sequence[str] | None = None,
         pace: float | None = None,
         overrun: str = "catch_up",
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float | None = None,
     ) -> Run:
-        """Carry the model on to time t, in seconds, or to the event named `until`; the run up to there.
+        """Carry the model on to time t, in seconds, or to the event named `until`, or the first of several; the run
+        up to there.
 
         `log` writes an HDF5 file as it goes (`sc.sim.read`); `progress` shows a bar once it takes over a second. What
         goes wrong is a `SimulationError` with time and cause; `error.run` and `p.run` hold what was computed, and the
@@ -238,7 +239,7 @@ class Propagator(Strict):
         t: float,
         keeping: Keeping,
         progress: bool = False,
-        until: str | None = None,
+        until: str | Sequence[str] | None = None,
         pace: float | None = None,
         overrun: str = "catch_up",
     ) -> Run:

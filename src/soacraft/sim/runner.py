@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -60,7 +60,8 @@ class Runner:
         self._work: dict[str, float] = {}
         self._kept: tuple[int, object] | None = None  # what is carried along, before its last tick, and when that was
         self._jumped_at, self._lost = -(2**63), False
-        self._until = self._stopped = ""  # the event to stop at, and that which stopped a run at a tick
+        self._until: frozenset[str] = frozenset()  # the events to stop at,
+        self._stopped = ""  # and that which stopped a run at a tick
         self._pace: Pace | None = None
         self._doubtful = -(2**63)  # up to here steps are taken in Python, which says what is wrong
         self._restored = False  # whether the next run goes on from a checkpoint
@@ -124,21 +125,24 @@ class Runner:
         self,
         goal: int,
         progress: bool,
-        until: str | None = None,
+        until: str | Sequence[str] | None = None,
         pace: Pace | None = None,
         keeping: Keeping | None = None,
     ) -> Run:
         """On to a nanosecond, or to an event; with a pace, each step waits for the clock before its tick. `keeping` is
         what goes to the disk meanwhile."""
         keeping = Keeping() if keeping is None else keeping
-        if until is not None and until not in (known := [x.name for x in self.events]):
-            raise StateError(f"there is no event {until!r:.60} to stop at{near(str(until), known)}")
+        until = [] if until is None else [until] if isinstance(until, str) else list(until)
+        known = [x.name for x in self.events]
+        for name in until:
+            if name not in known:
+                raise StateError(f"there is no event {name!r:.60} to stop at{near(str(name), known)}")
         if self._lost:
             raise StateError(
                 f"the last run of {self._acting.name!r} ended with an error before its last rows, and components have "
                 f"jumped since: their states at t = {self.t:.9g} s are not known. Make another system."
             )
-        self._until, self._stopped, self._pace = until or "", "", pace
+        self._until, self._stopped, self._pace = frozenset(until), "", pace
         if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
         problem = self._acting.begin()
@@ -310,7 +314,7 @@ class Runner:
                 recorder.flush()
                 x, w, changed = self._given_to(event.action, x, w)
                 jumped = jumped or changed
-            stop = stop or (event.name if event.stop or event.name == self._until else "")
+            stop = stop or (event.name if event.stop or event.name in self._until else "")
         crossed = [event for event in crossing.events if event.margin is not None]
         if crossed:
             x, w = self._crossed(x, {event.name: self._watch.sign(event.name) for event in crossed}, recorder)
@@ -361,7 +365,7 @@ class Runner:
                 if a and b and a != b and direction in (0, b)
             ]
             signs, names = np.where(after == 0.0, signs, after), turned
-            self._stopped = self._stopped or next((x for x in turned if x == self._until), "")
+            self._stopped = self._stopped or next((x for x in turned if x in self._until), "")
             if recorder is not None:
                 q, v, _ = problem.parts(x)
                 recorder.events += [Happened(self.t, name, np.array(q), np.array(v)) for name in names]
@@ -393,7 +397,7 @@ class Runner:
                 if b and a and a != b and direction in (0, b)
             }
             if turned:
-                self._stopped = next((x for x in turned if x == self._until), "")
+                self._stopped = next((x for x in turned if x in self._until), "")
                 x = self._jumps(x, turned, None)
             self._watch.moved(self.t, x, [], True)
         return x, problem.rates(self.t, x)

@@ -656,7 +656,7 @@ def test_what_a_system_refuses():
         WiringError, match=r"a name is letters, digits, '_' and '-', with '/' between levels; got 'a.b'"
     ):
         s.add("a.b", sim.Constant(value=1.0))
-    with pytest.raises(WiringError, match="a system takes components, plants and assemblies, got 3"):
+    with pytest.raises(WiringError, match="a system takes components, plants, assemblies and sequences, got 3"):
         s.add("three", 3)
     with pytest.raises(WiringError, match="rate of 'zero' must be a positive number, got 0"):
         s.add("zero", sim.SampleHold(), rate=0)

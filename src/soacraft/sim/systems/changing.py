@@ -27,7 +27,7 @@ Edit = Callable[[Multibody], Outcome]
 #: What can become of what is mounted on a body that goes.
 MOUNTED = ("follow", "remove", "stop")
 #: What a change may alter in a system, and what a refused one puts back.
-_KEPT = ("_parts", "_wires", "_exports", "_frames", "_holds", "_starts", "_made", "_joined")
+_KEPT = ("_parts", "_wires", "_exports", "_frames", "_holds", "_starts", "_extra", "_made", "_joined")
 
 
 class Change(NamedTuple):
@@ -183,6 +183,7 @@ def _tell(system: System, plant: Plant, goes: Away, mounted: str, flow: Flow) ->
         stopped = {x.path: x._replace(mount=None, active=False) for x in parts}
         system._parts = {path: stopped.get(path, x) for path, x in system._parts.items()}
         system._wires = [x for x in system._wires if x not in wires]
+        system._extra = {**system._extra, "stopped": sorted({*system._extra.get("stopped", ()), *stopped})}
         return
     gone = {x.path for x in parts}
 

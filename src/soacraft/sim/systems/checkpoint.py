@@ -120,6 +120,7 @@ def restore(
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored, it is damaged: {wrong}") from wrong
     _refuse_changed(system, body.classes, str(path))
     system._extra.update(body.extra)
+    system._made = None
     try:
         system._recall(memory, str(path), kept.log)
     except WiringError as wrong:

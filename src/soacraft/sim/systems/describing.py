@@ -17,8 +17,15 @@ from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.wiring import Link, Part, Wiring
 
 
-def columns(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule, patterns: str | Sequence[str]) -> Columns:
-    """The outputs and states that patterns name, in the order of their names, with shapes and units."""
+def columns(
+    parts: Mapping[str, Part],
+    wiring: Wiring,
+    schedule: Schedule,
+    patterns: str | Sequence[str],
+    required: bool = True,
+) -> Columns:
+    """The outputs and states that patterns name, in the order of their names, with shapes and units; where they are
+    `required`, a pattern that matches none is refused."""
     known: dict[str, Column] = {}
     for path, part in parts.items():
         face = part.component.interface
@@ -33,7 +40,7 @@ def columns(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule, patte
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         made = re.compile(re.escape(str(pattern)).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
         found = [key for key in known if made.fullmatch(key)]
-        if not found and pattern != "**":
+        if not found and pattern != "**" and required:
             raise WiringError(f"signals={pattern!r:.60} matches no output or state{near(str(pattern), known)}")
         chosen.update(found)
     return {key: known[key] for key in sorted(chosen)}
@@ -44,7 +51,7 @@ def _column(signal: Signal) -> Column:
 
 
 def tree(
-    parts: Mapping[str, Part], plants: Mapping[str, Plant], groups: Mapping[str, str], frames: Mapping[str, UserFrame]
+    parts: Mapping[str, Part], plants: Mapping[str, object], groups: Mapping[str, str], frames: Mapping[str, UserFrame]
 ) -> Text:
     """The parts by name, level by level."""
     told = {path: repr(x) for path, x in [*plants.items(), *frames.items()]}

@@ -26,6 +26,7 @@ from soacraft.sim.forces.loads import Load
 from soacraft.sim.systems.clocks import Clock, read_clock
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plant import Plant
+from soacraft.sim.systems.sequence import Sequence as Phases
 from soacraft.sim.systems.system import System
 from soacraft.spatial.pose import Pose
 
@@ -111,6 +112,8 @@ class SystemData(_Data):
     exports: dict[str, str] = {}
     groups: dict[str, str] = {}
     """Assemblies: the name of the class of each."""
+    sequences: dict[str, dict[str, Any]] = {}
+    """Phases, transitions and actions."""
     loops: list[str] = []
     """Outputs of cycles that are solved."""
     starts: dict[str, Any] = {}
@@ -140,6 +143,7 @@ def describe(system: System, documents: bool = True) -> SystemData:
         wires=[WireData(source=x.source, target=x.target, convert=x.convert) for x in sorted(system._wires)],
         exports=dict(sorted(system._exports.items())),
         groups=dict(sorted(system._groups.items())),
+        sequences={path: x.plain() for path, x in sorted(system._sequences.items())},
         loops=list(system._tears),
         holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system._holds.items())},
         starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system._starts.items())},
@@ -237,6 +241,8 @@ def build(
         system.connect(wire.source, wire.target, wire.convert)
     for name, port in data.exports.items():
         system.export(name, port)
+    for path, phases in data.sequences.items():
+        system.add(path, Phases.from_plain(phases))
     if data.loops:
         system.solve_loop(*data.loops)
     for key, value in data.holds.items():

@@ -245,9 +245,7 @@ class Flow:
     def memory(self) -> tuple[list[int], dict[str, Any]]:
         """Counts of clocks and held values by name."""
         held = {key: self.values[slot] for key, slot in self._held().items()}
-        return list(self.ticks.counts), {
-            key: x.copy() if isinstance(x, np.ndarray) else x for key, x in held.items()
-        }
+        return list(self.ticks.counts), {key: x.copy() if isinstance(x, np.ndarray) else x for key, x in held.items()}
 
     def recall(self, counts: Sequence[int], held: Mapping[str, Any]) -> None:
         """Go on from counts of clocks and held values."""

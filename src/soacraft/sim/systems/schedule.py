@@ -172,6 +172,8 @@ class Schedule:
             else:
                 i = link.element
                 slot = self._slot(element)
+                if key not in self.calls:
+                    self._measured(key)
                 if element not in self.calls:
                     self.calls[element] = made(
                         lambda a: a.item(i), ((key, self.slots[key]),), slot, element, Native("element", i)
@@ -316,6 +318,10 @@ class Schedule:
                     made_here.append(call)
                     self._updates_need.setdefault(path, set()).update(needs)
                 self.ticking.append(self._tick_of(part, tuple(made_here)))
+        for key, (link, condition) in sorted(self._wiring.conditions.items()):
+            slot, need = self._linked(link)
+            call = made(condition.beyond, (("now", slot),), 0, key)
+            watched.append((Watched(call, condition.direction, ()), {need} if need else set()))
         by_key = {key: call for key, call, _ in rates}
         self.rates = [by_key[x.key] for x in self.places]
         self.watched = [x for x, _ in watched]

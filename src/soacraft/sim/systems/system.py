@@ -26,7 +26,7 @@ from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
-from soacraft.sim.systems import describing, now
+from soacraft.sim.systems import describing, driving, now
 from soacraft.sim.systems.assembly import Assembly, Built
 from soacraft.sim.systems.changing import Change, restart
 from soacraft.sim.systems.clocks import read_clock
@@ -35,6 +35,7 @@ from soacraft.sim.systems.frames import UserFrame, read_frame
 from soacraft.sim.systems.joined import Joined, joined_solver
 from soacraft.sim.systems.plant import Mount, Plant
 from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.sequence import Sequence as Phases
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
 from soacraft.spatial.checks import Array
@@ -118,6 +119,7 @@ class System(Strict):
         self._groups: dict[str, str] = {}
         self._frames: dict[str, UserFrame] = {}
         self._holds: dict[str, Any] = {}
+        self._sequences: dict[str, Phases] = {}
         self._changes: list[Change] = []
         self._tears: list[str] = []
         self._made: tuple[Wiring, Schedule, Flow] | None = None
@@ -168,8 +170,11 @@ class System(Strict):
             self._groups[name], self._built[name] = type(part).__name__, Built(part, at)
             part.built(self, name, at)
             return Handle(name, [x.rpartition(".")[2] for x in self._exports if x.startswith(f"{name}.")])
+        if isinstance(part, Phases):
+            self._sequences[name], self._made = part, None
+            return part
         if not isinstance(part, Component):
-            raise WiringError(f"a system takes components, plants and assemblies, got {part!r:.60}.")
+            raise WiringError(f"a system takes components, plants, assemblies and sequences, got {part!r:.60}.")
         self._parts[name], self._made = Part(name, part, clock, at, bool(convert)), None
         return Handle(name, [*part.interface.inputs, *part.interface.outputs])
 
@@ -240,7 +245,7 @@ class System(Strict):
     def _refuse_taken(self, name: str) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise WiringError(f"a name is letters, digits, '_' and '-', with '/' between levels; got {name!r:.60}.")
-        if any(name in known for known in (self._parts, self._plants, self._groups, self._frames)):
+        if any(name in known for known in (self._parts, self._plants, self._groups, self._frames, self._sequences)):
             raise WiringError(f"there is a component {name!r} already; give the new one another name.")
 
     def _refuse_begun(self, what: str) -> None:
@@ -265,8 +270,11 @@ class System(Strict):
             joined_solver(self._plants)
         except WiringError as wrong:
             raise faults_error(self._name, [str(wrong)]) from wrong
-        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames, self._holds)
-        faults = list(wiring.faults)
+        if self._sequences:
+            driving.set_active(self)
+        looked_for = driving.conditions(self)
+        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames, self._holds, looked_for)
+        faults = [*wiring.faults, *driving.faults(self)]
         kind: type[WiringError] = WiringError
         cycle: tuple[str, ...] = ()
         try:
@@ -325,7 +333,8 @@ class System(Strict):
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float | None = None,
     ) -> Run:
-        """Carry the system on to time t, in seconds, or to the crossing named `until`; the run up to there.
+        """Carry the system on to time t, in seconds, or to the crossing, or the phase of a sequence, named `until`; the
+        run up to there, of several segments the last.
 
         `signals` are patterns of the outputs and states that are recorded in `run.signals`; `log`, `progress`, `pace`
         and `overrun` as in `Propagator.advance_to`. One run, and the same in two halves, give the same bits with fixed
@@ -336,20 +345,22 @@ class System(Strict):
         """
         with nullcontext() if self._desk is None else self._desk.running():
             keeping = self._keeping(log, checkpoint, checkpoint_every)
+            if self._sequences:
+                return driving.advance(self, t, until, keeping, (signals, progress, pace, overrun))
             return self._advance(t, keeping, until, signals, progress, pace, overrun)
 
     def _advance(
         self,
         t: float,
         keeping: Keeping,
-        until: str | None,
+        until: str | Sequence[str] | None,
         signals: str | Sequence[str],
         progress: bool,
         pace: float | None,
         overrun: str,
     ) -> Run:
         _, schedule, flow = self._compiled()
-        flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals))
+        flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals, not self._changes))
         joined = self._joined
         assert joined is not None
         if joined.changed and self._propagator is not None:
@@ -447,6 +458,10 @@ class System(Strict):
         made.carry(flow)
         return made
 
+    def phase(self, sequence: str) -> str:
+        """The phase that a sequence is in."""
+        return driving.phase(self, sequence)[0]
+
     @property
     def changes(self) -> tuple[Change, ...]:
         """What `detach`, `attach`, `capture` and `remove` of plants did so far."""
@@ -526,7 +541,7 @@ class System(Strict):
 
     def tree(self) -> Text:
         """The parts by name, level by level."""
-        return describing.tree(self._parts, self._plants, self._groups, self._frames)
+        return describing.tree(self._parts, {**self._plants, **self._sequences}, self._groups, self._frames)
 
     def signals(self) -> Text:
         """Every input and output: unit, shape, and what fills it."""

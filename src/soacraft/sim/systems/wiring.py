@@ -16,8 +16,21 @@ from soacraft.sim.systems.frames import FrameTree, UserFrame
 from soacraft.sim.systems.plant import Mount, Plant, Push
 
 _REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
+_ELEMENT = re.compile(r"^(.+)\]\[(\d+)$")
 #: Faults of one kind that a message lists.
 _LISTED = 50
+
+
+class Condition(NamedTuple):
+    """A signal and the number that it must be below (-1) or above (1)."""
+
+    port: str
+    direction: int
+    value: float
+
+    def beyond(self, now: float) -> float:
+        """By how much the signal is above the number."""
+        return now - self.value
 
 
 class Part(NamedTuple):
@@ -79,7 +92,10 @@ class Wiring:
         exports: Mapping[str, str],
         frames: Mapping[str, UserFrame] | None = None,
         holds: Mapping[str, Any] | None = None,
+        conditions: Mapping[str, Condition] | None = None,
     ) -> None:
+        self.conditions: dict[str, tuple[Link, Condition]] = {}
+        """What is looked for besides the crossings of components, by name."""
         self.holds = holds or {}
         """Inputs that hold a value, as what gave it is gone."""
         self._parts, self._plants, self._exports = parts, plants, exports
@@ -106,6 +122,8 @@ class Wiring:
             self._mounted(parts[path])
         for key in sorted(self._inputs):
             self._require(key)
+        for name, condition in sorted((conditions or {}).items()):
+            self._guarded(self._look_for, name, condition)
         self.contributions.sort(key=lambda x: x.name)
 
     # -- parts -------------------------------------------------------------------------------------------------
@@ -185,6 +203,14 @@ class Wiring:
             self.moving[told.signal] = Link(name, element)
         self.frames.frame(told.path)
 
+    def _look_for(self, name: str, condition: Condition) -> None:
+        signal, source, element = self._source(self._one(condition.port))
+        if signal.shape:
+            raise WiringError(
+                f"{name!r:.80}: {condition.port!r:.60} has the shape {signal.shape}; take an element of it."
+            )
+        self.conditions[name] = Link(source, element), condition
+
     def _one(self, text: str) -> str:
         found = self.expand(text, outputs=True)
         if len(found) != 1:
@@ -237,6 +263,12 @@ class Wiring:
     def _source(self, key: str) -> tuple[Signal, str, int | None]:
         """What a source carries, the name it is kept by, and the element of it."""
         path, port, at = split(key)
+        inner = _ELEMENT.match(at) if at is not None and (path in self._plants or path in self.user_frames) else None
+        if inner is not None:  # an element of what a node has
+            signal, name, _ = self._source(f"{path}.{port}[{inner[1]}]")
+            if len(signal.shape) != 1 or int(inner[2]) >= signal.shape[0]:
+                raise WiringError(f"{key!r:.80} is no element of {name!r}, whose shape is {signal.shape}.")
+            return signal._replace(shape=()), name, int(inner[2])
         if path in self._plants:
             signal, kind, number = self._plants[path].output(port, at)
             name = key if number is None else f"{path}.{kind}"
