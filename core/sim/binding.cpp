@@ -202,7 +202,7 @@ struct Given {
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if (touches(method) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
-        if (!read_plan(field(setting, "plan"), model)) return false;
+        if (!read_plan(field(setting, "plan"), tree)) return false;
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;
@@ -212,13 +212,14 @@ struct Given {
     }
 
     // Components that are carried along, by explicit methods; false while a run walks through them.
-    bool read_plan(nb::handle given, const rigid::Model& model) {
+    bool read_plan(nb::handle given, const rigid::RigidModel& tree) {
+        const rigid::Model& model = tree.model;
         if (given.is_none()) return true;
         if (!nb::isinstance<PlanObject>(given)) refuse("plan must be a SystemPlan");
         plan = nb::cast<PlanObject*>(given);
         if (!plan->fits(model.nq, model.nv) || method != EXPLICIT || tableau.adaptive()) refuse("the plan is of another tree or method");
         set.plan = &plan->plan;
-        return !plan->busy;
+        return !plan->busy && plan->find_frames(tree);
     }
 };
 

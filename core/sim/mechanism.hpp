@@ -95,14 +95,16 @@ public:
           dynamics_(named("forward_dynamics")), at_rest_(named("mass_matrix_multiply")), springs_(named("passive_force")),
           integrate_(named("integrate")), difference_(named("difference")), jacobians_(named("integrate_jacobians")),
           derivatives_(model_.flexible_count ? nullptr : &named("inverse_dynamics_derivatives")),
-          kinetic_(named("kinetic_energy")), potential_(named("potential_energy")) {
+          kinetic_(named("kinetic_energy")), potential_(named("potential_energy")), motions_(named("node_motion")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
         contact_force = numbers(s.contact ? nv : 0), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
+        rigid::Job largest = s.job;
+        if (s.plan) largest.frame_count = static_cast<index>(s.plan->frames.size()), motion_ = numbers(24 * largest.frame_count);
         for (const rigid::Algorithm* a :
-             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, derivatives_, &kinetic_, &potential_})
-            most = a && a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
+             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, derivatives_, &kinetic_, &potential_, &motions_})
+            most = a && a->one_bytes(largest) > most ? a->one_bytes(largest) : most;
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
             const rigid::Element& e = model_.elements[k];
@@ -169,7 +171,7 @@ public:
             }
         }
         powers += count;
-        if (set_.plan) pushed(v, of, powers, own), of += nv * pushes(), powers += pushes();
+        if (set_.plan) pushed(q, v, of, powers, own), of += nv * pushes(), powers += pushes();
         if (!nv) return;
         stored(q, of);
         *powers++ = dot(of, v, nv), of += nv;
@@ -345,17 +347,39 @@ private:
 
     // What forces and rates of components need at x, but for what depends on the accelerations.
     bool place(double t, const double* x) {
-        set_.plan->place(t, x, x + nq, nq, nv, x + nq + nv + names);
-        return set_.plan->before.run();
+        Plan& plan = *set_.plan;
+        plan.place(t, x, x + nq, nq, nv, x + nq + nv + names);
+        const auto count = static_cast<index>(plan.frames.size());
+        if (count) {
+            rigid::Job& job = bare_;
+            double *R = motion_.data(), *p = R + 9 * count, *twists = p + 3 * count;
+            job.frames = plan.frames.data(), job.frame_count = count, job.out[3] = twists + 6 * count;
+            if (!alone(motions_, x, x + nq, zeros_.data(), R, false, p, twists)) return false;
+            for (index i = 0; i < count; ++i) plan.put(i, R, p, twists);
+        }
+        return plan.before.run();
+    }
+    // J* f of a force at a node.
+    void at_node(const Push& push, const double* f, const double* q, double* to) {
+        double wrench[6] = {};
+        std::memcpy(wrench + (push.kind == FORCE ? 3 : 0), f, bytes(push.kind == BOTH ? 6 : 3));
+        rigid::Wrench one = {};
+        one.at = set_.plan->spots[static_cast<std::size_t>(push.spot)], one.turned = !push.own, one.f = wrench;
+        one.axes.element = -1, one.axes.R[0] = one.axes.R[4] = one.axes.R[8] = 1.0;
+        rigid::Job& job = bare_;
+        job.wrenches = &one, job.wrench_count = 1, job.turned = one.turned;
+        alone(at_rest_, q, zeros_.data(), zeros_.data(), to);
+        job.wrenches = nullptr, job.wrench_count = 0, job.turned = false;
+        for (index i = 0; i < nv; ++i) to[i] = -to[i];
     }
     // The forces of components, a row each, and their powers.
-    void pushed(const double* v, double* of, double* powers, bool own) {
+    void pushed(const double* q, const double* v, double* of, double* powers, bool own) {
         const Plan& plan = *set_.plan;
         for (const Push& x : plan.pushes) {
             const double* f = plan.slots + x.at;
             if (x.dof < 0) {
-                std::memcpy(of, f, bytes(nv));
-                for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += f[k];
+                x.spot < 0 ? Plan::copy(of, f, nv) : at_node(x, f, q, of);
+                for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
                 *powers++ = dot(of, v, nv);
             } else {
                 if (!own) std::memset(of, 0, bytes(nv));
@@ -436,7 +460,7 @@ private:
     const rigid::Model& model_;
     const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_;
     const rigid::Algorithm* derivatives_;  // null of a tree with flexible bodies
-    const rigid::Algorithm &kinetic_, &potential_;
+    const rigid::Algorithm &kinetic_, &potential_, &motions_;
     struct Turning {
         index at, q;  // its velocities and its coordinates
         bool free;
@@ -445,7 +469,7 @@ private:
     bool plain_ = true;            // all coordinates are numbers that are added
     rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
     const double* held_ = nullptr;
-    std::vector<double> total_, zeros_, forces_, moved_, rest_, powers_, vdot_;
+    std::vector<double> total_, zeros_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };
 

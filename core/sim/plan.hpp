@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "soacraft/rigid/model/model.hpp"
 #include "soacraft/workspace.hpp"
 
 namespace soacraft {
@@ -90,9 +91,18 @@ struct Due {
     std::vector<index> to;       // and the states they become
 };
 
-// A force on the plant: on one dof, or (dof -1) on all.
+// A force on the plant: on one dof; on all (dof -1, spot -1); or at a node (spot), as a force, a moment or both, in inertial axes
+// or in its own.
+enum Wrenched : int { FORCE = 0, MOMENT = 1, BOTH = 2 };
 struct Push {
-    index at, dof;
+    index at, dof, spot;
+    Wrenched kind;
+    bool own;
+};
+
+// Where what a node has goes to, -1 for nowhere: its rotation, position, angular and linear velocity, in inertial axes.
+struct Node {
+    index rotation, position, angular, linear;
 };
 
 class Plan {
@@ -106,6 +116,8 @@ public:
     Calls late_before, late_behind;  // for the record alone
     bool reads_vdot = false;
     std::vector<Push> pushes;
+    std::vector<Node> nodes;
+    std::vector<rigid::Body> frames, spots;  // of nodes, and of where forces act
     std::vector<Range> columns;  // what is recorded
     index width = 0;
 
@@ -143,6 +155,14 @@ public:
         slots[0] = t;
         if (q >= 0) copy(slots + q, q_, nq), copy(slots + v, v_, nv);
         copy(slots + z.at, z_, z.count);
+    }
+    // What node i has: rotations, positions and twists of all nodes, one after the other.
+    void put(index i, const double* R, const double* p, const double* twist) {
+        const Node& to = nodes[static_cast<std::size_t>(i)];
+        if (to.rotation >= 0) copy(slots + to.rotation, R + 9 * i, 9);
+        if (to.position >= 0) copy(slots + to.position, p + 3 * i, 3);
+        if (to.angular >= 0) copy(slots + to.angular, twist + 6 * i, 3);
+        if (to.linear >= 0) copy(slots + to.linear, twist + 6 * i + 3, 3);
     }
     void accelerate(const double* vdot_, index nv) {
         if (vdot >= 0) copy(slots + vdot, vdot_, nv);

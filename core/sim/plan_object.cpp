@@ -13,6 +13,8 @@ namespace {
 enum Form : int { NUMBER = 0, WHOLE = 1, TRUTH = 2, ARRAY = 3, OBJECT = 4, COUNT = 5, CONSTANT = 6 };
 constexpr double LARGEST_WHOLE = 9007199254740992.0;  // beyond 2^53 not every whole number is a double
 
+constexpr index FRAME = 13;  // numbers of a frame: its element, rotation and translation
+
 long long shown(index i) { return i; }
 
 class PythonCall final : public Foreign {
@@ -265,16 +267,45 @@ std::vector<Range> PlanObject::ranges(nb::handle given, const char* name, int co
 void PlanObject::set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes) {
     require_idle();
     const Array<index> given(pushes, "pushes", 2);
-    if (given.size(0) && given.size(1) != 2) refuse("pushes of a plan have two columns");
+    if (given.size(1) != 5) refuse("pushes of a plan have five columns");
     std::vector<Push> made;
     for (index i = 0; i < given.size(0); ++i) {
-        const index at = given.data()[2 * i], dof = given.data()[2 * i + 1];
+        const index *row = given.data() + 5 * i, at = row[0], dof = row[1], spot = row[2], kind = row[3];
         if (dof < -1 || dof >= nv_) refuse("there is no dof %lld", shown(dof));
-        require_range("a force", at, dof < 0 ? nv_ : 1);
-        made.push_back({at, dof});
+        if (spot < -1 || spot >= static_cast<index>(spots_.size()) / FRAME || kind < FORCE || kind > BOTH) refuse("there is no spot %lld", shown(spot));
+        require_range("a force", at, dof >= 0 ? 1 : spot < 0 ? nv_ : kind == BOTH ? 6 : 3);
+        made.push_back({at, dof, spot, static_cast<Wrenched>(kind), row[4] != 0});
     }
     plan.before = read(before), plan.behind = read(behind), plan.rates = read(rates);
     plan.reads_vdot = reads_vdot, plan.pushes = made;
+}
+
+void PlanObject::set_nodes(nb::object frames, nb::object places, nb::object spots) {
+    require_idle();
+    const Array<double> nodes(frames, "frames", 2), pushed(spots, "spots", 2);
+    const Array<index> to(places, "places", 2);
+    if (nodes.size(1) != FRAME || pushed.size(1) != FRAME || to.size(1) != 4 || to.size(0) != nodes.size(0))
+        refuse("frames and places of a plan do not fit");
+    std::vector<Node> made;
+    for (index i = 0; i < to.size(0); ++i) {
+        const index* row = to.data() + 4 * i;
+        for (int k = 0; k < 4; ++k)
+            if (row[k] != -1) require_range("a place", row[k], k ? 3 : 9);
+        made.push_back({row[0], row[1], row[2], row[3]});
+    }
+    plan.nodes = made, plan.pushes.clear();
+    frames_.assign(nodes.data(), nodes.data() + nodes.size(0) * FRAME);
+    spots_.assign(pushed.data(), pushed.data() + pushed.size(0) * FRAME);
+}
+
+bool PlanObject::find_frames(const rigid::RigidModel& tree) {
+    const auto read = [&](const std::vector<double>& from, std::vector<rigid::Body>& to) {
+        to.assign(from.size() / FRAME, rigid::Body());
+        for (std::size_t i = 0; i < to.size(); ++i)
+            if (!rigid::read_frame(tree, from.data() + FRAME * i, to[i])) return false;
+        return true;
+    };
+    return read(frames_, plan.frames) && read(spots_, plan.spots);
 }
 
 void PlanObject::set_record(nb::list before, nb::list behind, nb::object columns) {
@@ -346,6 +377,7 @@ void bind_plan(nb::module_& m) {
         .def(nb::init<nb::object, nb::object, nb::object, nb::object, index, index, index, index>(), nb::arg("slots"), nb::arg("counts"),
              nb::arg("places"), nb::arg("clocks"), nb::arg("origin"), nb::arg("nq"), nb::arg("nv"), nb::arg("objects"))
         .def("set_stage", &PlanObject::set_stage, nb::arg("before"), nb::arg("behind"), nb::arg("rates"), nb::arg("reads_vdot"), nb::arg("pushes"))
+        .def("set_nodes", &PlanObject::set_nodes, nb::arg("frames"), nb::arg("places"), nb::arg("spots"))
         .def("set_record", &PlanObject::set_record, nb::arg("before"), nb::arg("behind"), nb::arg("columns"))
         .def("add_due", &PlanObject::add_due, nb::arg("which"), nb::arg("before"), nb::arg("behind"), nb::arg("reads_vdot"), nb::arg("updates"),
              nb::arg("outputs"), nb::arg("fresh"))

@@ -3,6 +3,7 @@
 
 #include "array.hpp"
 #include "plan.hpp"
+#include "rigid/rigid_model.hpp"
 
 namespace soacraft {
 namespace sim {
@@ -22,6 +23,10 @@ public:
     ~PlanObject() { clear(); }
 
     void set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes);
+    // `frames` and `spots` (count, 13) as kernels read them, `places` (count, 4) where what a frame has goes to.
+    void set_nodes(nb::object frames, nb::object places, nb::object spots);
+    // Let the kernels of a tree have the frames; false where one of them is not on it.
+    bool find_frames(const rigid::RigidModel& tree);
     void set_record(nb::list before, nb::list behind, nb::object columns);
     void add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
                  nb::object fresh);
@@ -50,6 +55,7 @@ private:
     Array<index> counts_;
     index nq_, nv_;
     bool python_ = false;
+    std::vector<double> frames_, spots_;  // 13 numbers each
     std::vector<PyObject*> objects_;  // slots of what is no number
     std::vector<PyObject*> held_;     // functions and constants of calls
 };

@@ -84,6 +84,11 @@ void motor_torque(In in, Params p, double* out, Count) { *out = p[3] * p[2] * *i
 void motor_rate(In in, Params p, double* out, Count) {                                   // voltage, speed, current
     *out = (*in[0] - p[0] * *in[2] - p[2] * p[3] * *in[1]) / p[1];
 }
+void point_gravity(In in, Params p, double* out, Count) {  // mu, mass, center
+    const double x = in[0][0] - p[2], y = in[0][1] - p[3], z = in[0][2] - p[4];
+    const double s = x * x + y * y + z * z, pull = -p[0] * p[1] / (s * std::sqrt(s));
+    out[0] = pull * x, out[1] = pull * y, out[2] = pull * z;
+}
 void thruster(In in, Params, double* out, Count) { out[0] = *in[0], out[1] = 0.0, out[2] = 0.0; }
 void sensor(In in, Params p, double* out, Count n) {  // deviation, density, bias, scale; dt, u, noise
     const double size = std::pow(p[0] * p[0] + p[1] * p[1] / *in[0], 0.5);
@@ -112,6 +117,7 @@ const Named TWINS[] = {
     {"PID.command", pid_command},
     {"PID.sum_next", pid_sum},
     {"PID.last_next", less},
+    {"PointGravity.force", point_gravity},
     {"Product.y", product},
     {"Ramp.y", ramp},
     {"SampleHold.y", same},

@@ -400,6 +400,7 @@ class SystemPlan:
         nv: int,
         objects: int,
     ) -> None: ...
+    def set_nodes(self, frames: _Reals, places: _Integers, spots: _Reals) -> None: ...
     def set_stage(
         self,
         before: list[tuple[Any, ...]],

@@ -53,7 +53,7 @@ from soacraft.sim.forces.elements import Drag, GravityField
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.stops import JointLimit
-from soacraft.sim.library.actuators import Force, Motor, Thruster
+from soacraft.sim.library.actuators import Force, Motor, PointGravity, Thruster
 from soacraft.sim.library.algebra import Express, Gain, Join, Product, Saturation, Sum
 from soacraft.sim.library.control import PD, PID
 from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, SampleHold, UnitDelay
@@ -127,6 +127,7 @@ __all__ = [
     "Paced",
     "Params",
     "Plant",
+    "PointGravity",
     "Product",
     "Propagator",
     "Ramp",

@@ -64,6 +64,44 @@ class PDinPython(sim.Component):
         return 20.0 * (target - measured) - rate
 
 
+class Wrenches(sim.Component):
+    """Forces of all kinds at a node, from all that it has."""
+
+    rotation = sim.In("", of="rotation", shape=(3, 3))
+    position = sim.In("m", of="position", shape=(3,), frame="inertial")
+    velocity = sim.In("m/s", of="velocity", shape=(3,), frame="inertial")
+    omega = sim.In("rad/s", of="angular_velocity", shape=(3,), frame="inertial")
+
+    @sim.output("N", to="force", shape=(3,), frame="inertial")
+    def pull(position, velocity):
+        return -position - 0.1 * velocity
+
+    @sim.output("N m", to="moment", shape=(3,), frame="mount")
+    def brake(rotation, omega):
+        return np.array([0.3, 0.0, 0.1]) - 0.1 * rotation.T @ omega
+
+    @sim.output(to="wrench", shape=(6,), frame="inertial")
+    def both(rotation, velocity):
+        return np.concatenate([0.2 * rotation[:, 0], 0.3 * rotation[:, 1] - 0.01 * velocity])
+
+
+def craft() -> sim.System:
+    """A hub that is free, with wheels; forces at its nodes."""
+    mb = sc.Multibody("craft", gravity=(0, 0, 0))
+    hub = mb.add_body("hub", inertia=sc.Inertia(10.0, (0.1, 0.0, 0.0), np.diag([3.0, 2.0, 1.0])), hinge=sc.Free())
+    tip = hub.add_node("tip", sc.Pose.from_quaternion([0.6, 0.0, 0.0, 0.8], [0.5, 0.2, -0.1]))
+    for i, axis in enumerate(np.eye(3)):
+        inertia = sc.Inertia(1.0, (0, 0, 0), 0.05 * np.eye(3))
+        place = sc.Pose(translation=0.3 * axis)
+        mb.add_body(f"wheel{i}", parent=hub, inertia=inertia, hinge=sc.Pin(axis), inboard=place)
+    mb.set_state([0.0, 0.0, 0.6, 0.8, 1.0, 2.0, 3.0, 0, 0, 0], [0.1, -0.2, 0.3, 1.0, 0, 0.5, 20.0, -30.0, 10.0])
+    s = sim.System("craft", integrator="rk4", step=1e-3)
+    plant = s.add("craft", sim.Plant(mb))
+    s.add("forces", Wrenches(), at=plant.node(tip))
+    s.add("gravity", sim.PointGravity(mu=40.0, mass=13.0), at=plant.node("hub"))
+    return s
+
+
 def slow(s: sim.System) -> sim.System:
     """The same, walked through in Python."""
     s._compiled()[2].obstacle = "it is compared"
@@ -114,9 +152,9 @@ def mixed() -> sim.System:
     return s
 
 
-@pytest.mark.parametrize("make", [arm, mixed])
+@pytest.mark.parametrize("make", [arm, mixed, craft])
 def test_compiled_steps_and_those_of_python_agree(make):
-    fast, plain = make().run(0.1), slow(make()).run(0.1)
+    fast, plain = make().run(0.3), slow(make()).run(0.3)
     assert np.array_equal(fast.t, plain.t)
     for name in ("q", "v", "vdot"):
         a, b = getattr(fast, name), getattr(plain, name)
@@ -138,14 +176,14 @@ def pieces(run) -> list[int]:
     return [len(x.F) if isinstance(x, Block) else 1 for _, x in run._dense]
 
 
-@pytest.mark.parametrize("make", [arm, mixed])
+@pytest.mark.parametrize("make", [arm, mixed, craft])
 def test_all_of_a_run_is_compiled(make):
     """And no part of it taken in Python in silence."""
     assert 1 not in pieces(make().run(0.1))
     assert set(pieces(slow(make()).run(0.02))) == {1}
 
 
-@pytest.mark.parametrize("make", [arm, mixed])
+@pytest.mark.parametrize("make", [arm, mixed, craft])
 def test_halves_have_the_same_bits(make):
     one, other = make(), make()
     whole = one.run(0.05)

@@ -74,16 +74,31 @@ SAME = address("same")
 def test_calls_that_do_not_fit(call, text):
     p = plan()
     with pytest.raises(ValueError, match=text):
-        p.set_stage([call], [], [], False, whole())
+        p.set_stage([call], [], [], False, whole(columns=5))
     with pytest.raises(ValueError, match=text):
         p.add_due(1, [], [], False, [call], whole(), whole(columns=3))
 
 
 def test_ranges_and_forces_that_do_not_fit():
     p = plan(nv=1)
-    for pushes, text in (((1, 1), "there is no dof 1"), ((8, 0), "a force of a plan is not within its slots")):
+    for pushes, text in (
+        ((1, 1, -1, 0, 0), "there is no dof 1"),
+        ((8, 0, -1, 0, 0), "a force of a plan is not within its slots"),
+        ((1, -1, 0, 0, 0), "there is no spot 0"),
+        ((1, -1, -1, 3, 0), "there is no spot -1"),
+    ):
         with pytest.raises(ValueError, match=text):
-            p.set_stage([], [], [], False, whole(pushes))
+            p.set_stage([], [], [], False, whole(pushes, columns=5))
+    with pytest.raises(ValueError, match="pushes of a plan have five columns"):
+        p.set_stage([], [], [], False, whole((1, 0)))
+    frame = np.zeros((1, 13))
+    p.set_nodes(frame, whole((-1, 1, 2, 3), columns=4), frame)
+    with pytest.raises(ValueError, match="a force of a plan is not within its slots"):
+        p.set_stage([], [], [], False, whole((6, -1, 0, 0, 0), columns=5))
+    with pytest.raises(ValueError, match="a place of a plan is not within its slots"):
+        p.set_nodes(frame, whole((0, 1, 2, 3), columns=4), frame)
+    with pytest.raises(ValueError, match="frames and places of a plan do not fit"):
+        p.set_nodes(frame, whole(columns=4), frame)
     with pytest.raises(ValueError, match="columns of a plan is not within its slots"):
         p.set_record([], [], whole((7, 2)))
     with pytest.raises(ValueError, match="columns of a plan has 3 columns"):
@@ -99,7 +114,7 @@ def test_functions_are_let_go_with_their_plan():
 
     p, held = plan(), Held()
     held.plan = p
-    p.set_stage([(held, (), 0, 2, (), "")], [], [], False, whole())
+    p.set_stage([(held, (), 0, 2, (), "")], [], [], False, whole(columns=5))
     gone = weakref.ref(held)
     del p, held
     gc.collect()

@@ -13,7 +13,7 @@ _ADDRESSES: dict[str, int] = _core.twins() if hasattr(_core, "twins") else {}
 
 def ours(name: str) -> Any:
     """The twin of an equation of ours, "Gain.y"."""
-    return TwinFunction(_ADDRESSES[name]) if _ADDRESSES else None
+    return TwinFunction(_ADDRESSES[name]) if name in _ADDRESSES else None
 
 
 def address(name: str) -> int:

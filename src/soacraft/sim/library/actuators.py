@@ -53,6 +53,29 @@ class Force(Component):
         return command
 
 
+class PointGravity(Component):
+    """The pull of a point mass at a place, at a node at the centre of a body's mass:  F = -mu mass r / |r|^3 with
+    r = position - center, in inertial axes. `mu` is G M: 3.986004418e14 m^3/s^2 of the Earth.
+
+    >>> PointGravity.force(PointGravity(mu=4e14, mass=10.0).p, np.array([2e7, 0.0, 0.0]))
+    array([-10.,   0.,   0.])
+    """
+
+    class Params(Base):
+        mu: Annotated[float, Unit("m^3/s^2"), Meta(ge=0)]
+        mass: Annotated[float, Unit("kg"), Meta(ge=0)]
+        center: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    position = In("m", of="position", shape=(3,), frame="inertial")
+
+    @output("N", to="force", shape=(3,), frame="inertial", twin=ours("PointGravity.force"))
+    def force(p, position):
+        x, y, z = (position[..., i] - p.center[i] for i in range(3))
+        s = x * x + y * y + z * z
+        pull = -p.mu * p.mass / (s * np.sqrt(s))
+        return np.stack([pull * x, pull * y, pull * z], axis=-1)
+
+
 class Thruster(Component):
     """A force at a node along the x axis of the node:  [thrust, 0, 0] in axes of the node.
 

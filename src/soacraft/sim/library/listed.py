@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from soacraft.sim.components.component import Component
-from soacraft.sim.library.actuators import Force, Motor, Thruster
+from soacraft.sim.library.actuators import Force, Motor, PointGravity, Thruster
 from soacraft.sim.library.algebra import Express, Gain, Join, Product, Saturation, Sum
 from soacraft.sim.library.control import PD, PID
 from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, SampleHold, UnitDelay
@@ -22,6 +22,7 @@ COMPONENTS: tuple[type[Component], ...] = (
     Motor,
     PD,
     PID,
+    PointGravity,
     Product,
     Ramp,
     SampleHold,
@@ -58,6 +59,8 @@ def examples() -> list[Component]:
         PD(kp=10.0, kd=1.0, size=4),
         PID(kp=10.0, ki=2.0, kd=1.0),
         PID(kp=10.0, ki=2.0, kd=1.0, lower=-1.0, upper=1.0, size=2),
+        PointGravity(mu=4.0, mass=2.0),
+        PointGravity(mu=4.0, mass=2.0, center=(0.1, 0.2, 0.3)),
         Product(),
         Product(size=2),
         Ramp(slope=2.0, at=0.5),

@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.noise import Stream
 
+#: What a node has that compiled code computes, in the order of core/sim/plan.hpp.
+OF_NODE = ("rotation", "position", "angular_velocity", "velocity")
+
 
 class Native(NamedTuple):
     """What compiled code makes of a call: the twin of an equation ("twin"), an element of an array ("element", its
-    number), or a value times a factor ("scaled")."""
+    number), a value times a factor ("scaled"), or what a node has ("position" and others, its frame)."""
 
     kind: str
     value: Any

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from soacraft import _core
 from soacraft.errors import SoacraftError
+from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.tree.frames.frame import Body
 from soacraft.sim.components.compiled import address
 from soacraft.sim.components.twins import address_of, numbers_of
-from soacraft.sim.systems.calls import Call, Knot
+from soacraft.sim.systems.calls import OF_NODE, Call, Knot
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.ticks import Ticks
 from soacraft.sim.systems.values import Values
@@ -24,8 +26,10 @@ from soacraft.spatial.checks import Array
 
 #: What arguments and results are, in core/sim/plan_object.cpp.
 _NUMBER, _WHOLE, _TRUTH, _ARRAY, _OBJECT, _COUNT, _CONSTANT = range(7)
-#: What a call costs next to a step of one body: into Python, and of a twin.
-_PYTHON, _TWIN = 0.05, 0.005
+#: What a call costs next to a step of one body: into Python, of a twin, and of a node.
+_PYTHON, _TWIN, _NODE = 0.05, 0.005, 0.1
+#: Kinds of forces at nodes, in core/sim/plan.hpp.
+_WRENCHES = ("force", "moment", "wrench")
 #: Clocks, and parts of a period, that compiled code counts.
 _CLOCKS, _PERIOD = 64, 2**62
 
@@ -46,7 +50,7 @@ def forms_of(values: Sequence[Any]) -> Forms:
 
 def obstacle(schedule: Schedule, forms: Forms) -> str:
     """Why a system is not walked through by compiled code; empty where it is."""
-    if not hasattr(_core, "SystemPlan"):
+    if not hasattr(getattr(_core, "SystemPlan", None), "set_nodes"):
         return "the compiled core is older than this code: build it again"
     if schedule.knots:
         return f"the loop of {schedule.knots[0].tears[0].key!r} is solved in Python"
@@ -115,7 +119,7 @@ class CompiledFlow:
         self._rates = self._take(s.size)
         self._fresh = {call.key: self._take(self._numbers(call.slot)) for x in s.ticking for call in x.updates}
         self._spread = {
-            i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.number is None and x.push.spread
+            i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.spread is not None
         }
         single = (_NUMBER, _WHOLE, _TRUTH)
         self._single = [i for i in own_slots if forms[i][0] in single]
@@ -165,7 +169,39 @@ class CompiledFlow:
         return call.plain, tuple(self._argument(x) for x in slots), form, to, shape, call.key
 
     def _calls(self, calls: Sequence[Call | Knot]) -> list[tuple[Any, ...]]:
-        return [self._call(x) for x in calls if isinstance(x, Call)]
+        return [self._call(x) for x in calls if isinstance(x, Call) and x.key not in self._by_kernels]
+
+    def _set_nodes(self) -> None:
+        """Let kernels compute what nodes have, and the forces there; the state as an object is then made for what else
+        asks for it alone."""
+        s, self._by_kernels, self._spots = self._s, set[str](), dict[int, int]()
+        if not s.plants:
+            return
+        mb = s.plants[0].seat.mb
+        model = CompiledModel.any_of(mb.layout)
+        assert model is not None
+        places: dict[Any, list[int]] = {}
+        for key, call in s.calls.items():
+            if call.native is not None and call.native.kind in OF_NODE:
+                frame = call.native.value
+                if isinstance(frame.carrier, Body):
+                    row = places.setdefault(frame, [-1] * len(OF_NODE))
+                    row[OF_NODE.index(call.native.kind)] = self._at[call.slot]
+                    self._by_kernels.add(key)
+        asked = {slot for key, call in s.calls.items() if key not in self._by_kernels for _, slot in call.reads}
+        free = {key for key, call in s.calls.items() if self._forms[call.slot][0] == _OBJECT and call.slot not in asked}
+        self._by_kernels |= free
+        spots: list[Any] = []
+        for i, (x, _) in enumerate(s.forces):
+            if x.push.node is not None and isinstance(x.push.node[0].carrier, Body):
+                self._spots[i] = len(spots)
+                spots.append(x.push.node[0])
+        frames, pushed = (
+            np.array([model.frame(mb.layout, x) for x in some], dtype=np.float64).reshape(-1, 13)
+            for some in (places, spots)
+        )
+        self._made.set_nodes(frames, np.array([*places.values()], np.int64).reshape(-1, len(OF_NODE)), pushed)
+        self._weight += _NODE * (len(places) + len(spots))
 
     def _make(self) -> None:
         s, self._weight = self._s, 0.0
@@ -175,17 +211,20 @@ class CompiledFlow:
         self._made = _core.SystemPlan(
             self.slots, self.counts, places, table, self._ticks.origin, self._nq, self._nv, self._objects
         )
+        self._set_nodes()
         before, behind = (self._calls(x) for x in s.stage)
         rates = [self._call(x, self._rates + y.start) for x, y in zip(s.rates, s.places, strict=True)]
         pushes = []
         for i, (x, (slot, _)) in enumerate(s.forces):
-            at = self._at[slot]
-            if x.push.spread is not None:
+            at, spot, kind, own = self._at[slot], -1, 0, False
+            if i in self._spots and x.push.node is not None:
+                spot, kind, own = self._spots[i], _WRENCHES.index(x.push.node[1]), x.push.node[2]
+            elif x.push.spread is not None:
                 q, at = (_ARRAY, self._view(self._moved[0], (self._nq,))), self._spread[i]
                 before.append((x.push.spread, (q, self._argument(slot)), _ARRAY, at, (self._nv,), x.name))
                 self._weight += _PYTHON
-            pushes.append((at, -1 if x.push.number is None else x.push.number))
-        table = np.array(pushes, dtype=np.int64).reshape(-1, 2)
+            pushes.append((at, -1 if x.push.number is None else x.push.number, spot, kind, own))
+        table = np.array(pushes, dtype=np.int64).reshape(-1, 5)
         self._made.set_stage(before, behind, rates, s.reads_vdot, table)
         self._recorded = None
 
@@ -208,8 +247,8 @@ class CompiledFlow:
 
     def begin(self) -> Any:
         """The plan with the values that Python has now; None where one of them is no number of its kind."""
-        now = self._params_now()
-        if self._made is None or any(a is not b for a, b in zip(now, self._params, strict=True)):
+        now = [*self._params_now(), *(x.seat.mb.parameters for x in self._s.plants[:1])]
+        if self._made is None or any(a is not b and a != b for a, b in zip(now, self._params, strict=True)):
             self._params = now
             self._make()
         if self._recorded is not self._late:

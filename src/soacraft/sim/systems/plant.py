@@ -13,13 +13,14 @@ from soacraft.attributes import Strict
 from soacraft.errors import ModelError, WiringError, near
 from soacraft.loops import Solver
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.systems import edits
+from soacraft.sim.systems.calls import OF_NODE
 from soacraft.sim.systems.edits import away
 from soacraft.sim.systems.frames import OF_FRAME, of_frame
 from soacraft.sim.systems.joined import Seat
@@ -93,6 +94,8 @@ class Push(NamedTuple):
     signal: Signal
     number: int | None
     spread: Callable[[Array, Any], Array] | None
+    node: tuple[Frame, str, bool] | None = None
+    """Of a node: its frame in that model, "force", "moment" or "wrench", and whether that is in its own axes."""
 
 
 class Plant(Strict):
@@ -292,8 +295,23 @@ class Plant(Strict):
         raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, known, 'it has')}")
 
     def measure(self, port: str, at: str) -> Callable[[Any], Array]:
-        """What a node has, as a function of a state; accelerations take its vdot."""
-        return of_frame(self.seat.mb, port, self.seat.frame(self._frame(port, at)))
+        """What a node has, as a function of a state; accelerations take its vdot. By the kernel that compiled steps
+        have, so that the bits are theirs."""
+        mb, frame = self.seat.mb, self.node_frame(port, at)
+        if port not in OF_NODE or not isinstance(frame.carrier, Body):
+            return of_frame(mb, port, frame)
+        still, number = np.zeros(mb.nv), (0, 1, 2, 2)[OF_NODE.index(port)]
+        part = {"angular_velocity": slice(0, 3), "velocity": slice(3, 6)}.get(port, slice(None))
+
+        def measured(state: Any) -> Array:
+            motion = dyn.node_motion(mb, state.q, state.v, still, (frame,), ignore_loops=True)
+            return np.array(motion[number][0][part])
+
+        return measured
+
+    def node_frame(self, port: str, at: str) -> Frame:
+        """The frame of a node in the model that is moved."""
+        return self.seat.frame(self._frame(port, at))
 
     def push(self, port: str, at: str | None, frame: str | None = None) -> Push:
         """What an input takes; that of a node in inertial axes or, where `frame` says so, in its own."""
@@ -308,7 +326,8 @@ class Plant(Strict):
             node, own = self._frame(port, at), f"{self.path}:{at}"
             shape, unit = _ON_NODE[kind]
             axes = own if frame == own else "inertial"
-            return Push(Signal(shape, unit, axes, float), None, self._spread(node, kind, axes == own))
+            spread = self._spread(node, kind, axes == own)
+            return Push(Signal(shape, unit, axes, float), None, spread, (self.seat.frame(node), kind, axes == own))
         known = ["force", *(f"node_{x}" for x in _ON_NODE)]
         raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, known, 'it has')}")
 

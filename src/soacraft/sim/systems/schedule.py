@@ -14,7 +14,7 @@ import numpy as np
 from soacraft.errors import AlgebraicLoopError, WiringError, near
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.declarations import Continuous, Equation, as_value
-from soacraft.sim.systems.calls import Call, Jump, Knot, Native, Place, Ticking, Watched, made
+from soacraft.sim.systems.calls import OF_NODE, Call, Jump, Knot, Native, Place, Ticking, Watched, made
 from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.noise import Stream
 from soacraft.sim.systems.order import in_order, upstream
@@ -206,14 +206,16 @@ class Schedule:
         port, at = rest[:-1].split("[", 1)
         state = self._state("acceleration" in port)
         reads, needs = [("state", self.slots[state])], {state}
+        native = None
         if plant is not None:
             function: Any = plant.measure(port, at)
+            native = Native(port, plant.node_frame(port, at)) if port in OF_NODE else None
         else:
             function, ports = self._wiring.frames.measure(port, at, path)
             links = [self._linked(self._wiring.moving[x]) for x in ports]
             reads += [("t", 0), *((x, slot) for x, (slot, _) in zip(ports, links, strict=True))]
             needs |= {x for _, x in links if x}
-        self.calls[key] = made(function, tuple(reads), self.slots[key], key)
+        self.calls[key] = made(function, tuple(reads), self.slots[key], key, native)
         self.needs[key] = needs
 
     def _state(self, moving: bool) -> str:
