@@ -1,10 +1,12 @@
-"""Methods that need derivatives give the motion of a flexible tree that the explicit ones give."""
+"""Methods that need derivatives give the motion of a flexible tree that the explicit ones give; rollouts and their
+derivatives."""
 
 import numpy as np
 import pytest
 from tests.model.modal.trees import flexible_tree
 
 import soacraft as sc
+from soacraft.errors import ModelError
 
 
 def after(mb, q, v, **method):
@@ -19,3 +21,46 @@ def test_implicit_methods(integrator):
     q, v = np.array(mb.q), np.array(mb.v)
     wanted = after(mb, q, v, integrator="dop853", rtol=1e-10)
     np.testing.assert_allclose(after(mb, q, v, integrator=integrator, rtol=1e-8), wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "verlet", "euler_symplectic", "gauss4", "gauss6"])
+def test_rollouts_are_runs(integrator):
+    """Bit by bit, one state or several on two threads; with forces as far as a run with them held."""
+    mb = flexible_tree((-1, 0, 0, 1), 3, modes=(2, 3, 0))
+    q, v = np.array(mb.q), np.array(mb.v)
+    p = sc.sim.Propagator(mb, integrator=integrator, step=0.01)
+    several, _ = p.rollout(np.stack([q, 0.5 * q]), v, steps=5, threads=2)
+    for start, ran in zip((q, 0.5 * q), several, strict=True):
+        assert (p.rollout(start, v, steps=5)[0] == ran).all()
+        assert (after(mb, start, v, integrator=integrator, step=0.01)[: mb.nq] == ran[-1]).all()
+    mb.set_state(q, v)
+    force = np.linspace(-1.0, 1.0, mb.nv)
+    pushed = sc.sim.Propagator(mb, integrator=integrator, step=0.01)
+    for name, u in zip(mb.dof_names, force, strict=True):
+        pushed.control(name, float(u))
+    pushed.advance_to(0.05)
+    np.testing.assert_allclose(p.rollout(q, v, force, steps=5)[0][-1], mb.q, rtol=1e-13, atol=1e-14)
+
+
+def test_derivatives_of_a_rollout_against_differences():
+    mb = flexible_tree((-1, 0, 0, 1), 3, modes=(2, 3, 0))
+    q, v = np.array(mb.q), np.array(mb.v)
+    rng, h = np.random.default_rng(0), 1e-5
+    force, d = rng.standard_normal((3, mb.nv)), rng.standard_normal(2 * mb.nv)
+    p = sc.sim.Propagator(mb, integrator="rk4", step=1e-3)
+
+    def end(e):
+        Q, V = p.rollout(mb.integrate(q, e * d[: mb.nv]), v + e * d[mb.nv :], force, steps=3)
+        return Q[-1], V[-1]
+
+    (a, va), (b, vb) = end(h), end(-h)
+    wanted = np.concatenate([mb.difference(b, a), va - vb]) / (2 * h)
+    found = p.rollout_derivatives(q, v, force, steps=3).forward(d)
+    np.testing.assert_allclose(found[-1], wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_variational_rollouts_are_refused_by_name():
+    mb = flexible_tree((-1,), 0, modes=(2,))
+    p = sc.sim.Propagator(mb, integrator="variational", step=0.01)
+    with pytest.raises(ModelError, match=r"of 'flexible' is not compiled: 'body0' is flexible; use p\.advance_to"):
+        p.rollout(mb.q, mb.v, steps=2)

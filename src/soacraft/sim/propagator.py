@@ -309,8 +309,8 @@ class Propagator(Strict):
         `force` is the generalized force, held in each step: (nv), (steps, nv) or (batch, steps, nv). For trees and
         closed chains of built-in hinges, with springs and dampers of the model; what only functions know (controls,
         events, other forces) is refused. The model's own state plays no part. O(n) a step. The states of a tree go
-        side by side by "rk4", "verlet" and "euler_symplectic"; those of a closed chain, and by "gauss4", "gauss6" and
-        the variational methods, each for itself. All take several threads.
+        side by side by "rk4", "verlet" and "euler_symplectic"; those of a closed chain or a tree with flexible bodies,
+        and by "gauss4", "gauss6" and the variational methods, each for itself. All take several threads.
 
         "moreau" and "moreau_midpoint" take a `Contact`, and controls by numbers or samples at multiples of the step,
         from t = 0 on. Their contacts are not recorded; where a step is not solved to its tolerance an error names state
@@ -324,7 +324,8 @@ class Propagator(Strict):
         (2, 101, 2)
         """
         row, count = self._row_of_rollouts(ROLLOUTS), whole_number(steps, "steps of a rollout", 0)
-        roll = row.tree if self._acting.closed is None else row.closed
+        by_packs = self._acting.closed is None and not self.mb.layout.flexible
+        roll = row.tree if by_packs else row.closed
         return roll(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
 
     def rollout_derivatives(
