@@ -11,6 +11,7 @@ from tests.model.modal.trees import flexible_tree, random_modal, random_node, se
 from tests.profiles import tries
 
 import soacraft as sc
+from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import SingularError, StateError
 from soacraft.model.flat.compiled import kernel_table
@@ -111,6 +112,29 @@ def test_a_subgraph_anchored_on_a_deforming_node(anchor, seed):
     for name in names_for(g):
         args, others = given_to(g, name, seed), more(g, name, seed)
         close(getattr(dyn, name)(g, **args, **others), python(name, g, **args, **others), name)
+
+
+@pytest.mark.parametrize("batch", [(), (3,)], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_operational_space_and_mixed_dynamics_are_made_of_kernels(monkeypatch, seed, batch):
+    """Of one node and of two, with springs of hinges, forces at nodes, and any dofs prescribed; Python is not asked."""
+    mb = flexible_tree(BRANCHED, seed, HOLONOMIC, modes=(2, 3, 0, 6))
+    for body in mb.bodies:
+        if body.hinge.nv == 1:
+            body.passive = sc.Passive(stiffness=2.0, damping=0.3)
+    args, rng = given_to(mb, "mixed_dynamics", seed, batch), np.random.default_rng(seed)
+    q, frames = args["q"], frames_of(mb)
+    tasks = [
+        ("operational_space_compliance", (q, frames[-1:]), {}),
+        ("operational_space_compliance", (q, frames[-1:] + frames[2:3]), {}),
+        ("operational_space_inertia", (q, frames[-1:]), {"allow_singular": True}),
+        ("mixed_dynamics", (*args.values(), rng.random(mb.nv) < 0.4), {"f_ext": forces_on(mb, seed, batch)}),
+        ("inverse_dynamics", (q, args["v"], args["vdot"]), {"modes": "free"}),
+    ]
+    wanted = [python(name, mb, *vectors, **others) for name, vectors, others in tasks]
+    monkeypatch.setattr(REFERENCE, "run", lambda p: pytest.fail(f"{p.function} went to Python"))
+    for (name, vectors, others), to in zip(tasks, wanted, strict=True):
+        close(getattr(dyn, name)(mb, *vectors, **others), to, name)
 
 
 def test_large_turns_of_nodes():

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
+from soacraft.dynamics.reference.inertia import inverse_of_compliance
 from soacraft.dynamics.table import TABLE
 from soacraft.model.flat.compiled import CompiledModel, kernel_table, passive_in_python
 from soacraft.model.modal.bodies import report_turns
@@ -28,6 +30,10 @@ WORTH_A_THREAD = 20_000
 
 _CORES = os.cpu_count() or 1
 _PASSIVE_ALONE = ("passive_force", "passive_energy")
+#: Prescribed dofs up to which mixed dynamics of a flexible tree is made of kernels, a solve for each.
+FEW_PRESCRIBED = 100
+#: Made of two kernels where the bodies are flexible.
+OPERATIONAL = ("operational_space_compliance", "operational_space_inertia")
 
 
 class Compiled:
@@ -42,7 +48,56 @@ class Compiled:
         if self.model.flexible:
             report_turns(p.layout, Deformation(p.layout, p.given["q"]))
         found = self._run(p, kernel) if kernel is not None and suits(p, kernel["parts"]) else None
+        if kernel is None and self.model.flexible:
+            made_of = {**dict.fromkeys(OPERATIONAL, self._operational), "mixed_dynamics": self._mixed}
+            found = made_of[p.function](p) if p.function in made_of else None
         return REFERENCE.run(p) if found is None else found
+
+    def _operational(self, p: Problem) -> tuple[Array, ...] | None:
+        """J Mcal^-1 J* of a flexible tree by the kernels of both, a solve for each row of J; or its inverse."""
+        kernels = kernel_table(flexible=True)
+        if not suits(p, kernels["jacobian"]["parts"]):
+            return None
+        made = self._run(replace(p, function="jacobian", out=()), kernels["jacobian"])
+        if made is None:
+            return None
+        J, q = made[0], p.given["q"]
+        given = {"q": q if q.ndim == 1 else p.full("q")[..., None, :], "x": J}
+        rows = replace(p, function="mass_matrix_solve", given=given, batch=J.shape[:-1], nodes=(), out=())
+        solved = self._run(rows, kernels["mass_matrix_solve"])
+        if solved is None:
+            return None
+        C = J @ solved[0].mT
+        C = 0.5 * (C + C.mT)
+        return (C if p.function == OPERATIONAL[0] else inverse_of_compliance(p, C),)
+
+    def _mixed(self, p: Problem) -> tuple[Array, ...] | None:
+        """Mixed dynamics of a flexible tree: forward dynamics without the forces at the prescribed dofs, and then those
+        that give them their accelerations, T_p = (S Mcal^-1 S*)^-1 (vdot_p - S vdot)."""
+        kernels, held = kernel_table(flexible=True), p.prescribed
+        assert held is not None
+        columns = int(held.sum())
+        if not 0 < columns <= FEW_PRESCRIBED or not suits(p, kernels["forward_dynamics"]["parts"]):
+            return None
+        force = np.where(held, 0.0, p.full("force"))
+        given = {"q": p.given["q"], "v": p.given["v"], "force": force}
+        free = self._run(
+            replace(p, function="forward_dynamics", given=given, prescribed=None, out=()), kernels["forward_dynamics"]
+        )
+        q = p.given["q"]
+        given = {"q": q if q.ndim == 1 else p.full("q")[..., None, :], "x": np.eye(p.nv)[held]}
+        rows = replace(
+            p, function="mass_matrix_solve", given=given, batch=(*p.batch, columns), forces=(), passive=False,
+            prescribed=None, out=(),
+        )  # fmt: skip
+        inverse = self._run(rows, kernels["mass_matrix_solve"])
+        if free is None or inverse is None:
+            return None
+        vdot, X, wanted = free[0], inverse[0], p.full("vdot")
+        pull = np.linalg.solve(X[..., held], (wanted - vdot)[..., held][..., None])[..., 0]
+        vdot = np.where(held, wanted, vdot + np.einsum("...ij,...i->...j", X, pull))
+        force[..., held] = pull
+        return vdot, force
 
     def _run(self, p: Problem, kernel: dict[str, tuple[str, ...]]) -> tuple[Array, ...] | None:
         count, row, parts = math.prod(p.batch), TABLE[p.function], kernel["parts"]
