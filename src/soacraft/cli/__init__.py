@@ -1,4 +1,4 @@
-"""The command line: `soacraft tour | shell | view | info | convert | check | models`."""
+"""The command line: `soacraft tour | shell | view | info | convert | check | models | sim`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from soacraft import __version__
+from soacraft.cli import systems
 from soacraft.cli.loading import Loading, add_options
 from soacraft.errors import SoacraftError
 
@@ -36,7 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"soacraft {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     tour = verbs.add_parser("tour", help="walk through listings 1 to 23 of the PyCraft paper")
-    tour.add_argument("model", nargs="?", default="arm7", help=f"{MODEL}, or sim for a simulation (default: arm7)")
+    tours = f"{MODEL}; sim or system for a simulation (default: arm7)"
+    tour.add_argument("model", nargs="?", default="arm7", help=tours)
     shell = verbs.add_parser("shell", help="IPython with a model, I and all operators at hand")
     shell.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
     shell.add_argument("--axes", choices=("body", "inertial", "origin"), default="body")
@@ -56,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("model", help=MODEL)
     for verb in (tour, shell, view, info, convert, check):
         add_options(verb)
+    systems.add_parser(verbs)
     verbs.add_parser("models", help="list the models that come with soacraft")
     return parser
 
@@ -65,10 +68,16 @@ def _run(given: argparse.Namespace) -> int:
 
     if given.verb == "models":
         return model_files.list_models()
+    if given.verb == "sim":
+        return systems.do(given)
     how = Loading.given(given)
     if given.verb == "tour":
         from soacraft.cli.tour import tour
 
+        if given.model == "system":
+            from soacraft.cli.tour_system import tour_system
+
+            return tour_system()
         if given.model == "sim":
             from soacraft.cli.tour_sim import tour_sim
 
