@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -200,6 +202,29 @@ class Run(Strict):
         if self._dense is None:
             raise StateError("a run read from a file has its rows alone, and no steps to differentiate; run it again.")
         return run_derivatives(self, [x[1] for x in self._dense], parameters, self._acting)
+
+    def to_mat(self, path: str | PathLike[str]) -> Path:
+        """Write it as a MATLAB file: `t`, `q`, `v`, `vdot`, energies, and structs `work`, `forces` and `signals`. Their
+        fields are names with "_" for what MATLAB takes not; `names` has both, `units` those of signals. Where structure
+        changed, `segments` has all, and the rest is of the last.
+
+        >>> import pathlib, tempfile
+        >>> import soacraft as sc
+        >>> run = sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.1).advance_to(1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.to_mat(pathlib.Path(folder) / "run.mat").name
+        'run.mat'
+        """
+        from soacraft.sim.runs.exports import write_mat
+
+        return write_mat(self, path)
+
+    def to_mcap(self, path: str | PathLike[str]) -> Path:
+        """Write it as an MCAP file, for Foxglove and the like (extra `bag`): messages in JSON with schemas, a topic for
+        coordinates, velocities, accelerations, energy, work, forces and events, and one for each component."""
+        from soacraft.sim.runs.exports import write_mcap
+
+        return write_mcap(self, path)
 
     def check(self) -> Balance:
         """The balance of energy: kinetic and potential energy grow by the work of all forces, springs included.
