@@ -17,19 +17,20 @@ from soacraft.view.structure import structure
 from soacraft.view.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
-    from soacraft.view.charts import Chart, bode, convergence, plot, workspace
+    from soacraft.view.charts import Chart, bode, convergence, live, plot, workspace
     from soacraft.view.space import Scene, mode, scene
     from soacraft.view.workbench import Workbench, open_workbench
 
 __all__ = [
-    "Chart", "Picture", "Scene", "Sweep", "Workbench", "bode", "convergence", "draw", "mode", "open_workbench", "plot",
-    "scene", "spy", "structure", "sweep", "workspace",
+    "Chart", "Picture", "Scene", "Sweep", "Workbench", "bode", "convergence", "draw", "live", "mode", "open_workbench",
+    "plot", "scene", "spy", "structure", "sweep", "workspace",
 ]  # fmt: skip
 
 #: What needs simulation or contact, imported when it is first asked for.
 _LATER = {
     "Chart": "charts", "Scene": "space", "Workbench": "workbench", "bode": "charts", "convergence": "charts",
-    "mode": "space", "open_workbench": "workbench", "plot": "charts", "scene": "space", "workspace": "charts",
+    "live": "charts", "mode": "space", "open_workbench": "workbench", "plot": "charts", "scene": "space",
+    "workspace": "charts",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 
 import h5py
 import numpy as np
@@ -14,6 +15,7 @@ import soacraft as sc
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.reading import progress
 
 
 def bouncing(integrator="rk4", step=0.01):
@@ -155,6 +157,24 @@ def test_a_system_without_a_model_has_a_log(tmp_path):
     back = sc.sim.read(tmp_path / "run.h5")
     np.testing.assert_array_equal(back.signals["wave.y"], run.signals["wave.y"])
     assert back.q.shape == (501, 0)
+
+
+def test_rows_of_a_slow_run_do_not_wait_for_a_block(tmp_path):
+    """Whoever follows it sees them after half a second."""
+    file, seen = tmp_path / "run.h5", []
+
+    def slow(t, state):
+        if 0.3 < t < 0.31:
+            time.sleep(0.6)
+        elif t > 0.4:
+            seen.append(progress(file))
+        return None
+
+    p = sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.01)
+    p.add(slow)
+    p.advance_to(0.5, log=file)
+    assert 30 <= seen[0][1] < 45
+    assert not seen[0][2]
 
 
 def test_a_new_segment_has_columns_of_its_own(tmp_path):

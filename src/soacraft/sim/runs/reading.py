@@ -64,6 +64,24 @@ def read(path: str | PathLike[str]) -> Run:
     return last
 
 
+def progress(path: str | PathLike[str]) -> tuple[int, int, bool]:
+    """How far a log is: its last segment, the rows of that, and whether it ended. A `ModelFileError` whose `where` is
+    "begins" for one that is being made."""
+    h5py = h5py_module()
+    path = read_path(path, "sc.sim.read", StateError)
+    try:
+        with h5py.File(path, "r", libver="latest", swmr=True, locking=False) as file:
+            last = 0
+            while f"segment_{last + 1}" in file and last < _SEGMENTS:
+                last += 1
+            rows, _, ended = _counted(Group(file if not last else file[f"segment_{last}"], str(path)))
+            return last, rows, ended
+    except (OSError, KeyError, RuntimeError) as problem:
+        wrong = ModelFileError(f"the log {str(path)!r} cannot be read: {problem}")
+        wrong.where = "begins" if "SWMR" in str(problem) or "consistency flags" in str(problem) else None
+        raise wrong from None
+
+
 class Group:
     """Datasets of a group, each looked at before it is read."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import chain
 from typing import Any
 
@@ -22,8 +23,8 @@ from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
 _COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces", "signals")
-#: Rows that are computed and written together.
-_TOGETHER = 256
+#: Rows that are computed and written together, and seconds that they wait at most, for those who follow a log.
+_TOGETHER, _SECONDS = 256, 0.5
 
 
 class Recorder:
@@ -38,6 +39,7 @@ class Recorder:
         self._chunks: list[dict[str, Array]] = []
         self.events: list[Happened] = []
         self._steps: list[tuple[float, Step | Block]] = []
+        self._due = time.monotonic() + _SECONDS  # when rows go to the log, few as they may be
         self._silent = False  # whether rows are not for the log
         self.explained: float | None = None
         """The sum of the local errors, relative."""
@@ -60,7 +62,7 @@ class Recorder:
             sample = problem.carried.sample(lambda: w[nt : nt + len(v)])
             self._samples.append(sample)
         self._pending.append((t, x, w, forces))
-        if len(self._pending) >= _TOGETHER:
+        if len(self._pending) >= _TOGETHER or (self._log is not None and time.monotonic() >= self._due):
             self.flush()
 
     def step(self, step: Step, end: float, error: float | None, after: tuple[Array, Array] | None = None) -> None:
@@ -86,6 +88,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Compute what is pending, and write it to the log."""
+        self._due = time.monotonic() + _SECONDS
         if not self._pending:
             return
         t, x, w, forces = (np.array(column) for column in zip(*self._pending, strict=True))

@@ -1,16 +1,18 @@
 """Charts of runs and analyses: in go runs, linearizations or models, out come panels of named lines and a figure.
 
-`chart` draws panels, `kinds` makes those of runs; `runs`, `responses`, `orders` and `reach` have what users call.
+`chart` draws panels, `kinds` and `signals` make those of runs; `runs`, `live`, `responses`, `orders` and `reach` have
+what users call.
 """
 
 from soacraft.view.charts.chart import Chart, Panel
 from soacraft.view.charts.kinds import SMOOTH
+from soacraft.view.charts.live import live
 from soacraft.view.charts.orders import convergence
 from soacraft.view.charts.reach import workspace
 from soacraft.view.charts.responses import bode
 from soacraft.view.charts.runs import plot
 
-__all__ = ["SMOOTH", "Chart", "Panel", "bode", "convergence", "plot", "workspace"]
+__all__ = ["SMOOTH", "Chart", "Panel", "bode", "convergence", "live", "plot", "workspace"]
 
 
 def __dir__() -> list[str]:

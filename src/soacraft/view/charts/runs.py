@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import cast
 
 from soacraft.errors import StateError, ViewError, near
 from soacraft.model.tree.graph import Graph
 from soacraft.sim.runs.labels import Labels, check_labels, labels_of
+from soacraft.sim.runs.reading import read
 from soacraft.sim.runs.run import Run
 from soacraft.view.charts.chart import Chart, Panel, chart_of
 from soacraft.view.charts.kinds import KINDS, Chosen
+from soacraft.view.charts.signals import signal_panels
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 
-def plot(run: Runs, *what: str, dofs: Sequence[str] | str | None = None, graph: Graph | None = None) -> Chart:
+def plot(
+    run: Runs | str | PathLike[str],
+    *what: str,
+    dofs: Sequence[str] | str | None = None,
+    graph: Graph | None = None,
+) -> Chart:
     """Charts of a run, one under the other. `what` are any of: coordinates, velocities, accelerations, forces, energy,
-    balance, violation, phase, contacts, spectrum; without them coordinates and energy, and the violation where closures
-    were open.
+    balance, violation, phase, contacts, spectrum, or names and patterns of signals ("motor_*.torque"); without them
+    coordinates and energy, and the violation where closures were open; of a run without coordinates all signals.
 
     Several runs, in a list or by name, are drawn over one another, each line with the name of its run. A log is drawn
-    by `plot(sc.sim.read(path))`.
+    by its path, or as `plot(sc.sim.read(path))`.
 
     `dofs` names the coordinates and dofs that are drawn, by their names or by those of their hinges. Numbers of
     different units are in panels of their own. `phase` has a velocity against its coordinate. `balance` is the growth
@@ -39,16 +49,19 @@ def plot(run: Runs, *what: str, dofs: Sequence[str] | str | None = None, graph: 
     >>> list(sc.view.plot({"dop853": run, "rk4": other}, dofs="pole").panels[0].lines)
     ['pole, dop853', 'pole, rk4']
     """
-    runs = _read(run)
+    if isinstance(run, PathLike) or (isinstance(run, str) and Path(run).suffix):
+        run = read(run)
+    runs = _read(cast(Runs, run))
     for name, one in runs.items():
         _require_rows(one, name)
     first = next(iter(runs.values()))
     is_open = any(one.violation.any() for one in runs.values())
-    wanted = what or ("coordinates", "energy", *(["violation"] if is_open else []))
+    usual = ("coordinates", "energy", *(["violation"] if is_open else []))
+    wanted = what or (usual if first.q.shape[1] or first.v.shape[1] else ("**",))
     for name in wanted:
         if not isinstance(name, str):
             raise ViewError(f"charts are named one by one, plot(run, 'energy', 'phase'); got {name!r:.60}.")
-        if name not in KINDS:
+        if name not in KINDS and not any(len(x.signals) for one in runs.values() for x in one.segments):
             raise ViewError(f"there is no chart {name!r:.60}{near(str(name), sorted(KINDS), 'there are')}")
     made = {name: _panels(one, wanted, dofs, graph) for name, one in runs.items()}
     if isinstance(run, Run):
@@ -78,7 +91,7 @@ def _require_rows(run: Run, name: str) -> None:
     called = f"the run {name!r:.60}" if name else "the run"
     if not len(run):
         raise ViewError(f"{called} has no rows, so there is nothing to plot.")
-    if not run.q.shape[1] and not run.v.shape[1]:
+    if not run.q.shape[1] and not run.v.shape[1] and not len(run.signals):
         raise ViewError(f"{called} has no coordinates and no dofs, so there is nothing to plot.")
 
 
@@ -87,7 +100,7 @@ def _panels(run: Run, wanted: Sequence[str], dofs: Sequence[str] | str | None, g
     chosen = chosen_dofs(labels, dofs)
     panels: list[Panel] = []
     for name in wanted:
-        made = KINDS[name](run, labels, chosen)
+        made = KINDS[name](run, labels, chosen) if name in KINDS else signal_panels(run, name)
         if not made:
             why = "dofs= leaves none of its lines" if dofs is not None else "the run has none of its lines"
             raise ViewError(f"there is nothing to draw for the chart {name!r}: {why}.")
