@@ -1,6 +1,19 @@
 """Robots: limbs and their inverse kinematics; several arms that hold one object, what moves it and what squeezes it."""
 
 from soacraft.robot.allowed import Allowed
+from soacraft.robot.control import (
+    Regulator,
+    TaskForce,
+    admittance,
+    computed_torque,
+    feed_forward,
+    friction,
+    gravity,
+    impedance,
+    lqr,
+    operational_space,
+    task_error,
+)
 from soacraft.robot.edges import Edge
 from soacraft.robot.following import Followed
 from soacraft.robot.grasping import Joined
@@ -8,6 +21,14 @@ from soacraft.robot.holding import Holding, Load, balance_load, move_squeeze
 from soacraft.robot.limb import Limb
 from soacraft.robot.reaching import Reach
 from soacraft.robot.robot import Robot
+from soacraft.robot.stability import (
+    Region,
+    capture_point,
+    standing_region,
+    support_polygon,
+    tip_over,
+    zero_moment_point,
+)
 from soacraft.robot.world import Distances, World
 
 __all__ = [
@@ -20,10 +41,27 @@ __all__ = [
     "Limb",
     "Load",
     "Reach",
+    "Region",
+    "Regulator",
     "Robot",
+    "TaskForce",
     "World",
+    "admittance",
     "balance_load",
+    "capture_point",
+    "computed_torque",
+    "feed_forward",
+    "friction",
+    "gravity",
+    "impedance",
+    "lqr",
     "move_squeeze",
+    "operational_space",
+    "standing_region",
+    "support_polygon",
+    "task_error",
+    "tip_over",
+    "zero_moment_point",
 ]
 
 
