@@ -278,3 +278,19 @@ def test_segments_are_in_one_log(tmp_path):
         assert np.array_equal(one.q, two.q)
         assert np.array_equal(one.signals["slow.y"], two.signals["slow.y"])
     assert [x.q.shape[1] for x in read.segments] == [7, 14, 14]
+
+
+@pytest.mark.parametrize("name", ["a.toml", "a.json"])
+def test_a_file_of_a_system_has_its_sequences(tmp_path, name):
+    s = descent()
+    s.save(tmp_path / name)
+    back = sim.load_system(tmp_path / name)
+    assert back._sequences["mission"].plain() == s._sequences["mission"].plain()
+    a, b = s.run(0.8), back.run(0.8)
+    assert np.array_equal(a.q, b.q)
+    assert back.phase("mission") == "end"
+    (tmp_path / "bad.toml").write_text(
+        "format = 'soacraft-system/1'\nname = 'x'\n[sequences.m]\nphases = {a = []}\ntransitions = [{source = 'a'}]\n"
+    )
+    with pytest.raises(sc.errors.SystemFileError, match=r"a sequence cannot be read: .*target"):
+        sim.load_system(tmp_path / "bad.toml")

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from soacraft.errors import ModelFileError, SystemFileError
@@ -30,6 +31,7 @@ from soacraft.sim.systems.description import (
     build,
 )
 from soacraft.sim.systems.plant import Mount
+from soacraft.sim.systems.sequence import Sequence as Phases
 from soacraft.sim.systems.system import System
 from soacraft.spatial.pose import Pose
 
@@ -105,6 +107,8 @@ def system_of(
             system.add_frame(path, frame.parent, _pose(path, frame))
         for path, x in tables.assemblies.items():
             system.add(path, find_assembly(x.type, known, repr(path))(**x.params), at=_mount(system, path, x.at))
+        for path, y in tables.sequences.items():
+            system.add(path, Phases.from_plain(msgspec.to_builtins(y)))
         for key, value in tables.starts.items():
             system.states[key] = value
     return system

@@ -73,6 +73,11 @@ def _changes(old: System, new: System) -> tuple[dict[tuple[str, str], str], list
     rest += _plants(old, new, a, b)
     x, y = ({path: frame_table(z) for path, z in s._frames.items()} for s in (old, new))
     rest += [f"{path}: another frame" for path in sorted({*x, *y}) if x.get(path) != y.get(path)]
+    rest += [
+        f"{path}: another sequence"
+        for path in sorted({*a.sequences, *b.sequences})
+        if a.sequences.get(path) != b.sequences.get(path)
+    ]
     params: dict[tuple[str, str], str] = {}
     for path in sorted({*a.parts, *b.parts}):
         if path not in a.parts or path not in b.parts:
@@ -154,6 +159,7 @@ def _take_over(system: System, other: System) -> None:
         for path, x in other._built.items()
     }
     other._plants = plants
-    for name in "_name _how _start _seed _parts _plants _frames _wires _exports _groups _built _tears _starts".split():
+    kept = "_name _how _start _seed _parts _plants _frames _sequences _wires _exports _groups _built _tears _starts"
+    for name in kept.split():
         setattr(system, name, getattr(other, name))
     system._made = None

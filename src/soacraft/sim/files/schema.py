@@ -83,6 +83,15 @@ class Frame(Table):
     port: Name = ""
 
 
+class Sequence(Table):
+    """Phases with the components that are active in each, transitions between them (`source`, `target` and one of `on`,
+    `when`, `after`), and actions where they begin."""
+
+    phases: dict[Name, tuple[Name, ...]]
+    transitions: tuple[dict[str, Any], ...] = ()
+    actions: dict[Name, tuple[dict[str, Any], ...]] = {}
+
+
 class Connection(Table, rename={"source": "from", "target": "to"}):
     """An output that fills an input, or all that match a pattern."""
 
@@ -107,6 +116,7 @@ class System(Table):
     frames: dict[Name, Frame] = {}
     parts: dict[Name, Part] = {}
     assemblies: dict[Name, Assembly] = {}
+    sequences: dict[Name, Sequence] = {}
     groups: Annotated[dict[Name, Name], Meta(description="Assemblies whose parts are listed: their classes.")] = {}
     exports: Annotated[dict[Name, Name], Meta(description="Ports of groups: those of parts that they are.")] = {}
     starts: Annotated[dict[Name, Any], Meta(description="States of components at the start, by name.")] = {}
@@ -120,7 +130,8 @@ class Header(msgspec.Struct):
 
 #: What entries of a system are, and tables within others: for messages.
 SECTIONS: Final[dict[str, Any]] = {
-    "plants": Plant, "frames": Frame, "parts": Part, "assemblies": Assembly, "groups": str, "exports": str
+    "plants": Plant, "frames": Frame, "parts": Part, "assemblies": Assembly,
+    "sequences": Sequence, "groups": str, "exports": str
 }  # fmt: skip
 INNER: Final[dict[str, type[Table]]] = {"at": Mount, "forces": Load, "connections": Connection}
 

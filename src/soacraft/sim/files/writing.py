@@ -82,6 +82,7 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
             path: _without_empty({"type": type(x.assembly).__name__, "params": _params(x.assembly), "at": _at(x.at)})
             for path, x in kept.items()
         },
+        "sequences": data.sequences,
         "groups": data.groups,
         "exports": data.exports,
         "starts": data.starts,
