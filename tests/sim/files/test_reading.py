@@ -212,5 +212,6 @@ def test_the_schema_is_that_of_the_reader():
     schema = json_schema()
     assert schema["$defs"]["System"]["required"] == ["format", "name"]
     assert schema["$defs"]["Part"]["additionalProperties"] is False
-    assert set(schema["$defs"]) == {"System", "Plant", "Part", "Assembly", "Connection", "Mount", "Load", "Frame", "Sequence"}
+    names = {"System", "Plant", "Part", "Assembly", "Connection", "Mount", "Load", "Frame", "Sequence"}
+    assert set(schema["$defs"]) == names
     assert all(x["description"] for x in schema["$defs"].values())

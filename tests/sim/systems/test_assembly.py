@@ -106,3 +106,125 @@ def test_an_assembly_adds_bodies_to_the_model_it_is_mounted_at():
     run = s.run(0.05)
     assert run.q.shape[1] == 2
     assert run.forces["arm/drive.force"][0].tolist() == [0.0, 1.0]
+
+
+class Wheel(sim.Assembly):
+    """A wheel with its motor, hung on what it is mounted at."""
+
+    class Params(sim.Params):
+        x: float
+        radius: float = 0.2
+
+    def build(self, p, at):
+        wheel = self.add_body(
+            "wheel", None, sc.Pin((0, 1, 0)), inertia=sc.Inertia(1.0, moment=0.02 * np.eye(3)),
+            inboard=sc.Pose(translation=(p.x, 0, -0.3)),
+        )  # fmt: skip
+        wheel.add_node("rim", sc.Pose(translation=(0, 0, -p.radius)), role="sensor")
+        self.add("motor", sim.Motor(R=1.0, L=5e-3, k=0.05, n=20.0), at=self.dof("wheel"))
+        self.add("rim", sim.Gain(gain=1.0, size=3))
+        self.connect(self.port("velocity[wheel/rim]"), "rim.u")
+        self.export("voltage", "motor.voltage")
+
+
+class Bogie(sim.Assembly):
+    """A rocking arm with two wheels."""
+
+    class Params(sim.Params):
+        y: float
+
+    def build(self, p, at):
+        arm = sc.Inertia(2.0, (0.05, 0, -0.1), 0.1 * np.eye(3))
+        self.add_body("arm", None, sc.Pin((0, 1, 0)), inertia=arm, inboard=sc.Pose(translation=(0, p.y, 0)))
+        for name, x in (("front", 0.4), ("rear", -0.4)):
+            self.add(name, Wheel(x=x), at=self.node("arm"))
+        self.export("voltage", "*.voltage")
+
+
+class Side(sim.Assembly):
+    class Params(sim.Params):
+        y: float
+
+    def build(self, p, at):
+        self.add("bogie", Bogie(y=p.y), at=at)
+        self.export("voltage", "bogie.voltage")
+
+
+def rover(sides=("left", "right")) -> tuple[sim.System, sim.Plant]:
+    mb = sc.Multibody("rover")
+    mb.add_body("hull", None, sc.Prismatic((1, 0, 0)), sc.Inertia(20.0, (0, 0, 0.2), np.eye(3)))
+    s = sim.System("s", integrator="rk4", step=1e-3)
+    plant = s.add("plant", sim.Plant(mb))
+    s.add("wave", sim.Sine(frequency=3.0, amplitude=12.0))
+    for side in sides:
+        s.add(f"rover/{side}", Side(y=0.5 if side == "left" else -0.5), at=plant.node("hull"))
+    s.connect("wave.y", "rover/*.voltage")
+    return s, plant
+
+
+def flat() -> sim.System:
+    """The same rover by hand."""
+    mb = sc.Multibody("rover")
+    mb.add_body("hull", None, sc.Prismatic((1, 0, 0)), sc.Inertia(20.0, (0, 0, 0.2), np.eye(3)))
+    s = sim.System("s", integrator="rk4", step=1e-3)
+    plant = s.add("plant", sim.Plant(mb))
+    s.add("wave", sim.Sine(frequency=3.0, amplitude=12.0))
+    for side, y in (("left", 0.5), ("right", -0.5)):
+        arm = mb.add_body(f"{side}_arm", "hull", sc.Pin((0, 1, 0)), sc.Inertia(2.0, (0.05, 0, -0.1), 0.1 * np.eye(3)),
+                          sc.Pose(translation=(0, y, 0)))  # fmt: skip
+        for name, x in (("front", 0.4), ("rear", -0.4)):
+            wheel = mb.add_body(f"{side}_{name}", arm, sc.Pin((0, 1, 0)), sc.Inertia(1.0, moment=0.02 * np.eye(3)),
+                                sc.Pose(translation=(x, 0, -0.3)))  # fmt: skip
+            motor = sim.Motor(R=1.0, L=5e-3, k=0.05, n=20.0)
+            s.add(f"{side}_{name}_motor", motor, at=plant.dof(wheel.name))
+            s.connect("wave.y", f"{side}_{name}_motor.voltage")
+    return s
+
+
+def test_a_rover_of_assemblies_that_hang_bodies_moves_as_one_by_hand():
+    s, plant = rover()
+    assert plant.mb.dof_names[:3] == ("hull", "rover/left/bogie/arm", "rover/left/bogie/front/wheel")
+    assert "rover/left/bogie/front/motor" in s._parts
+    run, other = s.run(0.1), flat().run(0.1)
+    assert np.array_equal(run.q, other.q)
+    assert np.ptp(run.q[:, 2]) > 1e-3
+    assert np.array_equal(
+        run.signals["rover/right/bogie/rear/motor.current"], other.signals["right_rear_motor.current"]
+    )
+    assert np.abs(run.signals["rover/left/bogie/front/rim.y"]).max() > 1e-4
+    assert len(plant.kinematics("sensor").names) == 4
+
+
+def test_what_was_built_first_changes_the_order_of_dofs_alone():
+    one, two = rover()[0].run(0.05), rover(("right", "left"))[0].run(0.05)
+    for i, name in enumerate(one.labels.q):
+        assert np.abs(one.q[:, i] - two.q[:, two.labels.q.index(name)]).max() < 1e-14
+
+
+def test_an_inner_part_of_a_part_is_replaced():
+    s, _ = rover()
+    s.replace("rover/left/bogie/front/motor", sim.Motor(R=2.0, L=5e-3, k=0.05, n=20.0))
+    run = s.run(0.05)
+    currents = [run.signals[f"rover/{x}/bogie/front/motor.current"] for x in ("left", "right")]
+    assert np.abs(currents[0] - currents[1]).max() > 0.1
+
+
+def test_an_assembly_that_fails_leaves_nothing():
+    class Broken(sim.Assembly):
+        def build(self, p, at):
+            self.add("bogie", Bogie(y=1.0), at=at)
+            self.add_body("tail", None, sc.Weld(), inertia=sc.Inertia(1.0))
+            self.add("bad", 3)
+
+    s, plant = rover(())
+    before = plant.mb.bodies, dict(s._parts), list(s._wires)
+    with pytest.raises(WiringError, match="a system takes components"):
+        s.add("broken", Broken(), at=plant.node("hull"))
+    assert (plant.mb.bodies, s._parts, s._wires) == before
+    assert "broken" not in s._groups
+    s.add("broken", Bogie(y=1.0), at=plant.node("hull"))
+    with pytest.raises(WiringError, match=r"'w' has bodies, so it is mounted at a plant, or a body or node of one"):
+        s.add("w", Wheel(x=0.0))
+    with pytest.raises(WiringError, match=r"'w' hangs a body on dof 'hull' of 'plant': mount it at a node or a body"):
+        s.add("w", Wheel(x=0.0), at=plant.dof("hull"))
+    s.connect("wave.y", "broken.voltage")

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from soacraft.errors import WiringError
 from soacraft.sim.components.component import check_params, read_params
 from soacraft.sim.components.declarations import Params
+from soacraft.sim.systems.plant import Mount, Plant
 
 if TYPE_CHECKING:
+    from soacraft.model.hinges.base import Hinge
+    from soacraft.model.tree.frames.frame import Body
+    from soacraft.model.tree.multibody import Multibody
     from soacraft.sim.systems.system import System
+
+
+#: What building adds to in a system.
+_KEPT = ("_parts", "_plants", "_wires", "_exports", "_groups", "_built", "_frames", "_sequences")
 
 
 class Assembly:
     """Components, inner connections and exported ports under one name. Derive from it and write `build(self, p, at)`,
-    which calls `self.add`, `self.connect` and `self.export`; assemblies may hold assemblies.
+    which calls `self.add`, `self.connect` and `self.export`; assemblies may hold assemblies. `self.add_body` hangs
+    bodies on the plant that it is mounted at.
 
     >>> import soacraft as sc
     >>> from soacraft import sim
@@ -43,6 +52,7 @@ class Assembly:
     def __init__(self, **params: Any) -> None:
         self.p = read_params(type(self), params)
         self._scope: tuple[System, str] | None = None
+        self._at: Any = None
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -57,6 +67,56 @@ class Assembly:
         """As `System.add`, under the name of the assembly."""
         system, prefix = self._building
         return system.add(f"{prefix}/{name}", part, **how)
+
+    def add_body(self, name: str, parent: Any = None, hinge: Hinge | None = None, **more: Any) -> Body:
+        """Add a body to the plant that the assembly is mounted at, as `Multibody.add_body`, under the name of the
+        assembly: "rover/left/wheel". It hangs on what the assembly is mounted at (a node or a body), on a body of the
+        assembly by its own name, or on one of the plant."""
+        system, prefix = self._building
+        system._refuse_begun(f"the body {name!r} of {prefix!r} cannot be added")
+        plant, mb = self._plant(), self._plant().mb
+        if parent is None:
+            parent = self._on(mb)
+        elif isinstance(parent, str) and f"{prefix}/{parent}" in mb:
+            parent = f"{prefix}/{parent}"
+        body = mb.add_body(f"{prefix}/{name}", parent, hinge, **more)
+        system._made = None
+        system._grown.append((plant, body))
+        return body
+
+    def dof(self, name: str) -> Mount:
+        """A dof of a body of the assembly, to mount a part at."""
+        return self._plant().dof(self._own(name))
+
+    def node(self, name: str) -> Mount:
+        """A body of the assembly or a node on one, to mount a part at."""
+        return self._plant().node(self._own(name))
+
+    def port(self, text: str) -> str:
+        """A port of the plant, with what is in brackets of a body of the assembly: "velocity[wheel]"."""
+        port, _, rest = text.partition("[")
+        return f"{self._plant().path}.{port}[{self._own(rest.removesuffix(']'))}]"
+
+    def _own(self, name: str) -> str:
+        return f"{self._building[1]}/{name}"
+
+    def _plant(self) -> Plant:
+        assert self._scope is not None
+        at = self._at
+        plant = getattr(at, "plant", at)
+        if not isinstance(plant, Plant):
+            raise WiringError(
+                f"{self._scope[1]!r} has bodies, so it is mounted at a plant, or a body or node of one: "
+                f"at=plant.node('hull'); got {at!r:.60}."
+            )
+        return plant
+
+    def _on(self, mb: Multibody) -> Any:
+        if isinstance(self._at, Plant):
+            return None
+        if self._at.kind != "node":
+            raise WiringError(f"{self._building[1]!r} hangs a body on {self._at}: mount it at a node or a body.")
+        return mb.frame(self._at.name)
 
     def connect(self, source: str, target: str, convert: bool = False) -> None:
         """As `System.connect`, with names of parts of the assembly; a port of a plant goes by its own name."""
@@ -76,11 +136,21 @@ class Assembly:
 
     def built(self, system: System, path: str, at: Any) -> None:
         """Build it into a system."""
-        before, self._scope = self._scope, (system, path)
+        before = self._scope, self._at
+        self._scope, self._at = (system, path), at
+        kept, grown = {name: getattr(system, name).copy() for name in _KEPT}, len(system._grown)
         try:
             self.build(self.p, at)
+        except BaseException:  # nothing of it stays
+            for name, value in kept.items():
+                setattr(system, name, value)
+            while len(system._grown) > grown:
+                plant, body = system._grown.pop()
+                plant.mb.remove(body)
+            raise
         finally:
-            self._scope = before
+            system._made = None
+            self._scope, self._at = before
 
 
 class Built(NamedTuple):

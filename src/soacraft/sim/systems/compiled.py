@@ -118,9 +118,7 @@ class CompiledFlow:
                 at[i] = self._take(int(np.prod(shape)))
         self._rates = self._take(s.size)
         self._fresh = {call.key: self._take(self._numbers(call.slot)) for x in s.ticking for call in x.updates}
-        self._spread = {
-            i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.spread is not None
-        }
+        self._spread = {i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.spread is not None}
         single = (_NUMBER, _WHOLE, _TRUTH)
         self._single = [i for i in own_slots if forms[i][0] in single]
         self._single_at = np.array([at[i] for i in self._single], dtype=np.intp)

@@ -16,6 +16,7 @@ from soacraft.attributes import Strict
 from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
 from soacraft.markup import Text
 from soacraft.model.states.state import State
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
@@ -131,6 +132,7 @@ class System(Strict):
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
         self._built: dict[str, Built] = {}
+        self._grown: list[tuple[Plant, Body]] = []  # bodies that assemblies have added
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
         self._recalled = False  # from a checkpoint, so that this is not known
@@ -168,7 +170,11 @@ class System(Strict):
             if clock is not None:
                 raise WiringError(f"{name!r} is an assembly: give every= to the components in its build.")
             self._groups[name], self._built[name] = type(part).__name__, Built(part, at)
-            part.built(self, name, at)
+            try:
+                part.built(self, name, at)
+            except BaseException:
+                del self._groups[name], self._built[name]
+                raise
             return Handle(name, [x.rpartition(".")[2] for x in self._exports if x.startswith(f"{name}.")])
         if isinstance(part, Phases):
             self._sequences[name], self._made = part, None
