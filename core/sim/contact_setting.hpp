@@ -50,6 +50,7 @@ class Impulses {
 public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
     ContactLog log;
+    bool recorded = true;  // whether forces and a log are wanted
 
     virtual ~Impulses() = default;
     // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.

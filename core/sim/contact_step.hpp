@@ -39,7 +39,7 @@ public:
         return tree_.articulate();
     }
     void accelerate(const double* v_now, const double* forces, const double* ground, double* vdot) override {
-        tree_.move(v_now);
+        if (!tree_.moves(v_now)) tree_.move(v_now);
         tree_.accelerate(spatial::spatial<double>(ground), forces, vdot);
     }
     bool act_midway(double t, double h, const double* q, const double* v_free, bool& pressed) override {
@@ -103,9 +103,13 @@ private:
 
     // Whether a point of contact is in another shape when the step ends, as its gap in the middle and its velocity tell.
     bool ends_inside() {
+        const auto inside = [&](const ContactPoint& x, double speed) { return x.gap + half_ * speed < -RESTING * reach_; };
+        for (const ContactPoint& x : points_)
+            if (inside(x, b_[at(x.row)] - x.slip.x + change_[at(x.row)])) return true;
+        if (aside_.empty()) return false;
         tree_.move(v.data());
-        const auto inside = [&](const ContactPoint& x) { return x.gap + half_ * dot(x.touch.axes[0], relative(x).v) < -RESTING * reach_; };
-        return std::any_of(points_.begin(), points_.end(), inside) || std::any_of(aside_.begin(), aside_.end(), inside);
+        return std::any_of(aside_.begin(), aside_.end(),
+                           [&](const ContactPoint& x) { return inside(x, dot(x.touch.axes[0], relative(x).v)); });
     }
 
     // How far a dof with limits may go in this step.
@@ -275,9 +279,13 @@ private:
         if (pressed) {
             tree_.release(tree_.rows, p_.data(), held_.data());
             for (std::size_t i = 0; i < v.size(); ++i) v[i] += held_[i];
+            if (!rigid::finite(v.data(), model_.nv)) return false;
+        }
+        if (!recorded) return true;
+        if (pressed) {
             tree_.push(p_.data(), force.data(), held_.data());
             for (std::size_t i = 0; i < v.size(); ++i) force[i] = (force[i] + held_[i]) / h;
-            if (!rigid::finite(v.data(), model_.nv) || !rigid::finite(force.data(), model_.nv)) return false;
+            if (!rigid::finite(force.data(), model_.nv)) return false;
         }
         keep(t, work, factor);
         return true;

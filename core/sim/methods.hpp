@@ -50,7 +50,10 @@ public:
     const ContactLog* contacts() const { return touch_ ? &touch_->log : nullptr; }
 
     // States alone are wanted of the steps: no work, forces or contacts, and no rates.
-    void states_alone() { lean_ = true; }
+    void states_alone() {
+        lean_ = true;
+        if (touch_) touch_->recorded = false;
+    }
 
     // The next step is one of another motion: nothing is known of its start, and the log begins anew.
     void forget() {
@@ -341,7 +344,7 @@ private:
         if (!touch_->begin_midway(q, v0)) return false;
         std::copy(v0, v0 + nv, v);
         for (const double way : {0.5 * h, h}) {  // at first to the middle
-            m_.push(t + 0.5 * h, q, v, forces.data(), last_.data());
+            m_.push(t + 0.5 * h, q, v, forces.data(), last_.data(), true);
             touch_->accelerate(v, m_.all_of(forces.data()), m_.ground(), a);
             m_.straighten(v, a);
             for (index i = 0; i < nv; ++i) v[i] = v0[i] + way * a[i];
@@ -370,7 +373,7 @@ private:
         m_.contact_force = touch_->force;
         if (!rigid::finite(x1.data(), m_.points)) return false;
         if (lean_) return true;
-        m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv);
+        m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv, true);
         if (!m_.difference(x, x1.data(), u.data())) return false;
         for (index i = 0; i < nv; ++i) {
             w1[at(i)] = x1[at(nq + i)], u[at(nv + i)] = x1[at(nq + i)] - x[nq + i];

@@ -70,6 +70,11 @@ public:
         return element < 0 ? none<double>() : carried(x - w_.limbs[element].p, w_.limbs[element].V);
     }
 
+    // Whether it moves so.
+    bool moves(const double* v) const {
+        const index nq = w_.model.nq, nv = w_.model.nv;
+        return placed_.size() == at(nq + nv) && std::equal(v, v + nv, placed_.begin() + nq);
+    }
     // Another motion of the tree where it is.
     void move(const double* v) {
         placed_.clear();
@@ -130,15 +135,7 @@ public:
     void add(const Touch& t) {
         rows.begin(t.rows);
         touches_.push_back(t);
-        Twist f[6], g[6];
-        Extent of_f[6], of_g[6];
-        for (index r = 0; r < t.rows; ++r) {
-            f[r] = g[r] = none<double>();
-            if (t.b >= 0) f[r] += pulled(t.at_b - w_.limbs[t.b].p, t.along(r)), of_f[r] = extent(t, r, t.at_b, t.b);
-            if (t.a >= 0) g[r] -= pulled(t.at_a - w_.limbs[t.a].p, t.along(r)), of_g[r] = extent(t, r, t.at_a, t.a);
-        }
-        index i = t.b, j = t.a;
-        for (index k = i, l = j; k >= 0 || l >= 0;) {  // the steps: the outermost first
+        for (index k = t.b, l = t.a; k >= 0 || l >= 0;) {  // the steps: the outermost first
             const index next = k > l ? k : l;
             rows.add_piece(next);
             const index parent = w_.model.elements[next].parent;
@@ -146,16 +143,7 @@ public:
             if (l == next) l = parent;
         }
         rows.end();
-        const complementarity::RowBlock& way = rows.blocks.back();
-        for (std::size_t s = way.first; s < way.last; ++s) {
-            if (i == j) {  // both ways are one from here on
-                for (index r = 0; r < t.rows; ++r) f[r] += g[r], of_f[r].w += of_g[r].w, of_f[r].v += of_g[r].v;
-                j = -1;
-            }
-            const bool of_b = i > j;
-            climb(way, rows.pieces[s], of_b ? f : g, of_b ? of_f : of_g, nullptr);
-            (of_b ? i : j) = w_.model.elements[rows.pieces[s].node].parent;
-        }
+        for (index first = 0; first < t.rows; first += SOACRAFT_LANES) climb(t, first);
     }
     void add(const DofRow& x) {
         rows.begin(1);
@@ -163,10 +151,9 @@ public:
         const index first = element_of_[at(x.dof)];
         for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
         rows.end();
+        Climber<double> f;
         const complementarity::RowBlock& way = rows.blocks.back();
-        Twist f[1] = {none<double>()};
-        Extent of[1] = {};
-        for (std::size_t s = way.first; s < way.last; ++s) climb(way, rows.pieces[s], f, of, s == way.first ? &x : nullptr);
+        for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
     }
 
     // dv <- Mcal^-1 N* p, of the rows or of some of them
@@ -212,36 +199,92 @@ private:
     // Terms of a dof that cancel to this part of their sum are rounding: that dof does not move the row.
     static constexpr double CANCELS = 1e-13;
 
-    Extent extent(const Touch& t, index r, const Vec3& point, index element) const {
-        const Twist one = t.along(r);
-        const double v = length_of(one.v), arm = length_of(point) + length_of(w_.limbs[element].p);  // each of their roundings
-        return {length_of(one.w) + arm * v, v};
+    // Forces of rows on their way to the base, side by side, and what their moments and forces were computed from.
+    template <class T>
+    struct Climber {
+        Spatial<T> f = none<T>();
+        T w = T(0.0), v = T(0.0);
+    };
+
+    // The force of some rows of a contact on the element that carries its point.
+    template <class T>
+    Climber<T> begun(const Touch& t, index first, index element, const Vec3& point) const {
+        Climber<T> to;
+        if (element < 0) return to;
+        const Vec3 arm = point - w_.limbs[element].p;
+        const double reach = length_of(point) + length_of(w_.limbs[element].p);  // each of their roundings
+        for (int i = 0; i < Lanes<T>::count && first + i < t.rows; ++i) {
+            const Twist one = t.along(first + i), f = pulled(arm, one);
+            const double v = length_of(one.v);
+            set(to.f.w.x, i, f.w.x), set(to.f.w.y, i, f.w.y), set(to.f.w.z, i, f.w.z);
+            set(to.f.v.x, i, f.v.x), set(to.f.v.y, i, f.v.y), set(to.f.v.z, i, f.v.z);
+            set(to.w, i, length_of(one.w) + reach * v), set(to.v, i, v);
+        }
+        return to;
     }
 
-    // Forces f of the rows past the hinge of a step, which takes its part; `own`: a unit force along one of its dofs.
-    void climb(const complementarity::RowBlock& way, const complementarity::Piece& step, Twist* f, Extent* of, const DofRow* own) {
+    // Some rows of the contact that was added last, to the base.
+    void climb(const Touch& t, index first) {
+        typedef Pack<SOACRAFT_LANES> Rows;
+        Climber<Rows> f = begun<Rows>(t, first, t.b, t.at_b), g = begun<Rows>(t, first, t.a, t.at_a);
+        g.f = none<Rows>() - g.f;
+        const complementarity::RowBlock& way = rows.blocks.back();
+        index i = t.b, j = t.a;
+        for (std::size_t s = way.first; s < way.last; ++s) {
+            if (i == j) {  // both ways are one from here on
+                f.f += g.f, f.w += g.w, f.v += g.v;
+                j = -1;
+            }
+            const bool of_b = i > j;
+            step(way, first, rows.pieces[s], of_b ? f : g, nullptr);
+            (of_b ? i : j) = w_.model.elements[rows.pieces[s].node].parent;
+        }
+    }
+
+    static void set(double& to, int, double x) { to = x; }
+    template <int W>
+    static void set(Pack<W>& to, int i, double x) { to.x[i] = x; }
+    template <class T>
+    static Spatial<T> spread(const Twist& x) {
+        return {{T(x.w.x), T(x.w.y), T(x.w.z)}, {T(x.v.x), T(x.v.y), T(x.v.z)}};
+    }
+
+    // Forces of rows from `first` on past the hinge of a step, which takes its part; `own`: a unit force along one of its dofs.
+    template <class T>
+    void step(const complementarity::RowBlock& way, index first, const complementarity::Piece& step, Climber<T>& of, const DofRow* own) {
         const index k = step.node;
         const Element& e = w_.model.elements[k];
         const index n = dofs(e.kind);
         const Twist *S = w_.S + e.d, *W = w_.W + e.d;
         const double* L = w_.factor(e, k);
         const Sizes* size = size_.data() + e.d;
-        for (index r = 0; r < way.rows; ++r) {
-            double* y = rows.row(way, r) + step.at;
-            for (index i = 0; i < n; ++i) {
-                y[i] = dot(S[i], f[r]);
-                if (std::fabs(y[i]) <= CANCELS * (size[i].S.w * of[r].w + size[i].S.v * of[r].v)) y[i] = 0.0;
-            }
-            if (own) y[own->dof - e.v] += own->sign;
-            divide(n, L, y);
-            if (e.parent < 0) continue;
-            for (index i = 0; i < n; ++i) {
-                f[r] -= y[i] * W[i];
-                of[r].w += std::fabs(y[i]) * size[i].W.w, of[r].v += std::fabs(y[i]) * size[i].W.v;
-            }
-            f[r] = pulled(w_.limbs[k].l, f[r]);
-            of[r].w += arm_[at(k)] * of[r].v;
+        T y[6];
+        for (index i = 0; i < n; ++i) {
+            y[i] = dot(spread<T>(S[i]), of.f);
+            const T sum = T(size[i].S.w) * of.w + T(size[i].S.v) * of.v;
+            y[i] = choose(is_at_most(absolute(y[i]), T(CANCELS) * sum), T(0.0), y[i]);
         }
+        if (own) y[own->dof - e.v] += T(own->sign);
+        if (n == 1) {
+            y[0] *= T(L[0]);
+        } else {
+            for (index i = 0; i < n; ++i) {
+                for (index c = 0; c < i; ++c) y[i] -= T(L[6 * i + c]) * y[c];
+                y[i] *= T(L[6 * i + i]);
+            }
+        }
+        for (int r = 0; r < Lanes<T>::count && first + r < way.rows; ++r) {
+            double* to = rows.row(way, first + r) + step.at;
+            for (index i = 0; i < n; ++i) to[i] = lane(y[i], r);
+        }
+        if (e.parent < 0) return;
+        for (index i = 0; i < n; ++i) {
+            of.f -= y[i] * spread<T>(W[i]);
+            of.w += absolute(y[i]) * T(size[i].W.w), of.v += absolute(y[i]) * T(size[i].W.v);
+        }
+        const Vec3& l = w_.limbs[k].l;
+        of.f = pulled(Vec<T>{T(l.x), T(l.y), T(l.z)}, of.f);
+        of.w += T(arm_[at(k)]) * of.v;
     }
 
     loops::Plan plan_;

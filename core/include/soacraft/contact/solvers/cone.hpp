@@ -14,10 +14,16 @@ SOACRAFT_SOLVERS_BEGIN
 
 constexpr index WIDEST = 6;  // rows of a cone: normal, two of sliding, one of spinning, two of rolling
 
+// The larger of two numbers, the first if the second is none: what std::fmax calls a library for.
+inline double larger(double a, double b) { return a < b ? b : a; }
+
 inline double norm(const double* x, index n) {
     double most = 0, sum = 0;
-    for (index i = 0; i < n; ++i) most = std::fmax(most, std::fabs(x[i]));
+    for (index i = 0; i < n; ++i) sum += x[i] * x[i];
+    if (sum > 1e-200 && sum < 1e200) return std::sqrt(sum);
+    for (index i = 0; i < n; ++i) most = larger(most, std::fabs(x[i]));
     if (most == 0) return 0;
+    sum = 0;
     for (index i = 0; i < n; ++i) sum += (x[i] / most) * (x[i] / most);
     return most * std::sqrt(sum);
 }
@@ -104,7 +110,7 @@ inline bool solve_one(const double* A, index stride, index d, const double* b, d
     }
     const index f = d - 1;
     double size = 0;
-    for (index i = 1; i < d; ++i) size = std::fmax(size, A[i * stride + i]);
+    for (index i = 1; i < d; ++i) size = larger(size, A[i * stride + i]);
     const auto slide = [&](double s) {  // p at a given s; the excess of friction over the cone
         double at_normal[WIDEST], at_rest[WIDEST];
         small_cholesky(A + stride + 1, stride, f, s, L);

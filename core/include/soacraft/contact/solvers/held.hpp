@@ -13,7 +13,9 @@ SOACRAFT_SOLVERS_BEGIN
 
 class Held {
   public:
-    // The rank of S; pivots this small relative to the largest are rounding.
+    double left = 0;  // the natural map of the last answer
+
+    // The rank of S; pivots this small relative to the largest are rounding. L is kept by columns.
     index factor(const Problem& x) {
         constexpr double ZERO = 1e-10;
         const index n = x.rows;
@@ -26,12 +28,14 @@ class Held {
                 if (L[i * n + i] > L[best * n + best]) best = i;
             if (!(L[best * n + best] > ZERO * most)) break;
             exchange(n, rank, best);
-            const double root = std::sqrt(L[rank * n + rank]), inverse = 1 / root;
-            L[rank * n + rank] = root;
-            for (index i = rank + 1; i < n; ++i) L[i * n + rank] *= inverse;
-            for (index i = rank + 1; i < n; ++i) {
-                const double m = L[i * n + rank];
-                for (index j = rank + 1; j <= i; ++j) L[i * n + j] -= m * L[j * n + rank];
+            double* column = L.data() + rank * n;
+            const double root = std::sqrt(column[rank]), inverse = 1 / root;
+            column[rank] = root;
+            for (index i = rank + 1; i < n; ++i) column[i] *= inverse;
+            for (index j = rank + 1; j < n; ++j) {
+                const double m = column[j];
+                double* SOACRAFT_RESTRICT other = L.data() + j * n;
+                for (index i = j; i < n; ++i) other[i] -= m * column[i];
             }
         }
         return rank;
@@ -45,9 +49,14 @@ class Held {
         z.resize(n), u.resize(n), F.resize(n);
         if (r == n) return solve_regular(x, p);
         N.assign(r * r, 0);
-        for (index k = 0; k < n; ++k)  // L* L
-            for (index i = 0; i < std::min(r, k + 1); ++i)
-                for (index j = 0; j <= i; ++j) N[i * r + j] += L[k * n + i] * L[k * n + j];
+        for (index i = 0; i < r; ++i)  // L* L
+            for (index j = 0; j <= i; ++j) {
+                double a = 0, b = 0;  // two sums side by side
+                index k = i;
+                for (; k + 2 <= n; k += 2) a += L[i * n + k] * L[j * n + k], b += L[i * n + k + 1] * L[j * n + k + 1];
+                if (k < n) a += L[i * n + k] * L[j * n + k];
+                N[i * r + j] = a + b;
+            }
         for (index i = 0; i < r; ++i)
             for (index j = 0; j <= i; ++j) {
                 double sum = N[i * r + j];
@@ -57,11 +66,7 @@ class Held {
             }
         for (index i = 0; i < n; ++i) p[i] = 0, u[i] = x.b[i];
         for (int turn = 0; turn < 2; ++turn) {  // the second one refines
-            for (index i = 0; i < r; ++i) {
-                z[i] = -u[order[i]];
-                for (index k = 0; k < i; ++k) z[i] -= L[i * n + k] * z[k];
-                z[i] /= L[i * n + i];
-            }
+            forward(n, r);
             for (index i = 0; i < r; ++i) {
                 for (index k = 0; k < i; ++k) z[i] -= N[i * r + k] * z[k];
                 z[i] /= N[i * r + i];
@@ -70,14 +75,13 @@ class Held {
                 for (index k = i + 1; k < r; ++k) z[i] -= N[k * r + i] * z[k];
                 z[i] /= N[i * r + i];
             }
-            for (index k = 0; k < n; ++k) {
-                double sum = 0;
-                for (index i = 0; i < std::min(r, k + 1); ++i) sum += L[k * n + i] * z[i];
-                p[order[k]] += sum;
-            }
+            spread.assign(at(n), 0);
+            for (index i = 0; i < r; ++i)
+                for (index k = i; k < n; ++k) spread[k] += L[i * n + k] * z[i];
+            for (index k = 0; k < n; ++k) p[order[k]] += spread[k];
             velocity(x, p, u.data());
         }
-        return natural_map(x, p, u.data(), F.data());
+        return left = natural_map(x, p, u.data(), F.data());
     }
 
     // p <- the forces of least norm that hold all but contacts that open, where leaving out those that would pull ends with
@@ -102,7 +106,7 @@ class Held {
   private:
     static constexpr int TURNS = 12;
 
-    std::vector<double> L, N, z, u, F, S, b, held;
+    std::vector<double> L, N, z, u, F, S, b, held, spread;
     std::vector<index> order, rows;
     std::vector<Block> blocks;
     std::vector<char> open;
@@ -115,19 +119,27 @@ class Held {
         const index n = x.rows;
         for (index i = 0; i < n; ++i) p[i] = 0, u[i] = x.b[i];
         for (int turn = 0; turn < 2; ++turn) {  // the second one refines
-            for (index i = 0; i < n; ++i) {
-                z[i] = -u[order[i]];
-                for (index k = 0; k < i; ++k) z[i] -= L[i * n + k] * z[k];
-                z[i] /= L[i * n + i];
-            }
+            forward(n, n);
             for (index i = n; i-- > 0;) {
-                z[i] /= L[i * n + i];
-                for (index k = 0; k < i; ++k) z[k] -= L[i * n + k] * z[i];
+                double a = z[i], b = 0;  // two sums side by side
+                index k = i + 1;
+                for (; k + 2 <= n; k += 2) a -= L[i * n + k] * z[k], b += L[i * n + k + 1] * z[k + 1];
+                if (k < n) a -= L[i * n + k] * z[k];
+                z[i] = (a - b) / L[i * n + i];
                 p[order[i]] += z[i];
             }
             velocity(x, p, u.data());
         }
-        return natural_map(x, p, u.data(), F.data());
+        return left = natural_map(x, p, u.data(), F.data());
+    }
+
+    // z <- L^-1 (-u) of the first r rows.
+    void forward(index n, index r) {
+        for (index i = 0; i < r; ++i) z[i] = -u[order[i]];
+        for (index k = 0; k < r; ++k) {
+            const double part = z[k] /= L[k * n + k];
+            for (index i = k + 1; i < r; ++i) z[i] -= L[k * n + i] * part;
+        }
     }
 
     bool solve_closed(const Problem& x, double wanted, double* p, bool& unique) {
@@ -137,8 +149,8 @@ class Held {
             const Problem part{static_cast<index>(rows.size()), blocks.data(), static_cast<index>(blocks.size()), S.data(), b.data()};
             held.resize(rows.size());
             unique = factor(part) == part.rows;
-            const double left = solve(part, held.data());
-            if (!std::isfinite(left)) return false;
+            const double rest = solve(part, held.data());
+            if (!std::isfinite(rest)) return false;
             for (index i = 0; i < n; ++i) p[i] = 0;
             for (std::size_t i = 0; i < rows.size(); ++i) p[rows[i]] = held[i];
             bool changed = false;
@@ -147,22 +159,23 @@ class Held {
                 open[at(c)] = changed = true;
             }
             if (changed) continue;
-            if (!(left <= wanted)) {
-                if (!ends(part, left)) return false;
+            if (!(rest <= wanted)) {
+                if (!ends(part, rest)) return false;
                 continue;
             }
             u.resize(at(n)), F.resize(at(n));
             velocity(x, p, u.data());
             for (index c = 0; c < x.count; ++c)
                 if (open[at(c)] && !(u[at(x.blocks[c].first)] > wanted)) return false;
-            return natural_map(x, p, u.data(), F.data()) <= wanted;
+            left = natural_map(x, p, u.data(), F.data());
+            return left <= wanted;
         }
         return false;
     }
 
     // Not all can hold: what is left of u is along forces that move nothing, as of four feet of a table on a floor that is not
     // flat. Forces go on along it until one of them ends, and that contact opens. False where that is not what is left.
-    bool ends(const Problem& part, double left) {
+    bool ends(const Problem& part, double most) {
         constexpr double MOST_OF_IT = 0.1;
         index first = -1, kept = 0;
         double soonest = INFINITY;
@@ -170,7 +183,7 @@ class Held {
             if (open[c]) continue;
             const Block& block = part.blocks[kept++];
             const double speed = u[at(block.first)], lasts = held[at(block.first)] / speed;
-            if (block.kind == CONE && speed > MOST_OF_IT * left && lasts < soonest) first = static_cast<index>(c), soonest = lasts;
+            if (block.kind == CONE && speed > MOST_OF_IT * most && lasts < soonest) first = static_cast<index>(c), soonest = lasts;
         }
         if (first < 0) return false;
         open[at(first)] = true;
@@ -191,14 +204,14 @@ class Held {
             for (const index j : rows) S.push_back(x.S[i * x.rows + j]);
     }
 
-    // Rows and columns i < j of the lower triangle.
+    // Rows and columns i < j of the lower triangle, by columns.
     void exchange(index n, index i, index j) {
         if (i == j) return;
         std::swap(order[i], order[j]);
-        for (index k = 0; k < i; ++k) std::swap(L[i * n + k], L[j * n + k]);
+        for (index k = 0; k < i; ++k) std::swap(L[k * n + i], L[k * n + j]);
         std::swap(L[i * n + i], L[j * n + j]);
-        for (index k = i + 1; k < j; ++k) std::swap(L[k * n + i], L[j * n + k]);
-        for (index k = j + 1; k < n; ++k) std::swap(L[k * n + i], L[k * n + j]);
+        for (index k = i + 1; k < j; ++k) std::swap(L[i * n + k], L[k * n + j]);
+        for (index k = j + 1; k < n; ++k) std::swap(L[i * n + k], L[j * n + k]);
     }
 };
 

@@ -40,18 +40,18 @@ class Islands {
         island_.assign(static_cast<std::size_t>(x.count), -1), of_row_.resize(static_cast<std::size_t>(x.rows));
         for (index c = 0; c < x.count; ++c)
             for (index i = 0; i < x.blocks[c].rows; ++i) of_row_[static_cast<std::size_t>(x.blocks[c].first + i)] = c;
-        index count = 0;
-        for (index c = 0; c < x.count; ++c) {
+        index count = 0, left = x.count;  // blocks that have none yet
+        for (index c = 0; c < x.count && left > 0; ++c) {
             if (at(c) >= 0) continue;
-            rows_.assign(1, c), island_[static_cast<std::size_t>(c)] = count;  // here: blocks whose neighbours are to be looked at
-            while (!rows_.empty()) {
+            --left, rows_.assign(1, c), island_[static_cast<std::size_t>(c)] = count;  // here: blocks whose neighbours are to be looked at
+            while (!rows_.empty() && left > 0) {
                 const Block& block = x.blocks[rows_.back()];
                 rows_.pop_back();
                 for (index i = block.first; i < block.first + block.rows; ++i)
                     for (index j = 0; j < x.rows; ++j) {
                         const index other = of_row_[static_cast<std::size_t>(j)];
                         if (x.S[i * x.rows + j] == 0 || at(other) >= 0) continue;
-                        island_[static_cast<std::size_t>(other)] = count, rows_.push_back(other);
+                        --left, island_[static_cast<std::size_t>(other)] = count, rows_.push_back(other);
                     }
             }
             ++count;

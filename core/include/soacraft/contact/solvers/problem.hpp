@@ -63,7 +63,7 @@ inline double natural_map(const Problem& x, const double* p, const double* u, do
         for (index i = 0; i < d; ++i) {
             F[f + i] = inside ? u[f + i] + (i == 0 ? slip : 0) : p[f + i] - y[i];
             worst = std::fabs(F[f + i]) <= worst ? worst : std::fabs(F[f + i]);  // NaN is the worst
-            most = std::fmax(most, std::fabs(p[f + i]));
+            most = larger(most, std::fabs(p[f + i]));
         }
     }
     return worst + ROUNDING * most;

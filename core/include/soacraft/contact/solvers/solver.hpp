@@ -23,7 +23,7 @@ constexpr double NEAREST = 1e-1;  // of the eps of forces of least norm: for the
 
 struct Options {
     double tolerance = 1e-10;
-    index sweeps = 8, newton = 12, weights = 24;  // the most of each
+    index sweeps = 8, newton = 12, weights = 24, slides = 6;  // the most of each
     double least = 1e-11;                         // eps of compliances that may be singular
     double spread = 1e-6;                         // eps for forces of least norm
     bool pattern = false;                         // p tells which contacts may press, and nothing of how much
@@ -58,8 +58,9 @@ class Solver {
             out.residual = residual / size;
             return true;
         };
+        const auto held_so = [&] { return out.residual = held.left / size, out; };
         if (least > wanted && options.pattern) {  // what presses in p holds, all else opens
-            if (held.solve_pressing(x, wanted, p, out.unique) && answered()) return out;
+            if (held.solve_pressing(x, wanted, p, out.unique)) return held_so();
             out.unique = true;
             std::fill(p, p + n, 0.0);
             velocity(x, p, u.data());
@@ -67,11 +68,11 @@ class Solver {
         }
         const index rank = held.factor(x);
         if (least > wanted) {
-            trial.assign(p, p + n);
+            best.assign(p, p + n);
             const double left = held.solve(x, p);
-            if (left <= wanted && answered()) {  // all that touches holds
+            if (left <= wanted) {  // all that touches holds
                 out.unique = rank == n;
-                return out;
+                return held_so();
             }
             if (left <= ALMOST * size) {  // but for what S hardly moves
                 nearest(x, options, wanted, p, out);
@@ -79,11 +80,15 @@ class Solver {
                     out.unique = rank == n;
                     return out;
                 }
-            } else if (held.solve_some(x, wanted, std::isfinite(left), p, out.unique) && answered()) {
+            } else if (held.solve_some(x, wanted, std::isfinite(left), p, out.unique)) {
+                return held_so();
+            }
+            if (rank == n && x.count > 1 && slides(x, options, wanted, p, out) && answered()) {
+                out.unique = true;
                 return out;
             }
             out.unique = true;
-            std::copy(trial.begin(), trial.end(), p);
+            std::copy(best.begin(), best.end(), p);
         }
         std::copy(p, p + n, best.begin());
         const auto keep = [&] {
@@ -137,6 +142,25 @@ class Solver {
         soften(x, eps);
         for (index i = 0; i < n; ++i) moved[i] = x.b[i] - eps * p[i];
         return rounds({n, x.blocks, x.count, shifted.data(), moved.data()}, options, wanted, turns, p, out);
+    }
+
+    // p <- the solution by Newton's method alone, from the forces p that hold all rows or some, on their cones; whether that
+    // leads there in few steps. Most contacts that slide do.
+    bool slides(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
+        for (index c = 0; c < x.count; ++c) {
+            const Block& block = x.blocks[c];
+            if (block.kind == CONE) project_cone(p + block.first, block.rows);
+            if (block.kind == BOX) p[block.first] = std::fmin(std::fmax(p[block.first], -block.bound), block.bound);
+        }
+        velocity(x, p, u.data());
+        double residual = natural_map(x, p, u.data(), F.data());
+        for (index i = 0; i < options.slides && !(residual <= wanted); ++i) {
+            if (!(residual < HUGE_VAL)) return false;
+            ++out.newton;
+            if (!improve(x, p)) return false;
+            residual = natural_map(x, p, u.data(), F.data());
+        }
+        return residual <= wanted;
     }
 
     // Whether S is positive definite on the blocks that press: then no other forces give this motion.

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "problem.hpp"
+#include "soacraft/scalars/pack.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
 
@@ -115,23 +117,17 @@ public:
         constexpr index SHORT = 64;
         const index n = length();
         if (n <= SHORT) {
-            whole_.assign(static_cast<std::size_t>(rows * n), 0.0);
+            const index wide = (rows + LANES - 1) / LANES * LANES;  // columns of Y*, filled up
+            whole_.assign(static_cast<std::size_t>(wide * n), 0.0);
             for (const RowBlock& block : blocks)
                 for (index r = 0; r < block.rows; ++r)
                     for (std::size_t i = block.first; i < block.last; ++i) {
                         const Node& node = nodes[static_cast<std::size_t>(pieces[i].node)];
                         const double* from = row(block, r) + pieces[i].at;
-                        std::copy(from, from + node.width, whole_.data() + (block.row + r) * n + node.first);
+                        for (index k = 0; k < node.width; ++k) whole_[static_cast<std::size_t>((node.first + k) * wide + block.row + r)] = from[k];
                     }
-            for (index i = 0; i < rows; ++i)
-                for (index j = i; j < rows; ++j) {
-                    const double *x = whole_.data() + i * n, *z = whole_.data() + j * n;
-                    double a = 0, b = 0, c = 0, d = 0;  // four sums side by side
-                    index k = 0;
-                    for (; k + 4 <= n; k += 4) a += x[k] * z[k], b += x[k + 1] * z[k + 1], c += x[k + 2] * z[k + 2], d += x[k + 3] * z[k + 3];
-                    for (; k < n; ++k) a += x[k] * z[k];
-                    S[i * rows + j] = (a + b) + (c + d);
-                }
+            for (index j = 0; j < wide; j += LANES)
+                for (index i = 0; i < std::min(rows, j + LANES); i += TALL) product(wide, n, i, j, S);
         } else {
             for (index i = 0; i < rows * rows; ++i) S[i] = 0;
             for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -143,7 +139,23 @@ public:
     }
 
 private:
+    typedef rigid::SOACRAFT_TARGET::Pack<SOACRAFT_LANES> Columns;
+    static constexpr index LANES = SOACRAFT_LANES, TALL = 2;  // columns and rows of S at a time
     std::vector<double> whole_;
+
+    // S from (i, j) on, TALL rows of LANES columns: sums over n.
+    void product(index wide, index n, index i, index j, double* S) const {
+        Columns sums[TALL];
+        for (Columns& sum : sums) sum = Columns(0.0);
+        for (index k = 0; k < n; ++k) {
+            const double* from = whole_.data() + k * wide;
+            Columns right;
+            std::memcpy(&right.x, from + j, sizeof right.x);
+            for (index r = 0; r < TALL; ++r) sums[r] += Columns(from[i + r]) * right;  // i + TALL <= wide: both are even
+        }
+        for (index r = 0; r < TALL && i + r < rows; ++r)
+            for (index c = 0; c < LANES && j + c < rows; ++c) S[(i + r) * rows + j + c] = sums[r].x[c];
+    }
 };
 
 // A contact problem whose compliance is Y Y* + eps.
