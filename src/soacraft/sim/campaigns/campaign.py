@@ -14,6 +14,7 @@ from soacraft.arguments import read_path, whole_number
 from soacraft.errors import CampaignError, SoacraftError, near
 from soacraft.markup import Text
 from soacraft.progress import Bar
+from soacraft.sim.campaigns.batch import obstacle, size_of
 from soacraft.sim.campaigns.cluster import compute_on
 from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number, told, write_aside
 from soacraft.sim.campaigns.job import Job, series_of
@@ -97,6 +98,7 @@ class Campaign(Judged):
         texts, functions = _measures(measure or {})
         inputs = Inputs(varied, sampling, seed, runs)
         first = self._first(inputs)
+        size, why = self._batches(first, inputs, batch, t, until or "", texts, history or {})
         settings = Settings(
             system=first.name,
             source=self._source.name,
@@ -106,8 +108,8 @@ class Campaign(Judged):
             sampling=sampling,
             t=float(t),
             until=until or "",
-            batch=0,
-            why_single="",
+            batch=size,
+            why_single=why,
             vary=[(list(x.paths), x.distribution) for x in varied],  # type: ignore[misc]
             measure=texts,
             history=dict(history or {}),
@@ -117,6 +119,33 @@ class Campaign(Judged):
         self._check(first, inputs, runs)
         self._settings = settings
         self._folder.begin(settings)
+
+    def _batches(
+        self,
+        first: System,
+        inputs: Inputs,
+        wanted: int | str,
+        t: float,
+        until: str,
+        texts: Mapping[str, str],
+        history: Mapping[str, str],
+    ) -> tuple[int, str]:
+        """How many runs march together, or 0 and why they go one by one."""
+        if wanted != "auto":
+            wanted = whole_number(
+                wanted, "batch is 'auto', or the number of runs of a batch, which", 0, 4096, CampaignError
+            )
+        if wanted == 0:
+            return 0, "as asked for"
+        measures = [read_measure(x) if x else None for x in texts.values()]
+        why = obstacle(first, inputs.paths, until, measures)
+        if why and wanted != "auto":
+            raise CampaignError(f"runs cannot march as a batch: {why}. Leave out batch=.")
+        if why:
+            return 0, why
+        series = [x.series for x in measures if x is not None and x.series is not None]
+        size = size_of(first, t, [*series, *(series_of(x) for x in history.values())])
+        return (size if wanted == "auto" else int(wanted)), ""
 
     def _first(self, inputs: Inputs) -> System:
         """A system as it is without variations, to look at; arguments of a function have their medians."""
@@ -182,14 +211,14 @@ class Campaign(Judged):
         both: runs that ended so are computed once more.
         """
         workers = whole_number(workers, "the number of workers", 0, 1000, CampaignError)
-        tasks = self._tasks(shard, again)
+        todo = set(self._todo(shard, again))
         done, pending = 0, list[Row]()
         start = flushed = monotonic()
-        with Bar(f"campaign {self._settings.system}", 0.0, max(1.0, float(len(tasks))), progress) as bar:
+        with Bar(f"campaign {self._settings.system}", 0.0, max(1.0, float(len(todo))), progress) as bar:
             try:
-                for ended in self._computed(tasks, workers, cluster):
-                    pending += self._rows_of(ended)
-                    done, now = done + 1, monotonic()
+                for rows in self._computed(sorted(todo), workers, cluster):
+                    pending += [x for x in rows if x.run in todo]
+                    done, now = done + len(rows), monotonic()
                     bar.at(float(done))
                     if len(pending) >= _FLUSH_ROWS or now - flushed > max(_FLUSH_SECONDS, _FLUSH_PART * (now - start)):
                         self._folder.add(pending, self._settings.identity)
@@ -197,31 +226,44 @@ class Campaign(Judged):
             finally:
                 self._folder.add(pending, self._settings.identity)
 
-    def _tasks(self, shard: tuple[int, int] | None, again: Sequence[str]) -> list[Task]:
+    def _todo(self, shard: tuple[int, int] | None, again: Sequence[str]) -> list[int]:
+        """The runs to compute. Those of one block are in one shard."""
         for word in again:
             if word not in ("failed", "killed"):
                 raise CampaignError(f"again= has 'failed' or 'killed', got {word!r:.40}.")
-        rows = self._rows()
-        todo = missing((i for i, x in rows.items() if x.status not in again), self.runs)
-        if shard is not None:
-            part, parts = (whole_number(x, "a shard", 1, error=CampaignError) for x in shard)
-            if part > parts:
-                raise CampaignError(f"shard {part} of {parts} is none of them: they are 1 to {parts}.")
-            todo = [i for i in todo if i % parts == part - 1]
-        return [Task("row", (i,)) for i in todo]
+        todo = missing((i for i, x in self._rows().items() if x.status not in again), self.runs)
+        if shard is None:
+            return todo
+        part, parts = (whole_number(x, "a shard", 1, error=CampaignError) for x in shard)
+        if part > parts:
+            raise CampaignError(f"shard {part} of {parts} is none of them: they are 1 to {parts}.")
+        return [i for i in todo if i // max(1, self._settings.batch) % parts == part - 1]
 
-    def _computed(self, tasks: Sequence[Task], workers: int, cluster: Any) -> Iterator[Done]:
+    def _computed(self, todo: Sequence[int], workers: int, cluster: Any) -> Iterator[list[Row]]:
+        """Rows as they come: of blocks, then of runs one by one, where there are no blocks or their processes died."""
+        size, singly = self._settings.batch, list(todo)
+        if size:
+            singly = []
+            blocks = [Task("block", (first,)) for first in sorted({i // size * size for i in todo})]
+            for ended in self._ended(blocks, workers, cluster):
+                (first,) = ended.task.arguments
+                if ended.death:
+                    singly += [i for i in todo if first <= i < first + size]
+                else:
+                    yield ended.value
+        for ended in self._ended([Task("row", (i,)) for i in singly], workers, cluster):
+            yield [self._killed(ended) if ended.death else ended.value]
+
+    def _ended(self, tasks: Sequence[Task], workers: int, cluster: Any) -> Iterator[Done]:
         if cluster is not None:
             return compute_on(self._job, tasks, cluster)
         return compute(self._job, tasks, workers)
 
-    def _rows_of(self, ended: Done) -> list[Row]:
-        if not ended.death:
-            return [ended.value]
+    def _killed(self, ended: Done) -> Row:
         (i,) = ended.task.arguments
         values = [told(x) for x in self._job.inputs.of(i)[0]]
         nothing: list[Any] = [None] * len(self._job.measures)
-        return [Row(run=i, status="killed", inputs=values, measures=nothing, text=ended.death)]
+        return Row(run=i, status="killed", inputs=values, measures=nothing, text=ended.death)
 
     def rerun(self, run: int, log: str | PathLike[str] | None = None, signals: str | Sequence[str] = "**") -> Run:
         """Run i once more, with all its signals, here; `log` as in `System.run`. What failed raises its error."""
@@ -241,11 +283,13 @@ class Campaign(Judged):
         count = {word: sum(x.status == word for x in rows) for word in ("ok", "failed", "killed")}
         told_of = ", ".join(f"{n} {word}" for word, n in count.items() if n) or "none"
         lines = [f"campaign of {self._settings.system!r}: {len(rows)} of {self.runs} runs done ({told_of})"]
-        how = {word: sum(x.how == word for x in rows) for word in ("batch", "single")}
-        if how["batch"]:
-            lines.append(f"  {how['batch']} in batches of {self._settings.batch}, {how['single']} one by one")
-        elif self._settings.why_single:
+        batch = sum(x.how == "batch" for x in rows)
+        if self._settings.batch:
+            lines.append(f"  {batch} in batches of {self._settings.batch}, {len(rows) - batch} one by one")
+        else:
             lines.append(f"  one by one: {self._settings.why_single}")
+        stopped = sorted({x.how for x in rows if x.how not in ("batch", "single")})
+        lines += [f"  {x.removeprefix('single: ')}" for x in stopped[:3]]
         texts: dict[str, list[int]] = {}
         for x in sorted(rows, key=lambda x: x.run):
             if x.text:

@@ -59,7 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Row(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The result of one run. `status` is "ok", "failed" or "killed"; `how` is "single" or "batch"."""
+    """The result of one run. `status` is "ok", "failed" or "killed"; `how` is "batch", "single", or "single: why"."""
 
     run: int
     status: str
@@ -123,7 +123,7 @@ class Folder:
 
     def _compare(self, old: Settings, new: Settings) -> None:
         cure = "give another folder=, or the settings that it has"
-        for name in (*(x for x in Settings.__struct_fields__ if x != "digest"), "digest"):
+        for name in sorted(Settings.__struct_fields__, key=lambda x: x in ("batch", "why_single", "digest")):
             a, b = getattr(old, name), getattr(new, name)
             if name == "runs":
                 if a != b and new.sampling == "latin":

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import CampaignError, SoacraftError
+from soacraft.sim.campaigns.batch import Batch
 from soacraft.sim.campaigns.draws import seed_of
-from soacraft.sim.campaigns.folder import Row, Settings, told
+from soacraft.sim.campaigns.folder import Row, Settings, number, told
+from soacraft.sim.campaigns.lanes import Lanes
 from soacraft.sim.campaigns.measures import Measure, OfRun, Series, read_measure, signals_of, value_of
 from soacraft.sim.campaigns.source import Source
 from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of
@@ -20,8 +22,10 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 
-#: Letters of a failure that are kept.
-_LONGEST = 2000
+#: Letters of a failure that are kept, and of why a batch stopped.
+_LONGEST, _SHORT = 2000, 200
+#: A batch agrees with its runs alone to this, relative to the largest of a measure.
+_AGREE = 1e-6
 
 
 class Job:
@@ -88,6 +92,67 @@ class Job:
     def grid(self, system: System) -> Array:
         """The times of histories."""
         return np.linspace(system._start / 1e9, self.settings.t, self.settings.points)
+
+    # -- many runs ---------------------------------------------------------------------------------------------
+
+    def block(self, first: int) -> list[Row]:
+        """The results of a block of runs, which march as a batch. The first of them is run by itself as well; where the
+        two do not agree, or a run stops the batch, all go one by one."""
+        start, count = perf_counter(), min(self.settings.batch, self.settings.runs - first)
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                rows = self._batch(first, count)
+            why = self._differs(rows)
+        except Exception as wrong:  # whatever it is, the run that has it gets it as its result
+            why = f"{type(wrong).__name__}: {wrong}"
+        if why:
+            rows = [self.row(i) for i in range(first, first + count)]
+            for row in rows:
+                row.how = f"single: the batch stopped: {why}"[:_SHORT]
+        for row in rows:
+            row.seconds = (perf_counter() - start) / count
+        return rows
+
+    def _differs(self, rows: list[Row]) -> str:
+        """How the first run of a batch differs from itself alone; empty where it does not."""
+        alone = self.row(rows[0].run)
+        if alone.status != "ok":
+            return alone.text
+        for k, name in enumerate(self.measures):
+            size = max(abs(number(x.measures[k])) for x in rows)
+            a, b = number(rows[0].measures[k]), number(alone.measures[k])
+            if not abs(a - b) <= _AGREE * size:
+                return f"{name!r} of run {rows[0].run} is {a:.9g}, and {b:.9g} alone"
+        return ""
+
+    def _batch(self, first: int, count: int) -> list[Row]:
+        system, values = self.source.make(), self.inputs.of(first, count)
+        group = self.inputs.sampler.group
+        seeds = [seed_of(self.settings.seed, i // group) for i in range(first, first + count)]
+        series = [x.series for x in self.measures.values() if isinstance(x, Measure) and x.series is not None]
+        keys = [x.key for x in [*series, *self.histories.values()] if x.key != "t"]
+        found = Batch(Lanes(system, self.inputs.paths, values, seeds), keys).march(self.settings.t)
+        rows = [
+            Row(run=first + i, status="ok", inputs=[told(x) for x in values[i]], measures=[], how="batch")
+            for i in range(count)
+        ]
+        for name, measure in self.measures.items():
+            assert isinstance(measure, Measure)
+            given = np.asarray(measure.of(found), dtype=float)
+            if given.shape not in ((), (count,)):
+                raise CampaignError(f"the measure {name!r} must be one number for each run, got {given.shape[1:]}.")
+            for row, x in zip(rows, np.broadcast_to(given, (count,)), strict=True):
+                row.measures.append(told(x))
+        grid = self.grid(system)
+        for name, each in self.histories.items():
+            lines = each.of(found)
+            if lines.ndim == 1:
+                lines = np.repeat(lines[:, None], count, axis=1)
+            for i, row in enumerate(rows):
+                row.history[name] = [told(x) for x in np.interp(grid, found.t, lines[:, i])]
+        for row in rows:
+            row.t = float(found.t[-1])
+        return rows
 
     # -- probes ------------------------------------------------------------------------------------------------
 

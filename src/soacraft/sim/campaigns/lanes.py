@@ -1,0 +1,265 @@
+"""Equations of a system for many runs at once: every value has a leading axis of runs.
+
+An equation is called once for all runs where that gives what it gives for each; this is tried first, with values of its
+runs and others near them. One that does not take the axis, or parameters that vary with it, is called run by run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import CampaignError
+from soacraft.sim.campaigns.variations import target_of
+from soacraft.sim.components.component import read_params
+from soacraft.sim.components.declarations import Equation, as_value
+from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.system import System
+from soacraft.sim.systems.wiring import Link, Part
+from soacraft.spatial.checks import Array
+
+#: A batch agrees with its runs one by one to this, relative: sums may be taken in another order.
+_SAME = 1e-11
+#: How far values are moved for a trial, relative.
+_AWAY = 0.1
+Values = dict[str, Any]
+
+
+class Lane(NamedTuple):
+    """An equation: what it gives, its shape, what it needs, and how it is called."""
+
+    key: str
+    shape: tuple[int, ...]
+    needs: frozenset[str]
+    call: Callable[[Values], Array]
+
+
+class Lanes:
+    """Parameters, states and equations of `count` runs of one system."""
+
+    def __init__(self, system: System, paths: Sequence[str], values: Array, seeds: Sequence[int]) -> None:
+        self.system, self.count = system, len(values)
+        self._wiring = system._compiled()[0]
+        self._varied: dict[str, dict[str, list[Any]]] = {}
+        self._params: dict[str, list[Any]] = {}
+        self.states: dict[str, Array] = {}
+        """The first values of states,"""
+        self.q: dict[str, Array] = {}
+        self.v: dict[str, Array] = {}
+        """of coordinates and velocities, by plant."""
+        self.by_run: list[str] = []
+        """Equations that are called run by run."""
+        for path, plant in system._plants.items():
+            self.q[path] = np.tile(np.array(plant.mb.q), (self.count, 1))
+            self.v[path] = np.tile(np.array(plant.mb.v), (self.count, 1))
+        self._vary(paths, values)
+        self.streams: dict[str, list[Stream]] = {}
+        """Noise of sampled equations, by run."""
+        for path, part in sorted(system._parts.items()):
+            self._start(path, part)
+            face = part.component.interface
+            for x in [*face.outputs.values(), *face.updates.values()]:
+                if "noise" in x.arguments:
+                    of = x.name if x.kind == "output" else x.state.name  # type: ignore[attr-defined]
+                    shape, name = part.signal(of).shape, f"{path}.{x.name}"
+                    self.streams[name] = [Stream(seed, name, shape) for seed in seeds]
+
+    # -- what varies -------------------------------------------------------------------------------------------
+
+    def _vary(self, paths: Sequence[str], values: Array) -> None:
+        states: list[tuple[str, int | None, Array]] = []
+        for column, path in enumerate(paths):
+            target, given = target_of(self.system, path), values[:, column]
+            if target.kind in ("q", "v"):
+                (self.q if target.kind == "q" else self.v)[target.key][:, target.element] = given
+            elif target.kind == "state":
+                states.append((target.key, target.element, given))
+            else:
+                part, _, field = target.key.rpartition(".")
+                old = getattr(self.system._parts[part].component.p, field)
+                kept = self._varied.setdefault(part, {}).setdefault(field, [old] * self.count)
+                for i, x in enumerate(given.tolist()):
+                    at = target.element
+                    kept[i] = x if at is None else tuple(x if k == at else y for k, y in enumerate(kept[i]))
+        for path, fields in self._varied.items():
+            component = self.system._parts[path].component
+            plain = {name: getattr(component.p, name) for name in type(component.p).__struct_fields__}
+            plain = msgspec.structs.asdict(component.p) if plain else plain
+            self._params[path] = [
+                read_params(type(component), {**plain, **{name: x[i] for name, x in fields.items()}})
+                for i in range(self.count)
+            ]
+        self._states_given = states
+
+    def _start(self, path: str, part: Part) -> None:
+        face = part.component.interface
+        params = self._params.get(path, [part.component.p] * self.count)
+        for name, x in {**face.continuous, **face.discrete}.items():
+            key, signal = f"{path}.{name}", part.signal(name)
+            if key in self.system._starts:
+                first = [self.system._starts[key]] * self.count
+            elif path in self._params:
+                first = [x.first(p) for p in params]
+            else:
+                first = [x.first(part.component.p)] * self.count
+            made = np.array(first).reshape(self.count, *signal.shape)
+            for state, element, given in self._states_given:
+                if state == key and element is None:
+                    made[:] = given.reshape(-1, *(1,) * len(signal.shape))
+                elif state == key:
+                    made[:, element] = given
+            self.states[key] = made
+
+    # -- equations ---------------------------------------------------------------------------------------------
+
+    def lane(self, part: Part, equation: Equation, of: str, key: str) -> Lane:
+        """An equation of a component; `of` is the quantity that it gives."""
+        face, shape = part.component.interface, part.signal(of).shape
+        gets: list[Callable[[Values], Any]] = []
+        shapes: list[tuple[int, ...] | None] = []
+        needs = set()
+        for name in equation.arguments:
+            if name in ("p", "t", "dt"):
+                shapes.append(None)
+                gets.append(self._plain(part, name))
+                continue
+            signal = part.signal(of if name == "noise" else name)
+            shapes.append(signal.shape)
+            full = f"{part.path}.{equation.name}:noise" if name == "noise" else f"{part.path}.{name}"
+            if name in face.inputs and full in self._wiring.links:
+                link = self._wiring.links[full]
+                needs.add(link.source)
+                gets.append(linked(link))
+            elif name in face.inputs:
+                default = face.inputs[name].default
+                given = as_value(signal.dtype(0) if default is None else default, signal, full)
+                gets.append(_constant(np.broadcast_to(given, (self.count, *signal.shape))))
+            else:
+                if name in face.outputs:
+                    needs.add(full)
+                gets.append(_got(full))
+        return Lane(key, shape, frozenset(needs), self._called(part, equation, key, shape, gets, shapes))
+
+    def _plain(self, part: Part, name: str) -> Callable[[Values], Any]:
+        if name == "t":
+            return _got("t")
+        if name == "dt":
+            return _constant(part.clock.seconds if part.clock is not None else 0.0)
+        return _constant(part.component.p)
+
+    def _called(
+        self,
+        part: Part,
+        equation: Equation,
+        key: str,
+        shape: tuple[int, ...],
+        gets: Sequence[Callable[[Values], Any]],
+        shapes: Sequence[tuple[int, ...] | None],
+    ) -> Callable[[Values], Array]:
+        """How an equation is called: found at its first call."""
+        f, whole = equation.function, (self.count, *shape)
+        at = equation.arguments.index("p") if "p" in equation.arguments and part.path in self._params else None
+        chosen: list[Callable[[list[Any]], Array]] = []
+
+        def full(given: Any) -> Array:
+            made = np.asarray(given)
+            return made if made.shape == whole else np.broadcast_to(made, whole)
+
+        def by_run(given: list[Any]) -> Array:
+            rows = []
+            for i in range(self.count):
+                one = [_one(x, s, i) for x, s in zip(given, shapes, strict=True)]
+                if at is not None:
+                    one[at] = self._params[part.path][i]
+                rows.append(f(*one))
+            return np.array(rows).reshape(whole)
+
+        def at_once(extra: int) -> Callable[[list[Any]], Array]:
+            if at is None:
+                return lambda given: full(f(*given))
+            p = Together(part.component.p, self._varied[part.path], extra)
+            return lambda given: full(f(*given[:at], p, *given[at + 1 :]))
+
+        def choose(given: list[Any]) -> Callable[[list[Any]], Array]:
+            rng = np.random.default_rng(0)
+            trials = [given, [_moved(x, s, rng) for x, s in zip(given, shapes, strict=True)]]
+            for extra in range(1 if at is None else 1 + max([len(shape), *(len(s) for s in shapes if s)])):
+                way = at_once(extra)
+                if all(_agree(way, by_run, x) for x in trials):
+                    return way
+            self.by_run.append(key)
+            return by_run
+
+        def call(V: Values) -> Array:
+            given = [get(V) for get in gets]
+            if not chosen:
+                chosen.append(choose(given))
+            return chosen[0](given)
+
+        return call
+
+
+class Together:
+    """Parameters of many runs: fields that vary are arrays, with `extra` axes behind that of runs."""
+
+    def __init__(self, p: Any, varied: Mapping[str, Sequence[Any]], extra: int) -> None:
+        for name in type(p).__struct_fields__:
+            setattr(self, name, getattr(p, name))
+        for name, values in varied.items():
+            made = np.array(values, dtype=float)
+            setattr(self, name, made.reshape(made.shape + (1,) * extra) if made.ndim == 1 else made)
+
+
+def linked(link: Link) -> Callable[[Values], Any]:
+    """What fills an input: a source, an element of it, in the unit of the input."""
+    key, element, factor = link.source, link.element, link.factor
+    if element is None:
+        return _got(key) if factor == 1.0 else lambda V: V[key] * factor
+    return (lambda V: V[key][:, element]) if factor == 1.0 else (lambda V: V[key][:, element] * factor)
+
+
+def _got(key: str) -> Callable[[Values], Any]:
+    return lambda V: V[key]
+
+
+def _constant(value: Any) -> Callable[[Values], Any]:
+    return lambda V: value
+
+
+def _one(x: Any, shape: tuple[int, ...] | None, i: int) -> Any:
+    """The value of one run: a number of Python, or an array."""
+    return x if shape is None else x[i] if shape else x[i].item()
+
+
+def _moved(x: Any, shape: tuple[int, ...] | None, rng: np.random.Generator) -> Any:
+    if shape is None or np.asarray(x).dtype.kind != "f":
+        return x
+    return x + _AWAY * (1.0 + np.abs(x)) * rng.standard_normal(np.shape(x))
+
+
+def _agree(way: Callable[[list[Any]], Array], by_run: Callable[[list[Any]], Array], given: list[Any]) -> bool:
+    """Whether a call for all runs gives what each gives, and changes no argument."""
+    kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
+    with np.errstate(all="ignore"):
+        try:
+            expected = by_run([np.array(x) if isinstance(x, np.ndarray) else x for x in given])
+        except Exception:  # no value there: nothing is learned of it
+            return True
+        try:
+            found = way(given)
+        except Exception:
+            return False
+    pure = all(
+        np.array_equal(x, y, equal_nan=True) for x, y in zip(given, kept, strict=True) if isinstance(y, np.ndarray)
+    )
+    scale = float(np.abs(np.where(np.isfinite(expected), expected, 0.0)).max(initial=0.0))
+    return pure and bool(np.allclose(found, expected, rtol=_SAME, atol=_SAME * scale, equal_nan=True))
+
+
+def require_numbers(values: Array, what: str) -> None:
+    """Raise where a run has no finite value: the runs then go one by one, and the run is named."""
+    if not np.isfinite(values).all():
+        raise CampaignError(f"{what} is not finite in a run of the batch.")
