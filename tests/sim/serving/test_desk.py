@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -170,3 +171,17 @@ def test_a_checkpoint_is_written_between_parts_of_a_run(tmp_path):
     assert s._plants["arm"].mb.q.tolist() == run.q[-1].tolist()
     back = sim.restore(tmp_path / "a.h5")
     assert back.run(0.2).q[-1].tolist() == run.q[-1].tolist()
+
+
+def test_a_run_by_the_clock_is_paused_and_keeps_its_bits():
+    s, alone = swing(), swing()
+    began = monotonic()
+    with s.serve() as served, Client(served) as client:
+        client.good("run", t=0.3, pace=1.0)
+        client.good("pause")
+        sleep(0.2)
+        client.good("run")
+        wait(lambda: idle(client))
+        assert client.good("status")["error"] == ""
+    assert monotonic() - began >= 0.45  # the pause is not caught up with
+    assert s._plants["arm"].mb.q.tolist() == alone.run(0.3).q[-1].tolist()

@@ -51,6 +51,7 @@ class Desk:
         self._thread: Thread | None = None  # that in which a run is
         self._driver: Thread | None = None  # that of a run that was asked for here
         self._goal: float | None = None
+        self._pace: float | None = None
         self._paused, self._leave, self._error = False, False, ""
         self._altered = False  # what rates depend on was changed
         self._open = False  # a run of single steps has no end
@@ -171,6 +172,15 @@ class Desk:
         present, running = self.present(), self.is_running
         return self._system.t, {key: present.value(key, running) for key in names if key in present.names}
 
+    def show(self) -> None:
+        """Give the models of plants the state of the run, so that scenes of them follow; the run has its own."""
+        if self.is_running:
+            present = self.present()
+            for path, plant in self._system._plants.items():
+                q, v = (present.value(f"{path}.{x}", True) for x in "qv")
+                if len(q) == plant.mb.nq and len(v) == plant.mb.nv:
+                    plant.mb.set_state(q, v)
+
     def get(self, patterns: Sequence[str], most: int) -> dict[str, Any]:
         """Values by name, and the time."""
         t, values = self._read(self._chosen(patterns, most))
@@ -220,8 +230,8 @@ class Desk:
         self._paused, self._steps = True, 0
         return self.status()
 
-    def run(self, t: float | None) -> dict[str, Any]:
-        """Go on to time t; without one, go on after a pause."""
+    def run(self, t: float | None, pace: float | None = None) -> dict[str, Any]:
+        """Go on to time t; without one, go on after a pause. `pace` as in `System.run`."""
         if t is None:
             if not self._paused and not self.is_running and self._driver is None:
                 raise SimulationError("there is no run to go on with: say to which time, t.")
@@ -232,7 +242,9 @@ class Desk:
         elif not t > self._system.t:
             raise SimulationError(f"the run is at t = {self._system.t:.9g} s already, so it cannot go on to {t:.9g} s.")
         else:
-            self._drive(t)
+            self._drive(t, pace=pace)
+        if self._pace is not None and self._driver is not None:
+            self._leave = True  # a clock on the wall does not wait: it begins anew
         self._paused, self._steps = False, 0
         self._resolve_steps()
         return self.status()
@@ -248,9 +260,9 @@ class Desk:
         self._stepped.append(done)
         return done
 
-    def _drive(self, goal: float, is_open: bool = False) -> None:
+    def _drive(self, goal: float, is_open: bool = False, pace: float | None = None) -> None:
         self._system.check()
-        self._goal, self._open, self._error = goal, is_open, ""
+        self._goal, self._open, self._pace, self._error = goal, is_open, pace, ""
         if self._driver is None:
             self._driver = Thread(target=self._drives, name="soacraft-run", daemon=True)
             self._driver.start()
@@ -262,7 +274,7 @@ class Desk:
         error = ""
         try:
             while (goal := self._goal) is not None and self._system.t < goal:
-                run = self._system.run(goal)
+                run = self._system.run(goal, pace=self._pace)
                 if run.stopped_by not in ("", _BETWEEN):
                     break
         except SoacraftError as wrong:

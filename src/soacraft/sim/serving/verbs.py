@@ -69,9 +69,10 @@ class Unsubscribe(Request):
 
 
 class Run(Request):
-    """On to time t; without one, on after a pause."""
+    """On to time t, as fast as it can or `pace` times as fast as the clock on the wall; without t, on after a pause."""
 
     t: Annotated[float, Meta(ge=-1e9, le=1e9)] | None = None
+    pace: Annotated[float, Meta(gt=1e-6, le=1e6)] | None = None
 
 
 class Step(Request):
@@ -106,7 +107,7 @@ class Verbs:
             "status": Handler(Request, lambda x: ask(desk.status)),
             "pause": Handler(Request, lambda x: ask(desk.pause)),
             "step": Handler(Step, lambda x: ask(lambda: desk.step(x.count))),
-            "run": Handler(Run, lambda x: ask(lambda: desk.run(x.t))),
+            "run": Handler(Run, lambda x: ask(lambda: desk.run(x.t, x.pace))),
             "checkpoint": Handler(Checkpoint, lambda x: self._checkpoint(x.file)),
         }
 
