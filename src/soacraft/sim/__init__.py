@@ -60,6 +60,7 @@ from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, Sam
 from soacraft.sim.library.pure import clip, pick
 from soacraft.sim.library.sensors import Sensor
 from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
+from soacraft.sim.links.environments import gym
 from soacraft.sim.links.fmu import Fmu
 from soacraft.sim.links.layout import Layout
 from soacraft.sim.links.native import Native
@@ -159,6 +160,7 @@ __all__ = [
     "check_component",
     "clip",
     "crossing",
+    "gym",
     "jump",
     "load_system",
     "output",
