@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from soacraft import sim
-from soacraft.errors import LinkError, LostPeerError, SimulationError
+from soacraft.errors import CheckpointError, LinkError, LostPeerError, SimulationError
 
 HERE = Path(__file__).parent
 XML = {
@@ -125,7 +125,20 @@ def test_one_that_cannot_serialize_refuses_the_checkpoint_by_name(make, tmp_path
         run = s.run(1.0)
         assert np.allclose(run.signals["lag.y"], 1.0 - np.exp(-run.t), rtol=0, atol=1e-15)
         assert [*s.states] == []
-        assert fmu.unkept == "the FMU 'lag' cannot serialize its state"
+        with pytest.raises(
+            CheckpointError, match="'lag' cannot be in a checkpoint: the FMU 'lag' cannot serialize its"
+        ):
+            s.checkpoint(tmp_path / "a.h5")
+
+
+def test_a_checkpoint_holds_the_state_of_one_that_serializes(make, tmp_path):
+    with sim.Fmu(make(2), trust=True) as fmu, sim.Fmu(make(2), trust=True) as other:
+        s = system(fmu)
+        s.run(0.5)
+        s.checkpoint(tmp_path / "a.h5")
+        t = sim.restore(tmp_path / "a.h5", components={"lag": other})
+        a, b = s.run(1.0), t.run(1.0)
+    assert a.signals["lag.y"].tobytes() == b.signals["lag.y"].tobytes()
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,17 @@ def test_a_state_that_is_put_into_another_process_goes_on_with_the_same_bits(lib
     assert np.array_equal(values[1][2], values[2][2])
 
 
+def test_a_checkpoint_holds_the_bytes(library, tmp_path):
+    with sim.Native(library, IN, OUT) as native, sim.Native(library, IN, OUT) as other:
+        s = system(native)
+        s.run(1.0)
+        s.checkpoint(tmp_path / "a.h5")
+        t = sim.restore(tmp_path / "a.h5", components={"fsw0": other})
+        a, b = s.run(3.0), t.run(3.0)
+    assert a.signals["fsw0.torque"].tobytes() == b.signals["fsw0.torque"].tobytes()
+    assert b.signals["fsw0.count"][-1] == 16
+
+
 @pytest.mark.parametrize(
     ("angle", "text"),
     [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from soacraft import sim
-from soacraft.errors import LinkError, LostPeerError, StateError, WiringError
+from soacraft.errors import CheckpointError, LinkError, LostPeerError, StateError, WiringError
 from soacraft.sim.links.layout import Layout
 
 IN, OUT = {"angle": "rad"}, {"torque": "N m"}
@@ -220,6 +220,12 @@ def test_shared_memory_without_a_peer():
             sim.SharedMemory("other", IN, OUT, block=name)
     with pytest.raises(FileNotFoundError):
         shared_memory.SharedMemory(name)
+
+
+def test_a_checkpoint_is_refused_by_name(tmp_path):
+    text = "'board' cannot be in a checkpoint: the other side keeps a state"
+    with sim.SharedMemory("board", IN, OUT) as link, pytest.raises(CheckpointError, match=text):
+        system(link).checkpoint(tmp_path / "a.h5")
 
 
 def test_refusals():
