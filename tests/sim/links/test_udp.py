@@ -62,7 +62,7 @@ def system(link, every=0.1) -> sim.System:
 
 
 def udp(board, **more):
-    return sim.Udp("board", IN, OUT, board.address, **{"timeout": 0.2, **more})
+    return sim.Udp("board", IN, OUT, board.address, **{"timeout": 5.0, **more})
 
 
 def test_lockstep_has_the_bits_of_the_answers():
@@ -108,7 +108,7 @@ def test_a_lost_answer_is_asked_for_again():
             return []
         return answered(packet)
 
-    with Board(answers) as board, udp(board, timeout=0.1) as link:
+    with Board(answers) as board, udp(board, timeout=1.0) as link:
         run = system(link).run(0.5)
         assert np.array_equal(run.signals["board.torque"], -2.0 * run.signals["angle.y"])
         assert (link.counts.timeouts, link.counts.sent, link.counts.lost) == (1, 7, 0)
@@ -116,9 +116,9 @@ def test_a_lost_answer_is_asked_for_again():
 
 def test_a_lost_peer_has_a_name():
     with Board(lambda packet: answered(packet) if packet.sequence < 3 else []) as board:
-        with udp(board, timeout=0.05, tries=2) as link, pytest.raises(LostPeerError) as e:
+        with udp(board, timeout=0.3, tries=2) as link, pytest.raises(LostPeerError) as e:
             system(link).run(1.0)
-        text = "lost peer: 'board' gave no answer to packet 3 within 2 x 0.05 s. Is it running"
+        text = "lost peer: 'board' gave no answer to packet 3 within 2 x 0.3 s. Is it running"
         assert text in str(e.value)
         assert (e.value.peer, link.counts.timeouts, link.counts.lost) == ("board", 2, 1)
         assert e.value.t == pytest.approx(0.2)
@@ -127,7 +127,7 @@ def test_a_lost_peer_has_a_name():
 def test_a_peer_that_sends_rubbish_is_lost_and_the_rubbish_told():
     with (
         Board(lambda packet: [b"rubbish"]) as board,
-        udp(board, timeout=0.05, tries=1) as link,
+        udp(board, timeout=0.5, tries=1) as link,
         pytest.raises(LostPeerError, match=r"1 bad packets were refused \(1 by length\); the last one: 7 bytes"),
     ):
         system(link).run(1.0)
@@ -171,14 +171,14 @@ def test_free_running_takes_the_newest_and_counts_what_is_missing():
 
 def test_free_running_loses_a_silent_peer():
     board = Board(lambda packet: answered(packet) if packet.sequence < 2 else [])
-    with board, udp(board, mode="free", timeout=0.1) as link:
-        with pytest.raises(LostPeerError, match=r"lost peer: 'board' was silent for 0\.1 s"):
+    with board, udp(board, mode="free", timeout=0.3) as link:
+        with pytest.raises(LostPeerError, match=r"lost peer: 'board' was silent for 0\.3 s"):
             system(link).run(10.0, pace=10.0)
         assert link.counts.received >= 1
 
 
 def test_shared_memory_in_lockstep():
-    with sim.SharedMemory("board", IN, OUT, timeout=2.0) as link:
+    with sim.SharedMemory("board", IN, OUT, timeout=10.0) as link:
         memory = shared_memory.SharedMemory(link.block)
         stop = threading.Event()
 

@@ -18,6 +18,8 @@ from soacraft.errors import LinkError, LostPeerError
 
 _Error = TypeVar("_Error", bound=LinkError)
 _HERE = Path(__file__).parent
+#: A process may take so long to start, in seconds, whatever the time for answers.
+_START = 60.0
 #: Seconds between looks at the clock, for answers that are late.
 _LOOK = 0.05
 
@@ -43,7 +45,7 @@ class Host:
         given, taken = self._process.stdin, self._process.stdout
         assert given is not None and taken is not None
         request = bytes([len(name)]) + name.encode() + body
-        self._watched.due = time.monotonic() + self._timeout
+        self._watched.due = time.monotonic() + (max(_START, self._timeout) if name == "begin" else self._timeout)
         try:
             given.write(struct.pack("<I", len(request)) + request)
             given.flush()
