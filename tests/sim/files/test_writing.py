@@ -87,6 +87,27 @@ def test_assemblies_stay_assemblies_while_they_are_as_they_were_built(folder):
     assert describe(back) == describe(s)
 
 
+def test_an_assembly_that_hangs_bodies_comes_back_as_its_parts(folder):
+    class Wheel(sim.Assembly):
+        def build(self, p, at):
+            self.add_body("wheel", None, sc.Pin((0, 1, 0)), inertia=sc.Inertia(1.0, moment=0.02 * np.eye(3)))
+            self.add("motor", sim.Motor(R=1.0, L=5e-3, k=0.05, n=20.0), at=self.dof("wheel"))
+            self.export("voltage", "motor.voltage")
+
+    mb = sc.Multibody("rover")
+    mb.add_body("hull", None, sc.Prismatic((1, 0, 0)), sc.Inertia(20.0, moment=np.eye(3)))
+    s = sim.System("rover", integrator="rk4", step=1e-3)
+    plant = s.add("plant", sim.Plant(mb))
+    for name in ("front", "rear"):
+        s.add(f"rover/{name}", Wheel(), at=plant.node("hull"))
+    s.add("volts", sim.Constant(value=6.0))
+    s.connect("volts.y", "rover/*.voltage")
+    s.save(folder / "rover.toml")
+    back = sim.load_system(folder / "rover.toml")
+    assert describe(back) == describe(s)
+    assert np.array_equal(back.run(0.02).q, s.run(0.02).q)
+
+
 def test_a_system_that_ran_is_saved_as_it_began(folder):
     s = full_system(folder)
     s.save(folder / "a.toml")
