@@ -78,6 +78,7 @@ from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changing import Change
 from soacraft.sim.systems.checkpoint import restore
 from soacraft.sim.systems.frames import UserFrame
+from soacraft.sim.systems.linear import Linear
 from soacraft.sim.systems.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.sequence import Action, Sequence, Transition
 from soacraft.sim.systems.system import System
@@ -118,6 +119,7 @@ __all__ = [
     "JointLimit",
     "Kinematics",
     "Layout",
+    "Linear",
     "LogNormal",
     "LowPass",
     "Motor",

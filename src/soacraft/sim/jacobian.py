@@ -30,7 +30,7 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total)
     J = np.zeros((size, size))
     J[:nv, nv : 2 * nv] = np.eye(nv)
-    J[:nv, :nv] = _turning(m, v)
+    J[:nv, :nv] = turning(m, v)
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q, in_v
     if m.count:
         J[nv : 2 * nv, : 2 * nv] += in_force @ slopes
@@ -53,7 +53,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
         pushed = in_force @ slopes
         in_q, in_v = in_q + pushed[:, :nv], in_v + pushed[:, nv:]
     J = np.zeros((size, size))
-    J[:nv, :nv], J[:nv, nv : 2 * nv] = _turning(m, v) + B, P
+    J[:nv, :nv], J[:nv, nv : 2 * nv] = turning(m, v) + B, P
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q @ P + in_v @ B, in_v @ P
     return J
 
@@ -81,7 +81,7 @@ def by_differences(m: Mechanism, t: float, x: Array, w: Array | None = None) -> 
     return J
 
 
-def _turning(m: Mechanism, v: Array) -> Array:
+def turning(m: Mechanism, v: Array) -> Array:
     """How dexp^-1(u) v varies with u at u = 0: (u x v) / 2 for turns and twists."""
     found = np.zeros((len(v), len(v)))
     for group in m.mb.layout.groups:

@@ -147,6 +147,10 @@ def mixed() -> sim.System:
     s.add("thruster", sim.Thruster(), at=plant.node(body))
     s.connect("gust.y", "small.u")
     s.connect("small.y", "thruster.thrust")
+    s.add("felt", sim.Gain(gain=0.1))
+    s.connect(f"arm.vdot[{first}]", "felt.u")
+    s.add("accelerometer", sim.DiscreteFilter(weight=0.5), every=4e-3)
+    s.connect("felt.y", "accelerometer.u")
     s.add("delay", sim.UnitDelay(), every=1e-2)
     s.connect("push.torque", "delay.u")
     return s

@@ -58,7 +58,7 @@ class PointGravity(Component):
     r = position - center, in inertial axes. `mu` is G M: 3.986004418e14 m^3/s^2 of the Earth.
 
     >>> PointGravity.force(PointGravity(mu=4e14, mass=10.0).p, np.array([2e7, 0.0, 0.0]))
-    array([-10.,   0.,   0.])
+    array([-10.,  -0.,  -0.])
     """
 
     class Params(Base):

@@ -9,7 +9,7 @@ import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
 from soacraft.sim.runs.signals import Columns
-from soacraft.sim.systems.calls import getter
+from soacraft.sim.systems.calls import Call, getter
 from soacraft.sim.systems.compiled import CompiledFlow, forms_of, obstacle
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.ticks import Ticks
@@ -129,6 +129,11 @@ class Flow:
 
     def place(self, t: float, q: Array, v: Array, z: Array) -> None:
         """Evaluate what forces and rates need, but for what depends on the accelerations."""
+        self.set_point(t, q, v, z)
+        self._values.walk(self._before)
+
+    def set_point(self, t: float, q: Array, v: Array, z: Array) -> None:
+        """Have the values of a point; nothing is evaluated."""
         V = self.values
         V[0] = float(t)
         if self._plant:
@@ -139,7 +144,14 @@ class Flow:
             V[self._flat] = z[: self._numbers].tolist()
         for x in self._arrays:
             V[x.slot] = z[x.start : x.start + int(np.prod(x.shape))].reshape(x.shape)
-        self._values.walk(self._before)
+
+    def walk(self, calls: Sequence[Call]) -> None:
+        """Evaluate these, in order."""
+        self._values.walk(self._values.steps(calls))
+
+    def called(self, call: Call) -> Any:
+        """What an equation gives now."""
+        return self._values.called(call)
 
     def push(self, q: Array, forces: Array) -> None:
         """The generalized forces, into rows of zeros."""
@@ -175,7 +187,8 @@ class Flow:
             powers.append(force * speeds[i])
         return np.array(total), np.array(powers)
 
-    def _accelerate(self, vdot: Array) -> None:
+    def accelerate(self, vdot: Array) -> None:
+        """Have the values of accelerations."""
         V = self.values
         V[self._vdot_each] = vdot.tolist()
         for _, _, at, _, own in self._parts:
@@ -185,7 +198,7 @@ class Flow:
         """dz/dt."""
         V = self.values
         if self._reads_vdot:
-            self._accelerate(vdot)
+            self.accelerate(vdot)
             self._values.walk(self._behind)
         out = np.empty(self.size)
         try:
@@ -223,7 +236,7 @@ class Flow:
 
     def tick(self, ns: int, accelerations: Callable[[], Array]) -> None:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
-        self.ticks.tick(ns, accelerations, self._accelerate)
+        self.ticks.tick(ns, accelerations, self.accelerate)
 
     def keep(self) -> object:
         """What ticks and jumps change, as it is now: all values, and the counts of clocks."""
@@ -258,7 +271,7 @@ class Flow:
     def margins(self, accelerations: Callable[[], Array]) -> Sequence[float]:
         """The functions of all crossings."""
         if self._reads_vdot:
-            self._accelerate(accelerations())
+            self.accelerate(accelerations())
             self._values.walk(self._behind)
         values = [float(self._values.called(x.call)) for x in self._s.watched]
         for x, value in zip(self._s.watched, values, strict=True):
@@ -295,7 +308,7 @@ class Flow:
         """The values of the signals that are recorded, numbers and arrays; what no rate needs is evaluated here."""
         self._values.walk(self._late[0])
         if self._late_vdot:
-            self._accelerate(accelerations())
+            self.accelerate(accelerations())
             self._values.walk(self._late[1])
         numbers, arrays = self._plain(self.values), self._shaped(self.values)
         total = total_of(numbers)

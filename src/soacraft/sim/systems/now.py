@@ -19,18 +19,23 @@ if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
 
 
-def state_now(system: System) -> State:
-    """The state of the model that is moved, with the accelerations that all forces give it now."""
+def problem_now(system: System) -> Mechanism:
+    """The model that is moved, at its present state, with all that acts on it."""
     _, _, flow = system._compiled()
     joined = system._joined
     assert joined is not None
     joined.take()
     mb = joined.mb
     if system._propagator is not None:
-        problem = system._propagator._acting.begin()
-    else:
-        closed = stabilized(read_solver(mb, joined_solver(system._plants))[0], "projection", None)
-        problem = Mechanism(mb, bound(joined.loads, mb), None, closed, flow)
+        return system._propagator._acting.begin()
+    closed = stabilized(read_solver(mb, joined_solver(system._plants))[0], "projection", None)
+    return Mechanism(mb, bound(joined.loads, mb), None, closed, flow)
+
+
+def state_now(system: System) -> State:
+    """The state of the model that is moved, with the accelerations that all forces give it now."""
+    problem = problem_now(system)
+    mb = problem.mb
     x = problem.point(np.array(mb.q), np.array(mb.v))
     problem.displaced()
     problem.place(system.t, x)

@@ -27,7 +27,7 @@ from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
-from soacraft.sim.systems import describing, driving, now
+from soacraft.sim.systems import describing, driving, linear, now
 from soacraft.sim.systems.assembly import Assembly, Built
 from soacraft.sim.systems.changing import Change, restart
 from soacraft.sim.systems.clocks import read_clock
@@ -542,6 +542,17 @@ class System(Strict):
         from soacraft.sim.links.fmu_export import to_fmu
 
         return to_fmu(self, path, inputs, outputs, version)
+
+    def linearize(self, inputs: str | Sequence[str], outputs: str | Sequence[str]) -> linear.Linear:
+        """The continuous part as linear equations next to the present state: `A`, `B`, `C`, `D` and names.
+
+            d/dt dx = A dx + B du,    dy = C dx + D du,    dx = [dq; dv; states of components]
+
+        `inputs` are outputs of components, whose place du takes; `outputs` are those of components and plants, and
+        states of components. Derivatives of the plant are exact, those of equations differences of fourth order. What
+        other sampled components give is held: `held` names it. Trees of holonomic hinges. O(n nv + states^2).
+        """
+        return linear.linearize(self, inputs, outputs)
 
     # -- looking -----------------------------------------------------------------------------------------------
 
