@@ -90,11 +90,37 @@ def arm(integrator: str = "rk4", step: float | None = 1e-3) -> sim.System:
     return s
 
 
+def descent() -> sim.System:
+    """A capsule that drops its shield, and then fires its engine, by phases; with noise in what it measures."""
+    mb = sc.Multibody("capsule", gravity=(0, 0, -9.81))
+    mb.add_body("hull", None, sc.Free(), sc.Inertia(10.0, (0, 0, 0.1), np.diag([2.0, 2.0, 1.0])))
+    shield = sc.Inertia(3.0, moment=0.4 * np.eye(3))
+    mb.add_body("shield", "hull", sc.Weld(), shield, sc.Pose(translation=(0.1, 0, -0.8)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 12.0], [0.1, 0.2, 0.3, 1.0, 0.0, 0.0])
+    s = sim.System("descent", integrator="rk4", step=2e-3, seed=5)
+    s.add("ship", sim.Plant(mb))
+    s.add("radar", sim.Sensor(deviation=0.05, size=3), rate=30)
+    s.connect("ship.position[hull]", "radar.u")
+    s.add("engine", sim.Gain(gain=-2.0, size=3), every="1/70")
+    s.connect("radar.y", "engine.u")
+    s.add("lag", sim.LowPass(time_constant=0.02, size=3))
+    s.connect("engine.y", "lag.u")
+    s.connect("lag.y", "ship.node_force[hull]")
+    phases = {"fall": [], "drop": [], "brake": ["engine", "lag"]}
+    steps = [
+        sim.Transition("fall", "drop", when="ship.position[hull][2] < 11.0"),
+        sim.Transition("drop", "brake", after=0.3),
+    ]
+    s.add("mission", sim.Sequence(phases, steps, {"drop": [sim.Action("detach", plant="ship", body="shield")]}))
+    return s
+
+
 #: What is run, to which time, and how often it is kept.
 CASES = {
     "contact": (heap, 2.0, 0.1),
     "noise": (arm, 1.0, 0.05),
     "cvode": (lambda: arm("cvode", None), 0.4, 0.02),
+    "detach": (descent, 1.2, 0.05),
     "dop853": (lambda: arm("dop853", None), 1.0, 0.05),
 }
 

@@ -153,17 +153,15 @@ class Runner:
             pace.begin(self.now.ns)
         x, w = self._tick(x, w)
         columns = None if problem.carried is None else problem.carried.columns
-        log = keeping.log
-        if log is not None and keeping.goes_on is not None:
-            log.go_on(keeping.goes_on)
-        elif log is not None:
+        log, logged = keeping.log, False
+        if log is not None:
             made = problem.names, self._method.name, labels_of(problem.mb), columns, keeping.documents
-            log.begin(Layout(_sizes(problem), *made))
+            logged = log.begin(Layout(_sizes(problem), *made), keeping.goes_on)
         recorder = Recorder(problem, self._method.name, log)
-        recorder.first(self.t, x, w, keeping.goes_on is not None)
+        recorder.first(self.t, x, w, logged)
         if memory is not None:  # the first row has asked for values that one who was not killed did not ask for
             self.recall(memory)
-            x, w = self._start(problem)
+            x, w = self._tick(*self._start(problem))
         before = self.last
         stopped, self._acting.running, self._keeping = "", True, keeping
         self._due = keeping.due(self.now.ns)
@@ -175,8 +173,8 @@ class Runner:
                 if problem.carried is not None and self._x is not None:  # its values are those of the last row
                     problem.displaced()
                     problem.rates(self.t, self._x)
-                if keeping.write is not None:
-                    self._checkpoint(recorder)
+                if keeping.write is not None and not keeping.stays_open:
+                    self._checkpoint(recorder, False)
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
@@ -244,16 +242,17 @@ class Runner:
         """Write a checkpoint where one is due, and go on from it as one who restores it does."""
         if self._due is None or self.now.ns < self._due or self.now.rest > 0.0:
             return x, w
-        self._checkpoint(recorder)
+        self._checkpoint(recorder, True)
         self._due = self._keeping.due(self.now.ns)
         return self._start(self._acting.begin())
 
-    def _checkpoint(self, recorder: Recorder) -> None:
+    def _checkpoint(self, recorder: Recorder, going: bool) -> None:
         write, log = self._keeping.write, self._keeping.log
         assert write is not None
         recorder.flush()
         self._leave()
         memory = self.memory()
+        memory.going = going
         write(memory, None if log is None else log.place)
         self.recall(memory)
 

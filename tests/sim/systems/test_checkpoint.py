@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.sim.restarts import CASES, Ball, arm, arrays
+from tests.sim.restarts import CASES, Ball, arm, arrays, descent
 
 import soacraft as sc
 from soacraft import sim
@@ -302,3 +302,35 @@ def test_a_class_is_looked_at_and_not_imported(tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match=r"the class 'antigravity\.fly', which is not known"):
         sim.restore(tmp_path / "a.h5", classes=[motor()])
     assert "antigravity" not in sys.modules
+
+
+def test_a_mission_is_restored_in_the_middle_of_a_phase_and_after_its_end(tmp_path):
+    """Phases, changes of structure, and what holds; a new segment of the log begins where the last run ended."""
+    whole = descent()
+    whole.run(0.6, log=tmp_path / "whole.h5", checkpoint=tmp_path / "a.h5")
+    other = sim.restore(tmp_path / "a.h5")
+    assert other.phase("mission") == whole.phase("mission") == "drop"
+    assert [x[:4] for x in other.changes] == [x[:4] for x in whole.changes]
+    assert other.changes[0].momentum_after.tobytes() == whole.changes[0].momentum_after.tobytes()
+    a, b = whole.run(1.0), other.run(1.0, log=tmp_path / "whole.h5")
+    assert other.phase("mission") == "brake"
+    assert [x.q.tobytes() for x in a.segments] == [x.q.tobytes() for x in b.segments]
+    assert a.signals["radar.y"].tobytes() == b.signals["radar.y"].tobytes()
+    log = sim.read(tmp_path / "whole.h5")
+    assert [x.q.shape[1] for x in log.segments] == [7, 14, 14, 14]
+    assert [x.name for x in log.segments[0].events][-1] == "mission: fall -> drop"
+
+
+def test_a_log_whose_columns_are_others_now_goes_on_in_a_new_segment(tmp_path):
+    s = sim.System("s", integrator="rk4", step=0.01)
+    mb = sc.Multibody("two")
+    for name, above in (("hull", None), ("shield", "hull")):
+        mb.add_body(name, above, sc.Pin((0, 0, 1)), sc.Inertia(1.0, (0.5, 0, 0), np.eye(3)))
+    s.add("ship", sim.Plant(mb))
+    s.run(0.1, log=tmp_path / "run.h5", checkpoint=tmp_path / "a.h5")
+    other = sim.restore(tmp_path / "a.h5")
+    other._plants["ship"].detach("shield")
+    other.run(0.2, log=tmp_path / "run.h5")
+    log = sim.read(tmp_path / "run.h5")
+    assert [x.t[0] for x in log.segments] == [0.0, 0.1]
+    assert [x.q.shape[1] for x in log.segments] == [2, 8]

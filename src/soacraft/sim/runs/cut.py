@@ -89,5 +89,6 @@ def _copy(old: Any, new: Any, place: LogPlace | None) -> None:
             part = slice(first, min(first + _TOGETHER, count))
             made[part] = data[part]
     if place is not None:
-        new["count"][:] = [place.rows, place.events, 0]
-        new["stopped_by"][0] = b""
+        new["count"][:] = [place.rows, place.events, int(place.ended)]
+        if not place.ended:
+            new["stopped_by"][0] = b""

@@ -35,7 +35,7 @@ def write_mat(run: Run, path: str | PathLike[str]) -> Path:
 
     def write(aside: Path) -> None:
         with open(aside, "wb") as stream:
-            savemat(stream, told, long_field_names=True, oned_as="column")
+            savemat(stream, told, long_field_names=True, oned_as="column")  # type: ignore[arg-type]
 
     return _whole(path, "to_mat", write)
 
@@ -101,7 +101,7 @@ def write_mcap(run: Run, path: str | PathLike[str]) -> Path:
                 _messages(writer, x, "" if len(run.segments) == 1 else f"/segment_{number}")
             for name, text in run.documents.items():
                 writer.add_metadata(name, {"text": text})
-            writer.finish()
+            writer.finish()  # type: ignore[no-untyped-call]
 
     return _whole(path, "to_mcap", write)
 

@@ -28,7 +28,7 @@ class Keeping:
     documents: Mapping[str, bytes] = field(default_factory=dict)
     """What the log tells of the model and the system."""
     stays_open: bool = False
-    """Whether another segment follows in the log."""
+    """Whether another segment follows, in the log and in time: then no checkpoint is written at the end of this."""
 
     @classmethod
     def of(

@@ -75,13 +75,14 @@ class Layout(NamedTuple):
 
 
 class LogPlace(NamedTuple):
-    """How far a log was written: its file and id, the segment, and its rows and events."""
+    """How far a log was written: its file and id, the segment, its rows and events, and whether it ended there."""
 
     path: str
     id: str
     segment: int
     rows: int
     events: int
+    ended: bool = False
 
 
 class Log:
@@ -97,35 +98,42 @@ class Log:
         self._rows = self._events = self._seen = 0
         self._broken = False
 
-    def begin(self, layout: Layout) -> None:
-        """A new segment: the first makes the file."""
+    def begin(self, layout: Layout, place: LogPlace | None = None) -> bool:
+        """A new segment, the first of which makes the file; or, from a place that the file was cut back to, that one
+        again, which then has the first row: True. Where its columns are others now, a new one, too."""
         h5py = h5py_module()
-        self.segment += 1
         with self._guarded():
-            if self.segment == 0:
+            if place is None and self._file is None:
                 self._file = h5py.File(self.path, "w", libver="latest", locking=False)
                 self._file.attrs["format"], self._file.attrs["id"] = FORMAT, self.id
                 self._file.attrs["versions"] = json.dumps(versions())
                 self._file["segment_0"] = h5py.SoftLink("/")
-                self._at = self._file
+                self.segment, self._at = 0, self._file
             else:
-                self._data = {}
-                self._file.close()
+                if place is not None:
+                    self.id, self.segment = place.id, place.segment
+                else:
+                    self._data = {}
+                    self._file.close()
                 self._file = h5py.File(self.path, "r+", libver="latest", locking=False)
+                if place is not None and not place.ended and self._fits(layout):
+                    self._rows, self._events, self._seen = place.rows, place.events, 0
+                    self._open()
+                    return True
+                self.segment += 1
                 self._at = self._file.create_group(f"segment_{self.segment}")
             self._create(h5py, layout)
+            self._rows = self._events = self._seen = 0
             self._open()
-        self._rows = self._events = self._seen = 0
+        return False
 
-    def go_on(self, place: LogPlace) -> None:
-        """Append to a log that was cut back to a place."""
-        h5py = h5py_module()
-        with self._guarded():
-            self._file = h5py.File(self.path, "r+", libver="latest", locking=False)
-            self.id, self.segment = place.id, place.segment
-            self._at = self._file[f"segment_{place.segment}"]
-            self._rows, self._events, self._seen = place.rows, place.events, 0
-            self._open()
+    def _fits(self, layout: Layout) -> bool:
+        """Whether a segment has these columns."""
+        at = self._at = self._file[f"segment_{self.segment}"]
+        names = [x.decode() for x in at["force_names"][:]]
+        columns = [x.decode() for x in at["signal_columns"][:]] if "signal_columns" in at else []
+        sizes = all(at[name].shape[1:] == layout.sizes.get(name, ()) for name in ROWS)
+        return sizes and names == list(layout.names) and columns == written(layout.columns or {})
 
     def _open(self) -> None:
         """Let others read, and have what grows at hand."""
@@ -165,11 +173,7 @@ class Log:
                 self._append("signals", chunk["signals"], self._rows)
             fresh = events[self._seen :]
             if fresh:
-                self._append("event_t", np.array([x.t for x in fresh]), self._events)
-                self._append("event_q", np.array([x.q for x in fresh]), self._events)
-                self._append("event_v", np.array([x.v for x in fresh]), self._events)
-                names = np.array([x.name.encode()[:NAME] for x in fresh], dtype=f"S{NAME}")
-                self._append("event_name", names, self._events)
+                self._happened(fresh)
             self._file.flush()
             self._rows, self._events = self._rows + len(chunk["t"]), self._events + len(fresh)
             self._seen = len(events)
@@ -192,6 +196,23 @@ class Log:
             self._file.flush()
             os.fsync(self._file.id.get_vfd_handle())
         return LogPlace(str(Path(self.path).absolute()), self.id, self.segment, self._rows, self._events)
+
+    def note(self, events: Sequence[Happened]) -> None:
+        """Append events of the end of a segment, which happened after its last row."""
+        if events and self._file and not self._broken:
+            with self._guarded(events[-1].t):
+                self._happened(events)
+                self._file.flush()
+                self._events += len(events)
+                self._counted(1)
+
+    def _happened(self, events: Sequence[Happened]) -> None:
+        q, v = (self._data[f"event_{x}"].shape[1] for x in ("q", "v"))
+        self._append("event_t", np.array([x.t for x in events]), self._events)
+        self._append("event_q", np.array([_sized(x.q, q) for x in events]), self._events)
+        self._append("event_v", np.array([_sized(x.v, v) for x in events]), self._events)
+        names = np.array([x.name.encode()[:NAME] for x in events], dtype=f"S{NAME}")
+        self._append("event_name", names, self._events)
 
     def finish(self, stopped_by: str) -> None:
         """End the segment."""
@@ -223,7 +244,6 @@ class Log:
                 f"the log {str(self.path)!r} cannot be written{when}: {problem}. Make room, or give another log=; "
                 "sc.sim.read reads it to its last flush."
             ) from problem
-
 
     def _abandon(self) -> None:
         """After HDF5 failed to write: let it have a file in memory to end with, for it would end the process where it
@@ -259,6 +279,11 @@ def sink() -> int:
         return os.memfd_create("soacraft")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+def _sized(x: Array, size: int) -> Array:
+    """A state of an event as a row; zeros where structure was another."""
+    return x if len(x) == size else np.zeros(size)
 
 
 def versions() -> dict[str, str]:

@@ -47,6 +47,8 @@ class Memory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """the dofs that it took for independent last,"""
     choice: tuple[list[int], bool] | None = None
     """and those of constraint embedding."""
+    going: bool = False
+    """Whether it was kept in the middle of a run."""
     began: bool = False
     """Whether contact has looked at the start."""
     ticks: list[int] = []

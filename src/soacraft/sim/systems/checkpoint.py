@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from soacraft.errors import CheckpointError, SoacraftError, WiringError
 from soacraft.model.tree.multibody import Multibody
@@ -22,6 +23,7 @@ from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.checkpoints import document, refuse_foreign
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
+from soacraft.sim.systems.changing import Change
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
 
@@ -34,6 +36,8 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The fingerprint of the class of every part."""
     extra: dict[str, Any] = {}
     """Plain data of what drives the system."""
+    changes: list[dict[str, Any]] = []
+    """Of its structure, so far."""
 
 
 def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPlace | None], None]:
@@ -51,6 +55,7 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPl
         data.starts = {}
         classes = {part: fingerprint(x.component) for part, x in sorted(system._parts.items())}
         body = Body(system=data, classes=classes, extra=system._extra)
+        body.changes = [_plain(x) for x in system._changes]
         write_checkpoint(path, "system", memory, msgspec.to_builtins(body), log)
 
     return write
@@ -121,11 +126,40 @@ def restore(
     _refuse_changed(system, body.classes, str(path))
     system._extra.update(body.extra)
     system._made = None
+    system._changes[:] = [_change(x, str(path)) for x in body.changes]
     try:
         system._recall(memory, str(path), kept.log)
     except WiringError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     return system
+
+
+def _plain(change: Change) -> dict[str, Any]:
+    return {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in change._asdict().items()}
+
+
+def _change(data: dict[str, Any], path: str) -> Change:
+    try:
+        told = msgspec.convert(data, _Change)
+    except (msgspec.ValidationError, RecursionError) as wrong:
+        raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
+    before, after = np.array(told.momentum_before), np.array(told.momentum_after)
+    impulse = None if told.impulse is None else np.array(told.impulse)
+    return Change(
+        told.t, told.kind, told.plant, told.body, before, after, told.energy_lost, impulse, tuple(told.mounted)
+    )
+
+
+class _Change(msgspec.Struct, forbid_unknown_fields=True):
+    t: float
+    kind: str
+    plant: str
+    body: str
+    momentum_before: list[float]
+    momentum_after: list[float]
+    energy_lost: float
+    impulse: list[float] | None
+    mounted: list[str]
 
 
 def _refuse_changed(system: System, classes: Mapping[str, str], path: str) -> None:

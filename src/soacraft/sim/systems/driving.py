@@ -102,8 +102,9 @@ def advance(
             system._propagator is None and goal >= system._start
         ):  # what holds at the start is known after the first tick
             system._advance(system._start / 1e9, Keeping(), None, how[0], False, None, "catch_up")
-        if system._propagator is not None:
+        if system._propagator is not None and not system._going:  # in the middle of a run nothing is due
             _step(system, "", happened)
+        system._going = False
         while not runs or _now(system) < goal:
             stops, due = _stops(system)
             run = system._advance(min([goal, *due]) / 1e9, _segment(system, keeping, runs), [*wanted, *stops], *how)
@@ -111,10 +112,17 @@ def advance(
             happened.clear()
             runs.append(run)
             before = {path: phase(system, path) for path in system._sequences}
+            known = len(run.events)
             fired = _step(system, run.stopped_by, run.events)
+            if keeping.log is not None:
+                keeping.log.note(run.events[known:])
             entered = [f"{path}.{phase(system, path)[0]}" for path in before if phase(system, path) != before[path]]
             if until in [run.stopped_by, *entered] or (run.stopped_by and not fired):
                 break
+        if keeping.write is not None:
+            write, log = keeping.write, keeping.log
+            place = None if log is None else log.place._replace(ended=True)
+            system._moved().write_memory(lambda memory, _: write(memory, place))
     finally:
         if keeping.log is not None:
             keeping.log.close()

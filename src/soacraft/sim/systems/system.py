@@ -135,6 +135,7 @@ class System(Strict):
         self._grown: list[tuple[Plant, Body]] = []  # bodies that assemblies have added
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
+        self._going = False  # from one in the middle of a run
         self._recalled = False  # from a checkpoint, so that this is not known
 
     # -- building ----------------------------------------------------------------------------------------------
@@ -417,7 +418,7 @@ class System(Strict):
         moved.restore_memory(memory, file)
         assert self._joined is not None
         self._joined.give()
-        self._restored, self._recalled = log, True
+        self._restored, self._recalled, self._going = log, True, memory.going
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
         """What a run keeps on the disk."""
