@@ -111,6 +111,7 @@ void bind(nb::module_& m);  // rigid/binding.cpp
 namespace kinematics {
 void bind(nb::module_& m);        // kinematics/binding.cpp
 void bind_limbs(nb::module_& m);  // kinematics/limb_binding.cpp
+void bind_qp(nb::module_& m);     // kinematics/qp_binding.cpp
 }
 namespace contact {
 void bind(nb::module_& m);            // contact/binding.cpp
@@ -138,6 +139,7 @@ NB_MODULE(_core, m) {
     soacraft::loops::bind(m);
     soacraft::kinematics::bind(m);
     soacraft::kinematics::bind_limbs(m);
+    soacraft::kinematics::bind_qp(m);
     soacraft::contact::bind(m);
     soacraft::contact::bind_distances(m);
     soacraft::program::bind(m);

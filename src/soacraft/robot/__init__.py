@@ -29,10 +29,25 @@ from soacraft.robot.stability import (
     tip_over,
     zero_moment_point,
 )
+from soacraft.robot.tasks import (
+    CenterOfMass,
+    Contact,
+    Distance,
+    LookAt,
+    Momentum,
+    Posture,
+    Reaching,
+    Relative,
+    Task,
+)
+from soacraft.robot.velocity import Step
 from soacraft.robot.world import Distances, World
 
 __all__ = [
     "Allowed",
+    "CenterOfMass",
+    "Contact",
+    "Distance",
     "Distances",
     "Edge",
     "Followed",
@@ -40,10 +55,17 @@ __all__ = [
     "Joined",
     "Limb",
     "Load",
+    "LookAt",
+    "Momentum",
+    "Posture",
     "Reach",
+    "Reaching",
     "Region",
     "Regulator",
+    "Relative",
     "Robot",
+    "Step",
+    "Task",
     "TaskForce",
     "World",
     "admittance",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from soacraft.attributes import Strict
@@ -11,6 +12,8 @@ from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.grasping import Holds, Joined
 from soacraft.robot.limb import Limb
+from soacraft.robot.tasks import Task
+from soacraft.robot.velocity import Step, step
 from soacraft.spatial.pose import Pose
 
 
@@ -60,6 +63,36 @@ right_shoulder_yaw, right_elbow)
         if not limb.is_current:
             limb = self.limb(name, *("inertial" if f is self._mb.root else f.full_name for f in (limb.base, limb.tip)))
         return limb
+
+    # -- the whole body ------------------------------------------------------------------------------------------
+
+    def velocity(
+        self,
+        tasks: Iterable[Task],
+        q: Any,
+        dt: float,
+        *,
+        v: Any = None,
+        acceleration: Any = None,
+        limits: bool = True,
+    ) -> Step:
+        """Velocities for the next `dt` seconds that do the tasks as well as limits let them; there is always an answer.
+
+        Levels are strict: what a lower one decided is held exactly. Limits of position and velocity are those of the
+        model; outside of one the dof returns as fast as it may. `acceleration` bounds the change since the velocities
+        `v`. What could not be done is told by task. O(nv^3).
+
+        >>> import numpy as np
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.serial_chain(3))
+        >>> hand = sc.robot.Reaching(sc.Position("link3/tip", (2.0, 0.0, -1.0)), gain=2.0)
+        >>> q = np.array([0.1, 0.2, 0.3])
+        >>> for _ in range(400):
+        ...     q = q + 0.01 * rb.velocity([hand, sc.robot.Posture(np.zeros(3), level=1)], q, 0.01).v
+        >>> bool(np.linalg.norm(rb.mb.pose("link3/tip", state=rb.mb.state(q)).translation - [2, 0, -1]) < 2e-3)
+        True
+        """
+        return step(self._mb, tasks, q, dt, v, acceleration, limits)
 
     # -- objects -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,197 @@
+"""What a robot as a whole is to do in a control step: each task wants a rate J v = gain * (what is left) + rate.
+
+Tasks of a lower level are never disturbed by those of a higher one; within a level weights count. Distances are rows
+that are kept, as far as limits let them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import StateError
+from soacraft.kinematics.targets import Direction, Placement, Position
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.rotations import log, skew
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.multibody import Multibody
+    from soacraft.robot.world import World
+
+
+class Wanted(NamedTuple):
+    """Rows J (k, nv), what is left along them (k), and a name."""
+
+    J: Array
+    left: Array
+    name: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Task:
+    """A task: its `level` (0 counts most), its `weight` within the level, the part of what is left that goes away in a
+    second (`gain`), and a rate of its own that is added."""
+
+    level: int = 0
+    weight: float = 1.0
+    gain: float = 1.0
+    rate: Any = 0.0
+    kept: ClassVar[bool] = False
+    """Whether J v >= -gain (what is left) is enough."""
+
+    def __post_init__(self) -> None:
+        what = type(self).__name__
+        if int(self.level) != self.level or self.level < 0:
+            raise StateError(f"the level of a {what} is a whole number from 0 on, got {self.level!r:.40}.")
+        if not self.weight > 0.0 or not self.gain >= 0.0:
+            raise StateError(f"a {what} needs a positive weight and a gain that is not negative.")
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """Rows at a configuration."""
+        raise AssertionError("every kind of task has rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Reaching(Task):
+    """A frame goes to where a `Placement`, `Position` or `Direction` has it."""
+
+    target: Placement | Position | Direction
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """Turn and way to the target, in axes of what it is relative to."""
+        t, state = self.target, mb.state(q)
+        node, to = mb.frame(t.node), mb.root if t.relative_to is None else mb.frame(t.relative_to)
+        here = mb.pose(node, to, state=state)
+        J = np.asarray(dyn.jacobian(mb, q, node, to, relative_to=to, ignore_loops=True))
+        name = node.full_name
+        if isinstance(t, Position):
+            return Wanted(J[3:], np.asarray(t.point) - here.translation, name)
+        if isinstance(t, Placement):
+            turn = log(t.pose.rotation @ here.rotation.T)
+            return Wanted(J, np.concatenate([turn, t.pose.translation - here.translation]), name)
+        return _pointing(J[:3], here.rotation @ np.asarray(t.axis), np.asarray(t.direction), name)
+
+
+@dataclass(frozen=True, eq=False)
+class Posture(Task):
+    """The coordinates of the robot go to q."""
+
+    q: Any
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """The difference."""
+        return Wanted(np.eye(mb.nv), np.asarray(mb.difference(q, np.asarray(self.q, dtype=float))), "posture")
+
+
+@dataclass(frozen=True, eq=False)
+class CenterOfMass(Task):
+    """The centre of mass goes to a point; NaN leaves a direction free."""
+
+    point: Any
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """The way there."""
+        point = np.asarray(self.point, dtype=float)
+        picked = np.isfinite(point)
+        J = np.asarray(dyn.centroidal_momentum_matrix(mb, q))[3:] / mb.total_mass
+        left = np.where(picked, point, 0.0) - np.asarray(dyn.center_of_mass(mb, q))
+        return Wanted(J[picked], left[picked], "centre of mass")
+
+
+@dataclass(frozen=True, eq=False)
+class Momentum(Task):
+    """The momentum about the centre of mass is `rate`, [angular; linear]."""
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """Nothing is left: it is a rate."""
+        return Wanted(np.asarray(dyn.centroidal_momentum_matrix(mb, q)), np.zeros(6), "momentum")
+
+
+@dataclass(frozen=True, eq=False)
+class LookAt(Task):
+    """An axis of a frame points to a point in the inertial frame."""
+
+    node: Any
+    point: Any
+    axis: Any = (0.0, 0.0, 1.0)
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """The turn of the axis, with the way the frame itself moves."""
+        node = mb.frame(self.node)
+        X = mb.pose(node, state=mb.state(q))
+        J = np.asarray(dyn.jacobian(mb, q, node, ignore_loops=True))
+        way = np.asarray(self.point, dtype=float) - X.translation
+        far = float(np.linalg.norm(way))
+        if far == 0.0:
+            raise StateError(f"{node.full_name!r} is at the point it looks at.")
+        u = way / far
+        seen = J[:3] + skew(u) @ J[3:] / far  # the direction to the point turns as the frame moves
+        return _pointing(seen, X.rotation @ _unit(self.axis), u, f"{node.full_name} looks")
+
+
+@dataclass(frozen=True, eq=False)
+class Relative(Task):
+    """A frame is at a pose as seen from another: hand to hand."""
+
+    node: Any
+    relative_to: Any
+    pose: Any
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """As a `Placement` relative to that frame."""
+        return Reaching(Placement(self.node, self.pose, relative_to=self.relative_to)).wanted(mb, q)
+
+
+@dataclass(frozen=True, eq=False)
+class Contact(Task):
+    """A point of a body does not move (a foot that stands): rows "linear", or "all"."""
+
+    node: Any
+    rows: str = "linear"
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """No rate."""
+        if self.rows not in ("linear", "all"):
+            raise StateError(f"rows of a Contact are 'linear' or 'all', got {self.rows!r:.40}.")
+        node = mb.frame(self.node)
+        J = np.asarray(dyn.jacobian(mb, q, node, ignore_loops=True))
+        J = J[3:] if self.rows == "linear" else J
+        return Wanted(J, np.zeros(len(J)), f"{node.full_name} stands")
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Task):
+    """Everything of a world stays at least so far apart, in metres; looked at within another distance."""
+
+    world: World
+    least: float
+    within: float = 0.2
+    kept: ClassVar[bool] = True
+
+    def wanted(self, mb: Multibody, q: Array) -> Wanted:
+        """Gradients of the pairs that are near, and how far they are beyond the least distance."""
+        rows = self.world.distances(q, float(finite(self.within, (), "within", StateError)) + self.least)
+        return Wanted(rows.gradient, rows.distance - self.least, "distances")
+
+
+def _unit(axis: Any) -> Array:
+    x = finite(np.asarray(axis, dtype=float), (3,), "an axis", StateError)
+    size = float(np.linalg.norm(x))
+    if size == 0.0:
+        raise StateError("an axis must not be zero.")
+    return np.asarray(x / size)
+
+
+def _pointing(J: Array, u: Array, goal: Array, name: str) -> Wanted:
+    """Rows that turn a unit vector u to a goal, across u: two of them count."""
+    across = np.cross(u, goal)
+    sine, cosine = float(np.linalg.norm(across)), float(u @ goal)
+    if sine > 0.0:
+        turn = np.arctan2(sine, cosine) / sine * across
+    else:
+        turn = np.zeros(3) if cosine > 0.0 else np.pi * np.linalg.svd(u[None])[2][1]
+    basis = np.linalg.svd(u[None])[2][1:]
+    return Wanted(basis @ J, basis @ turn, name)
