@@ -20,6 +20,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "return Pack<W>(s.x < limit + typename Pack<W>::Real{} ? x.x : y.x);",
     ): "the zeros make a register of a number, added or taken away",
     (
+        f"{LIMBS}/qp.hpp",
+        "if (!(broken > most) && !(exact && !first)) continue;",
+        "if (!(broken >= most) && !(exact && !first)) continue;",
+    ): "of two rows that are broken alike either may come first",
+    (
+        f"{LIMBS}/qp.hpp",
+        "const double bound = low > high ? p_.lower[k] : p_.upper[k];",
+        "const double bound = low >= high ? p_.lower[k] : p_.upper[k];",
+    ): "where both are the same the bounds are the same, or the row is in the middle between them and not broken",
+    (
         f"{LIMBS}/limb_lanes.hpp",
         "const double x = at[i] < limb.lower[i] ? limb.lower[i] : at[i] > limb.upper[i] ? limb.upper[i] : at[i];",
         "const double x = at[i] <= limb.lower[i] ? limb.lower[i] : at[i] > limb.upper[i] ? limb.upper[i] : at[i];",
