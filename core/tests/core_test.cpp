@@ -20,6 +20,7 @@ void test_sparse_contact(unsigned seed);    // sparse_contact_test.cpp
 void test_limbs(unsigned seed);             // limb_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
+void test_plans();                  // plan_test.cpp
 
 namespace soacraft {
 namespace {
@@ -182,6 +183,7 @@ int main() {
     }
     test_faults();
     test_files();
+    test_plans();
     for (const auto& one : given_up) std::printf("core_test: %4d given up: %s\n", one.second, one.first.c_str());
     expect_few_given_up();
     std::printf("core_test: %d checks passed\n", checks);
