@@ -56,6 +56,7 @@ from soacraft.sim.forces.stops import JointLimit
 from soacraft.sim.library.actuators import Force, Motor, PointGravity, Thruster
 from soacraft.sim.library.algebra import Express, Gain, Join, Product, Saturation, Sum
 from soacraft.sim.library.control import PD, PID
+from soacraft.sim.library.drives import Drive, WideDrive
 from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, SampleHold, UnitDelay
 from soacraft.sim.library.pure import clip, pick
 from soacraft.sim.library.sensors import Sensor
@@ -78,6 +79,7 @@ from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changing import Change
 from soacraft.sim.systems.checkpoint import restore
 from soacraft.sim.systems.frames import UserFrame
+from soacraft.sim.systems.from_model import FromModel, from_model
 from soacraft.sim.systems.linear import Linear
 from soacraft.sim.systems.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.sequence import Action, Sequence, Transition
@@ -103,10 +105,12 @@ __all__ = [
     "Discrete",
     "DiscreteFilter",
     "Drag",
+    "Drive",
     "Express",
     "Fmu",
     "Force",
     "FromFile",
+    "FromModel",
     "Gain",
     "GravityField",
     "Grid",
@@ -159,9 +163,11 @@ __all__ = [
     "Unit",
     "UnitDelay",
     "UserFrame",
+    "WideDrive",
     "check_component",
     "clip",
     "crossing",
+    "from_model",
     "gym",
     "jump",
     "load_system",

@@ -46,8 +46,9 @@ def known_classes(classes: Iterable[PartClass] = ()) -> dict[str, PartClass]:
     """All classes that a file may name: the given ones come before those that are registered, these before those that
     come along."""
     from soacraft.sim.library.listed import COMPONENTS
+    from soacraft.sim.systems.from_model import FromModel
 
-    return {**by_name(COMPONENTS), **_REGISTERED, **by_name(classes)}
+    return {**by_name([*COMPONENTS, FromModel]), **_REGISTERED, **by_name(classes)}
 
 
 def find_class(name: str, known: Mapping[str, PartClass], what: str) -> type[Component]:

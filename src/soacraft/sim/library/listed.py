@@ -6,6 +6,7 @@ from soacraft.sim.components.component import Component
 from soacraft.sim.library.actuators import Force, Motor, PointGravity, Thruster
 from soacraft.sim.library.algebra import Express, Gain, Join, Product, Saturation, Sum
 from soacraft.sim.library.control import PD, PID
+from soacraft.sim.library.drives import Drive, WideDrive
 from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, SampleHold, UnitDelay
 from soacraft.sim.library.sensors import Sensor
 from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
@@ -13,6 +14,7 @@ from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
 COMPONENTS: tuple[type[Component], ...] = (
     Constant,
     DiscreteFilter,
+    Drive,
     Express,
     Force,
     Gain,
@@ -33,6 +35,7 @@ COMPONENTS: tuple[type[Component], ...] = (
     Sum,
     Thruster,
     UnitDelay,
+    WideDrive,
 )
 
 
@@ -43,6 +46,7 @@ def examples() -> list[Component]:
         Constant(value=(1.0, 2.0)),
         DiscreteFilter(weight=0.3),
         DiscreteFilter(weight=0.3, size=3),
+        Drive(gain=3.0, b1=-3.0, b2=-0.5, gear=2.0, lower=-4.0, upper=4.0),
         Express(source="a", target="b"),
         Express(source="a", target="b", inverse=True),
         Force(),
@@ -77,4 +81,5 @@ def examples() -> list[Component]:
         Thruster(),
         UnitDelay(),
         UnitDelay(size=2, start=1.0),
+        WideDrive(row=(0.5, 0.0, 2.0), length=(0.5, 0.0, 2.0), gain=3.0, b1=-3.0, b2=-0.5, upper=4.0),
     ]

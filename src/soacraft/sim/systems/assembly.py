@@ -103,17 +103,14 @@ class Assembly:
     def _plant(self) -> Plant:
         assert self._scope is not None
         at = self._at
-        plant = getattr(at, "plant", at)
-        if not isinstance(plant, Plant):
+        if not isinstance(at, Mount):
             raise WiringError(
                 f"{self._scope[1]!r} has bodies, so it is mounted at a plant, or a body or node of one: "
                 f"at=plant.node('hull'); got {at!r:.60}."
             )
-        return plant
+        return at.plant
 
     def _on(self, mb: Multibody) -> Any:
-        if isinstance(self._at, Plant):
-            return None
         if self._at.kind != "node":
             raise WiringError(f"{self._building[1]!r} hangs a body on {self._at}: mount it at a node or a body.")
         return mb.frame(self._at.name)

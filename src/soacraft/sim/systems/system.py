@@ -144,7 +144,7 @@ class System(Strict):
         self,
         name: str,
         part: Any,
-        at: Mount | None = None,
+        at: Mount | Plant | None = None,
         every: Any = None,
         rate: Any = None,
         offset: float = 0.0,
@@ -153,11 +153,13 @@ class System(Strict):
         """Add a component, a plant or an assembly under a name; names of parts of assemblies have slashes.
 
         `every` (seconds) or `rate` (Hz) make it sampled: evaluated at ticks, from t + `offset` on, and held between.
-        `at` mounts it on a dof or a node of a plant: inputs with of= are filled from there, outputs with to= push it.
-        `convert` allows other scales of units there. A plant is given back; of a component a handle with its ports.
+        `at` mounts it on a dof or a node of a plant (of a plant itself: on its inertial frame): inputs with of= are
+        filled from there, outputs with to= push it. `convert` allows other scales of units there. A plant is given
+        back; of a component a handle with its ports.
         """
         self._refuse_begun(f"{name!r} cannot be added")
         self._refuse_taken(name)
+        at = at.node("inertial") if isinstance(at, Plant) else at
         if at is not None and not isinstance(at, Mount) and not isinstance(part, Assembly):
             raise WiringError(f"{name!r} is mounted at a dof or a node, as plant.dof('elbow'); got {at!r:.60}.")
         clock = read_clock(every, rate, offset, repr(name))

@@ -1,0 +1,207 @@
+"""`from_model`: components for the actuators and sensors that a model has from its file, with a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import coordinate_names
+from soacraft.model.tree.parts.import_report import Entry, ImportReport
+from soacraft.model.tree.parts.records import Actuator, Record
+from soacraft.sim.forces.drives import Law
+from soacraft.sim.library.algebra import Express, Gain, Sum
+from soacraft.sim.library.drives import Drive, WideDrive
+from soacraft.sim.library.sources import Constant
+from soacraft.sim.systems.assembly import Assembly
+
+#: Sensors of MJCF files that are a port of a plant as it is: of a joint, and of a frame in inertial axes.
+_OF_JOINT = {"jointpos": "q", "jointvel": "v"}
+_OF_FRAME = {
+    "framepos": "position",
+    "framelinvel": "velocity",
+    "frameangvel": "angular_velocity",
+    "framelinacc": "linear_acceleration",
+    "frameangacc": "angular_acceleration",
+}
+#: And those in the axes of their site.
+_IN_SITE = {"gyro": "angular_velocity", "velocimeter": "velocity", "accelerometer": "linear_acceleration"}
+_FAR = 1e300
+
+
+class Planned(NamedTuple):
+    """A device of a model: its name in the system, and what builds it into an assembly."""
+
+    name: str
+    build: Callable[[Assembly, str], None]
+
+
+def from_model(mb: Multibody) -> FromModel:
+    """Components for the actuators and sensors of a model, as an assembly: `s.add("devices", sim.from_model(mb),
+    at=plant)`. `made.report` lists what was used and what was not, and why.
+
+    An actuator is a `Drive` (on several dofs a `WideDrive`) whose control is the port `<actuator>`. A sensor gives the
+    port `<sensor>`: of joints, of frames in inertial axes, and gyro, velocimeter and accelerometer (which feels
+    gravity) in the axes of their site; without noise. O(actuators + sensors).
+
+    >>> import soacraft as sc
+    >>> from soacraft import sim
+    >>> mb = sc.load("ur5e")
+    >>> s = sim.System("robot", integrator="rk4", step=1e-3)
+    >>> arm, devices = s.add("arm", sim.Plant(mb)), sim.from_model(mb)
+    >>> handle = s.add("devices", devices, at=arm)
+    >>> handle.elbow, len(devices.report.used)
+    ('devices.elbow', 6)
+    """
+    if not isinstance(mb, Multibody):
+        raise ModelError(f"from_model takes a Multibody, got {mb!r:.80}.")
+    made = FromModel()
+    made._report = ImportReport(_plan(mb)[1])
+    return made
+
+
+class FromModel(Assembly):
+    """The devices of the model of the plant that it is mounted at; made by `from_model`."""
+
+    _report = ImportReport()
+
+    @property
+    def report(self) -> ImportReport:
+        """What was used, and what was not, and why."""
+        return self._report
+
+    def build(self, p: Any, at: Any) -> None:
+        """Add a component for each device."""
+        planned, entries = _plan(self._plant().mb)
+        self._report = ImportReport(entries)
+        for x in planned:
+            x.build(self, x.name)
+
+
+def _plan(mb: Multibody) -> tuple[list[Planned], list[Entry]]:
+    planned: list[Planned] = []
+    entries: list[Entry] = []
+    taken: set[str] = set()
+
+    def tell(kind: str, name: str, status: str, note: str = "", attribute: str = "") -> None:
+        entries.append(Entry(mb.name, 0, kind, name, attribute, status, note, False))
+
+    def named(kind: str, given: str) -> str:
+        name = re.sub(r"[^\w-]", "_", given) or kind
+        name = name if re.match(r"[A-Za-z_]", name) else f"{kind}_{name}"
+        free = next(x for i in range(len(taken) + 1) if (x := name if not i else f"{name}_{i + 1}") not in taken)
+        taken.add(free)
+        return free
+
+    for actuator in mb.actuators:
+        try:
+            build = _actuator(mb, actuator)
+        except ModelError as why:
+            tell("actuator", actuator.name, "ignored", str(why))
+            continue
+        name = named("actuator", actuator.name)
+        planned.append(Planned(name, build))
+        tell("actuator", actuator.name, "used", "" if name == actuator.name else f"is called {name!r}")
+    for record in mb.records:
+        if record.kind != "sensor":
+            continue
+        found = _sensor(mb, record)
+        if isinstance(found, str):
+            tell("sensor", record.name, "ignored", found)
+            continue
+        name = named("sensor", record.name or str(record.attributes.get("type", "sensor")))
+        planned.append(Planned(name, found))
+        tell("sensor", record.name, "used", "" if name == record.name else f"is called {name!r}")
+        if record.attributes.get("noise"):
+            noise = record.attributes["noise"]
+            tell("sensor", record.name, "ignored", f"put a sim.Sensor(deviation={noise}) behind it", "noise")
+    return planned, entries
+
+
+def _actuator(mb: Multibody, actuator: Actuator) -> Callable[[Assembly, str], None]:
+    """What builds a drive; a `ModelError` for a law that is not known."""
+    law = Law(mb, actuator)
+    gain, b0, b1, b2, *ranges = (float(x) for x in np.clip(law.numbers, -_FAR, _FAR))
+    told = dict(zip(("lower_control", "upper_control", "lower", "upper"), ranges, strict=True))
+    told |= {"gain": gain, "b0": b0, "b1": b1, "b2": b2}
+    gears = dict(actuator.gears)
+
+    def build(made: Assembly, name: str) -> None:
+        plant = made._plant()
+        if len(gears) == 1:
+            ((dof, gear),) = gears.items()
+            made.add(name, Drive(gear=gear, **told), at=plant.dof(dof))
+            if b1 and dof in coordinate_names(plant.mb):
+                made.connect(f"{plant.q}[{dof}]", f"{name}.position")
+        else:
+            made.add(name, WideDrive(row=tuple(law.row.tolist()), length=tuple(law.length.tolist()), **told))
+            made.connect(plant.q, f"{name}.q")
+            made.connect(plant.v, f"{name}.v")
+            made.connect(f"{name}.force", f"{plant.path}.force")
+        made.export(name, f"{name}.control")
+
+    return build
+
+
+def _sensor(mb: Multibody, record: Record) -> Callable[[Assembly, str], None] | str:
+    """What builds a sensor, or why there is none."""
+    told = record.attributes
+    kind = str(told.get("type", ""))
+    if kind in _OF_JOINT:
+        joint = str(told.get("joint", ""))
+        known = coordinate_names(mb) if kind == "jointpos" else mb.dof_names
+        if joint not in known:
+            return f"there is no dof {joint!r:.60} with a number of its own"
+        return _plain(f"{_OF_JOINT[kind]}[{joint}]", None)
+    if kind in _OF_FRAME or kind in _IN_SITE:
+        frame = _frame(mb, told)
+        if frame.startswith("!"):
+            return frame[1:]
+        if kind in _OF_FRAME:
+            return _plain(f"{_OF_FRAME[kind]}[{frame}]", 3)
+        return _in_site(_IN_SITE[kind], frame, tuple(mb.gravity.tolist()) if kind == "accelerometer" else None)
+    return f"there is no component for a sensor of type {kind!r:.60}"
+
+
+def _frame(mb: Multibody, told: Mapping[str, Any]) -> str:
+    """The frame that a sensor is at; else, behind an exclamation mark, why there is none."""
+    if told.get("reftype"):
+        return "!it is relative to another frame; take it from s.add_frame"
+    kind, name = ("site", told["site"]) if "site" in told else (told.get("objtype", ""), told.get("objname", ""))
+    if kind == "xbody" and name in mb:
+        return str(name)
+    nodes = [x.full_name for carrier in (mb.root, *mb.bodies) for x in carrier.nodes if x.name == name]
+    if kind in ("site", "camera") and len(nodes) == 1:
+        return nodes[0]
+    return f"!there is no one frame for {kind} {name!r:.60}"
+
+
+def _plain(port: str, size: int | None) -> Callable[[Assembly, str], None]:
+    def build(made: Assembly, name: str) -> None:
+        made.add(name, Gain(gain=1.0, size=size))
+        made.connect(f"{made._plant().path}.{port}", f"{name}.u")
+        made.export(name, f"{name}.y")
+
+    return build
+
+
+def _in_site(port: str, frame: str, gravity: tuple[float, ...] | None) -> Callable[[Assembly, str], None]:
+    def build(made: Assembly, name: str) -> None:
+        path = made._plant().path
+        source = f"{path}.{port}[{frame}]"
+        made.add(name, Express(source="inertial", target=f"{path}:{frame}", inverse=True))
+        if gravity is not None:  # what a mass on springs feels: a - g
+            made.add(f"{name}_gravity", Constant(value=gravity))
+            made.add(f"{name}_felt", Sum(sign_b=-1.0, size=3))
+            made.connect(source, f"{name}_felt.a")
+            made.connect(f"{name}_gravity.y", f"{name}_felt.b")
+            source = f"{name}_felt.y"
+        made.connect(source, f"{name}.u")
+        made.connect(f"{path}.rotation[{frame}]", f"{name}.rotation")
+        made.export(name, f"{name}.y")
+
+    return build
