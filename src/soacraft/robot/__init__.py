@@ -17,6 +17,7 @@ from soacraft.robot.control import (
 from soacraft.robot.edges import Edge
 from soacraft.robot.following import Followed
 from soacraft.robot.grasping import Joined
+from soacraft.robot.groups import Groups
 from soacraft.robot.holding import Holding, Load, balance_load, move_squeeze
 from soacraft.robot.limb import Limb
 from soacraft.robot.reaching import Reach
@@ -51,6 +52,7 @@ __all__ = [
     "Distances",
     "Edge",
     "Followed",
+    "Groups",
     "Holding",
     "Joined",
     "Limb",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, near
+from soacraft.files.srdf import read_srdf
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.grasping import Holds, Joined
+from soacraft.robot.groups import Groups, limbs_of
 from soacraft.robot.limb import Limb
 from soacraft.robot.tasks import Task
 from soacraft.robot.velocity import Step, step
@@ -54,6 +57,13 @@ right_shoulder_yaw, right_elbow)
         made = Limb(self, name, *(mb.root if x == "inertial" else mb.frame(x) for x in (base, tip)))
         self._limbs[name] = made
         return made
+
+    def read_srdf(self, path: Any = None, lenient: bool = False) -> Groups:
+        """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with; groups that are no
+        chain are told. Its pairs of links that do not collide hold in every `World`."""
+        if path is not None:
+            read_srdf(self._mb, read_path(path, "path"), lenient)
+        return limbs_of(self)
 
     def __getitem__(self, name: str) -> Limb:
         """A limb by name; made anew where the robot has changed since."""
