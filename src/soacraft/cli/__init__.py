@@ -1,4 +1,4 @@
-"""The command line: `soacraft tour | shell | view | info | convert | check | models | sim`."""
+"""The command line: `soacraft tour | shell | view | info | convert | check | models | sim | campaign`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from soacraft import __version__
-from soacraft.cli import systems
+from soacraft.cli import campaigns, systems
 from soacraft.cli.loading import Loading, add_options
 from soacraft.errors import SoacraftError
 
@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (tour, shell, view, info, convert, check):
         add_options(verb)
     systems.add_parser(verbs)
+    campaigns.add_parser(verbs)
     verbs.add_parser("models", help="list the models that come with soacraft")
     return parser
 
@@ -70,6 +71,8 @@ def _run(given: argparse.Namespace) -> int:
         return model_files.list_models()
     if given.verb == "sim":
         return systems.do(given)
+    if given.verb == "campaign":
+        return campaigns.do(given)
     how = Loading.given(given)
     if given.verb == "tour":
         from soacraft.cli.tour import tour

@@ -263,7 +263,7 @@ def test_refusals_of_what_runs(tmp_path):
         c.history("y")
     with pytest.raises(CampaignError, match=r"'tests.nowhere:make' is no function of a module"):
         sim.Campaign("tests.nowhere:make", folder(tmp_path, "other"), t=1.0)
-    with pytest.raises(CampaignError, match="takes a function that makes a system"):
+    with pytest.raises(CampaignError, match="takes a system file"):
         sim.Campaign(5, folder(tmp_path, "other"), t=1.0)
     s = lag()
     s.run(0.1)

@@ -21,7 +21,7 @@ from soacraft.sim.campaigns.job import Job, series_of
 from soacraft.sim.campaigns.judged import Judged
 from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
 from soacraft.sim.campaigns.pool import Done, Task, compute
-from soacraft.sim.campaigns.source import Maker, Source, described, digest, named_function
+from soacraft.sim.campaigns.source import FILE, Maker, digest, source_of
 from soacraft.sim.campaigns.table import Table
 from soacraft.sim.campaigns.variations import (
     Inputs,
@@ -37,6 +37,8 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 
+#: Why runs go one by one, where nothing stands in the way.
+AS_ASKED = "as asked for"
 #: Rows are written after so many seconds, or so many of them; later after a hundredth of the time that has passed.
 _FLUSH_SECONDS, _FLUSH_ROWS, _FLUSH_PART = 0.5, 256, 0.01
 
@@ -44,11 +46,12 @@ _FLUSH_SECONDS, _FLUSH_ROWS, _FLUSH_PART = 0.5, 256, 0.01
 class Campaign(Judged):
     """Many runs of a system, each with its own values, kept in a folder.
 
-    `system` is a function that makes a new `System` (a top-level one, where other processes compute), its name as
-    "module:function", or a `System` that has not run. `vary` is {path: distribution}: a path is a parameter or a state
-    of a component ("motor.R", "wind.value[1]"), q or v of a dof of a plant ("arm.q[elbow]"), or a name alone, which is
-    an argument of the function. A tuple of paths varies together. `measure` is {name: text or function of the run}; see
-    `soacraft.sim.campaigns.measures` for the words. `t` is where runs end, or before at the crossing `until`.
+    `system` is a system file (with `classes` and `roots` as in `load_system`), a function that makes a new `System` (a
+    top-level one, where other processes compute), its name as "module:function", or a `System` that has not run. `vary`
+    is {path: distribution}: a path is a parameter or a state of a component ("motor.R", "wind.value[1]"), q or v of a
+    dof of a plant ("arm.q[elbow]"), or a name alone, which is an argument of the function. A tuple of paths varies
+    together. `measure` is {name: text or function of the run}; see `soacraft.sim.campaigns.measures` for the words. `t`
+    is where runs end, or before at the crossing `until`.
 
     Run i depends on `seed` and i alone. `sampling` is "random", "sobol", "latin" (which needs the number of runs, so
     that this cannot grow) or "saltelli" (for `sobol`). `history` is {name: signal}: these are kept at `points` even
@@ -73,7 +76,7 @@ class Campaign(Judged):
 
     def __init__(
         self,
-        system: Callable[..., System] | System | str,
+        system: Callable[..., System] | System | str | PathLike[str],
         folder: str | PathLike[str],
         seed: int = 0,
         runs: int = 100,
@@ -85,8 +88,10 @@ class Campaign(Judged):
         history: Mapping[str, str] | None = None,
         points: int = 101,
         batch: int | str = "auto",
+        classes: Sequence[Any] = (),
+        roots: Sequence[str | PathLike[str]] = (),
     ) -> None:
-        self._source = _source(system)
+        self._source = source_of(system, classes, roots)
         self._folder = Folder(read_path(folder, "the folder of a campaign", CampaignError))
         seed = whole_number(seed, "the seed of a campaign", 0, error=CampaignError)
         runs = whole_number(runs, "the number of runs", 1, error=CampaignError)
@@ -115,10 +120,51 @@ class Campaign(Judged):
             history=dict(history or {}),
             points=points,
         )
-        self._job = Job(self._source, settings, functions)
+        self._job = Job(self._source, settings, functions, str(self._folder.path / "failed"))
         self._check(first, inputs, runs)
         self._settings = settings
         self._folder.begin(settings)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | PathLike[str],
+        system: Any = None,
+        measure: Mapping[str, Callable[[Run], Any]] | None = None,
+        classes: Sequence[Any] = (),
+        roots: Sequence[str | PathLike[str]] = (),
+        runs: int | None = None,
+    ) -> Campaign:
+        """The campaign of a folder, to go on with or to look at. A system file is found again where it was; functions,
+        also those that measure, are given again, for a folder names nothing that is imported. `runs` may be more."""
+        path = read_path(folder, "the folder of a campaign", CampaignError)
+        kept = Folder(path).settings()
+        if kept is None:
+            raise CampaignError(f"{str(path)!r:.200} is no folder of a campaign: it has no campaign.json.")
+        if system is None:
+            if not kept.source.startswith(FILE):
+                raise CampaignError(f"the system of {str(path)!r:.200} came from {kept.source!r:.80}: give it again.")
+            system = kept.source.removeprefix(FILE)
+        given = dict(measure or {})
+        for name, text in kept.measure.items():
+            if not text and name not in given:
+                raise CampaignError(f"the measure {name!r} of {str(path)!r:.200} is a function: give it again.")
+        return cls(
+            system,
+            path,
+            kept.seed,
+            max(kept.runs, runs or 0),
+            {paths[0] if len(paths) == 1 else tuple(paths): how for paths, how in kept.vary},
+            {name: text or given[name] for name, text in kept.measure.items()},
+            kept.t,
+            kept.until or None,
+            kept.sampling,
+            kept.history,
+            kept.points,
+            kept.batch or (0 if kept.why_single == AS_ASKED else "auto"),
+            classes,
+            roots,
+        )
 
     def _batches(
         self,
@@ -136,7 +182,7 @@ class Campaign(Judged):
                 wanted, "batch is 'auto', or the number of runs of a batch, which", 0, 4096, CampaignError
             )
         if wanted == 0:
-            return 0, "as asked for"
+            return 0, AS_ASKED
         measures = [read_measure(x) if x else None for x in texts.values()]
         why = obstacle(first, inputs.paths, until, measures)
         if why and wanted != "auto":
@@ -362,18 +408,6 @@ class Campaign(Judged):
 
     def __repr__(self) -> str:
         return str(self.status())
-
-
-def _source(system: Any) -> Source:
-    if isinstance(system, System):
-        return described(system)
-    if isinstance(system, str) and ":" in system:
-        return Maker(named_function(system))
-    if callable(system):
-        return Maker(system)
-    raise CampaignError(
-        f"a campaign takes a function that makes a system, 'module:function', or a system; got {system!r:.60}."
-    )
 
 
 def _measures(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Callable[[Run], Any]]]:

@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def identity(self) -> str:
         """The same for all that gives the same rows. The number of runs is part of it where points depend on it."""
         runs = self.runs if self.sampling == "latin" else 0
-        return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, runs=runs))).hexdigest()
+        return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, runs=runs, source=""))).hexdigest()
 
 
 class Row(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -125,6 +125,8 @@ class Folder:
         cure = "give another folder=, or the settings that it has"
         for name in sorted(Settings.__struct_fields__, key=lambda x: x in ("batch", "why_single", "digest")):
             a, b = getattr(old, name), getattr(new, name)
+            if name == "source":  # what it is made of decides
+                continue
             if name == "runs":
                 if a != b and new.sampling == "latin":
                     raise CampaignError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from itertools import pairwise
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -31,8 +32,10 @@ _AGREE = 1e-6
 class Job:
     """Makes the system of a run, runs it, and measures it."""
 
-    def __init__(self, source: Source, settings: Settings, functions: Mapping[str, Callable[[Run], Any]]) -> None:
-        self.source, self.settings, self.functions = source, settings, dict(functions)
+    def __init__(
+        self, source: Source, settings: Settings, functions: Mapping[str, Callable[[Run], Any]], failed: str = ""
+    ) -> None:
+        self.source, self.settings, self.functions, self._failed = source, settings, dict(functions), failed
         varied = [Variation(tuple(paths), how) for paths, how in settings.vary]
         self.inputs = Inputs(varied, settings.sampling, settings.seed, settings.runs)
         self.measures: dict[str, Measure | Callable[[Run], Any]] = {
@@ -46,8 +49,10 @@ class Job:
         """The result of run i. Whatever goes wrong in it is its result."""
         start, values = perf_counter(), self.inputs.of(i)[0]
         row = Row(run=i, status="ok", inputs=[told(x) for x in values], measures=[None] * len(self.measures))
+        system: System | None = None
         try:
-            system, run = self.simulate(i, values)
+            system = self.system(i, values)
+            run = system.run(self.settings.t, until=self.settings.until or None, signals=self.signals(system))
             row.measures = [told(value_of(x, name, system, run)) for name, x in self.measures.items()]
             row.t = float(run.t[-1])
             row.history = {name: self._history(x, system, run) for name, x in self.histories.items()}
@@ -55,8 +60,21 @@ class Job:
             row.status, row.text = "failed", f"{type(wrong).__name__}: {wrong}"[:_LONGEST]
             reached = getattr(wrong, "t", None)
             row.t = float(reached) if isinstance(reached, float) and np.isfinite(reached) else None
+            row.checkpoint = self._kept(i, system)
         row.seconds = perf_counter() - start
         return row
+
+    def _kept(self, i: int, system: System | None) -> str:
+        """The name of a checkpoint of a run that failed, where it can be had: at its last good row."""
+        if system is None or system._propagator is None or not self._failed:
+            return ""
+        name = f"{i:09d}.h5"
+        try:
+            Path(self._failed).mkdir(exist_ok=True)
+            system.checkpoint(Path(self._failed) / name)
+        except (SoacraftError, OSError, ImportError):  # no folder or no HDF5 there, or nothing that a file can hold
+            return ""
+        return name
 
     def system(self, i: int, values: Array) -> System:
         """The system of run i, which has not begun."""

@@ -1,10 +1,12 @@
-"""Where a campaign's systems come from: a function that makes one, or a description of one."""
+"""Where a campaign's systems come from: a file, a function that makes one, or a system as it was given."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -13,6 +15,8 @@ import numpy as np
 
 from soacraft.errors import CampaignError, WiringError
 from soacraft.sim.components.component import Component
+from soacraft.sim.components.registry import PartClass
+from soacraft.sim.files.reading import read_system_bytes, system_of, system_path
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
 
@@ -53,7 +57,44 @@ class Described(NamedTuple):
         return made
 
 
-Source = Maker | Described
+class Filed(NamedTuple):
+    """A system file, as its bytes were; models that it names are read where it is."""
+
+    data: bytes
+    path: str
+    classes: tuple[PartClass, ...] = ()
+    roots: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Where the file is."""
+        return f"{FILE}{self.path}"
+
+    def make(self) -> System:
+        """A new system."""
+        return system_of(self.data, Path(self.path), self.classes, roots=self.roots)
+
+
+#: Before the path of a system file, where a campaign says what it is of.
+FILE = "file "
+Source = Maker | Described | Filed
+
+
+def source_of(system: Any, classes: Iterable[PartClass] = (), roots: Sequence[str | PathLike[str]] = ()) -> Source:
+    """What a campaign was given: a system, a function or its name, a system file."""
+    if isinstance(system, System):
+        return described(system)
+    if isinstance(system, str | PathLike) and Path(system).suffix.lower() in (".toml", ".json"):
+        file = system_path(system).resolve()
+        return Filed(read_system_bytes(file), str(file), tuple(classes), tuple(str(x) for x in roots))
+    if isinstance(system, str) and ":" in system:
+        return Maker(named_function(system))
+    if callable(system):
+        return Maker(system)
+    raise CampaignError(
+        "a campaign takes a system file (.toml or .json), a function that makes a system, 'module:function', or a "
+        f"system; got {system!r:.60}."
+    )
 
 
 def described(system: System) -> Described:
