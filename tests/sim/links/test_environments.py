@@ -23,6 +23,14 @@ def swing() -> sim.System:
     return s
 
 
+class Counter(sim.Component):
+    n = sim.In(dtype=int)
+
+    @sim.output(dtype=int)
+    def y(n):
+        return n
+
+
 def begin(system, rng):
     system._plants["arm"].mb.q = rng.uniform(-1.0, 1.0, 1)
 
@@ -92,25 +100,71 @@ def test_it_ends_where_it_is_done():
     assert e.step(np.array([0.0]))[2:4] == (True, False)
 
 
-def test_many_are_those_of_single_ones():
-    v = env(num_envs=3)
-    seen, _ = v.reset(seed=[5, 6, 7])
+@pytest.mark.parametrize(("batch", "accuracy"), [(True, 1e-13), (False, 0.0)])
+def test_many_are_those_of_single_ones(batch, accuracy):
+    """As one batch, to rounding; one by one, with the same bits. Some end before others, and begin anew."""
+
+    def close(a, b):
+        return np.abs(np.asarray(a) - np.asarray(b)).max() <= accuracy
+
+    how = {"done": lambda seen: seen["arm.q"][0] > 0.1, "limit": 5}
+    v = many(num_envs=3, batch=batch, **how)
+    seen, _ = v.reset(seed=5)
     assert (v.num_envs, seen.shape, v.action_space.shape) == (3, (3, 3), (3, 1))
-    singles = [env() for _ in range(3)]
+    singles, over = [many(**how) for _ in range(3)], [False] * 3
     for i, e in enumerate(singles):
-        assert e.reset(seed=5 + i)[0].tobytes() == seen[i].tobytes()
-    u = np.array([[1.0], [-1.0], [0.5]])
-    seen, reward, ended, cut, _ = v.step(u)
-    for i, e in enumerate(singles):
-        one = e.step(u[i])
-        assert one[0].tobytes() == seen[i].tobytes()
-        assert one[1:4] == (reward[i], ended[i], cut[i])
-    for _ in range(5):
-        *_, cut, _ = v.step(u)
-    assert cut.all()
-    seen, *_ = v.step(u)  # the next episode of each
-    assert np.abs(seen[:, 1]).max() == 0.0
+        assert close(e.reset(seed=5 + i)[0], seen[i])
+    rng, lengths, length = np.random.default_rng(3), set(), [0] * 3
+    for _ in range(14):
+        u = rng.uniform(-5.0, 5.0, (3, 1))
+        seen, reward, ended, cut, info = v.step(u)
+        for i, e in enumerate(singles):
+            if over[i]:
+                wanted = (e.reset()[0], 0.0, False, False, {"t": 0.0})
+                lengths.add(length[i])
+                length[i] = 0
+            else:
+                wanted = e.step(u[i])
+                length[i] += 1
+            assert close(wanted[0], seen[i])
+            assert close(wanted[1], reward[i])
+            assert wanted[2:4] == (ended[i], cut[i])
+            assert close(wanted[4]["t"], info["t"][i])
+            over[i] = wanted[2] or wanted[3]
+    assert len(lengths) > 1
     v.close()
+
+
+def many(**more):
+    return sim.gym(
+        swing(),
+        observe=["arm.q", "arm.v", "seen.y"],
+        act={"drive.command": (-5.0, 5.0)},
+        reward=lambda seen, u: -float(seen["arm.q"][0] ** 2) - 0.01 * float(u[0] ** 2),
+        **{"every": 0.02, "begin": begin, **more},
+    )
+
+
+def test_what_cannot_be_a_batch_goes_one_by_one_or_is_refused():
+    def timed(**more):
+        s = swing()
+        s.add("wave", sim.Sine(frequency=1.0))
+        s.add("slow", sim.UnitDelay(), every=more.pop("slow", 0.02))
+        s.connect("wave.y", "slow.u")
+        return sim.gym(s, ["seen.y"], ["drive.command"], lambda *_: 0.0, every=0.02, num_envs=2, **more)
+
+    assert type(timed()).__name__ == "SyncVectorEnv"
+    with pytest.raises(WiringError, match="as one batch: 'y' of 'wave' takes the time, which copies do not share"):
+        timed(batch=True)
+    with pytest.raises(WiringError, match=r"the period of 0\.02 s is no multiple of the ticks of 'slow'"):
+        timed(batch=True, slow=0.03)
+    with pytest.raises(WiringError, match=r"the period of 0\.025 s is no multiple of the step"):
+        many(num_envs=2, batch=True, every=0.025)
+    v = many(num_envs=2)
+    v.reset(seed=1)
+    assert type(v).__name__ == "SystemVectorEnv"
+    with pytest.raises(LinkError, match=r"actions are \(2, 1\) finite numbers, got"):
+        v.step(np.zeros((1, 1)))
 
 
 def test_refusals(monkeypatch):
@@ -120,6 +174,10 @@ def test_refusals(monkeypatch):
         sim.gym(swing(), ["arm.vdot"], ["drive.command"], lambda *_: 0.0)
     with pytest.raises(WiringError, match=r"there is no input 'drive\.comand' to fill from outside; did you mean"):
         sim.gym(swing(), ["seen.y"], ["drive.comand"], lambda *_: 0.0)
+    s = swing()
+    s.add("counter", Counter(), every=0.1)
+    with pytest.raises(WiringError, match=r"the input 'counter\.n' takes int, and values from outside are float"):
+        sim.gym(s, ["seen.y"], ["counter.n"], lambda *_: 0.0)
     with pytest.raises(WiringError, match="bounds of actions are pairs"):
         sim.gym(swing(), ["seen.y"], {"drive.command": (1.0, -1.0)}, lambda *_: 0.0)
     with pytest.raises(LinkError, match="an environment is reset before its first step"):

@@ -160,6 +160,39 @@ def test_what_goes_wrong_there_is_an_error_with_a_name(make, value, text):
         assert s.run(1.0).signals["lag.y"][-1] == pytest.approx(1.0 - np.exp(-1.0), rel=1e-12)
 
 
+def killed(fmu) -> None:
+    fmu._host._process.kill()
+    fmu._host._process.wait()
+
+
+def test_states_that_are_lost_or_none(make):
+    with sim.Fmu(make(2, can="false"), trust=True) as fmu:
+        s = system(fmu)
+        s.run(0.3)
+        fmu.begin()
+        with pytest.raises(
+            LinkError, match=r"'lag' is at t = 0\.4 s and cannot serialize its state: no step at t = 5 s"
+        ):
+            fmu.called(5.0, 0.1, 1.0)
+        killed(fmu)
+        with pytest.raises(LinkError, match=r"'lag' ended, and its state at t = 0\.4 s is lost; make another"):
+            s.run(1.0)
+    with sim.Fmu(make(2), trust=True, kind="me") as fmu:
+        s = system(fmu, every=None)
+        s.run(0.2)
+        killed(fmu)
+        with pytest.raises(LinkError, match=r"'lag' ended, and its state at t = 0\.2\d* s is lost; make another"):
+            s.run(1.0)
+    with sim.Fmu(make(2), trust=True) as fmu:
+        s = system(fmu)
+        s.states["lag.state"] = np.full(len(s.states["lag.state"]), 300)
+        with pytest.raises(LinkError, match="the state of 'lag' has numbers that are no bytes, at t = 0 s"):
+            s.run(1.0)
+        fmu._capacity = 8
+        with pytest.raises(LinkError, match="the state of 'lag' grew to 32 bytes, and 8 are kept"):
+            system(fmu).run(1.0)
+
+
 def test_a_number_that_is_none(make):
     with sim.Fmu(make(2), trust=True) as fmu, pytest.raises(SimulationError, match="'y' of 'lag_out' is not finite"):
         system(fmu, 650.0).run(1.0)
@@ -244,9 +277,19 @@ def test_links_and_huge_files_are_refused(tmp_path, monkeypatch):
         sim.Fmu(path, trust=True)
     zipped(path, {"modelDescription.xml": XML[2], "big": bytes(3_000_000)})
     assert path.stat().st_size < 10_000
+    data = bytearray(zipped(path, {"modelDescription.xml": XML[2] * 50}).read_bytes())
+    data[60:70] = bytes(10)
+    path.write_bytes(data)
+    with pytest.raises(LinkError, match=r"'modelDescription\.xml' of the FMU .* (is damaged|cannot be unpacked): "):
+        sim.Fmu(path, trust=True)
+    zipped(path, {"modelDescription.xml": XML[2], "big": bytes(3_000_000)})
     archive = sim.Fmu.__new__.__globals__["read_fmu"].__globals__
     monkeypatch.setitem(archive, "MAX_UNPACKED", 2_000_000)
     with pytest.raises(LinkError, match=r"would unpack to 300\d+ bytes, more than 2000000"):
+        sim.Fmu(path, trust=True)
+    monkeypatch.setitem(archive, "MAX_UNPACKED", 2**30)
+    monkeypatch.setitem(archive, "MAX_XML", 100)
+    with pytest.raises(LinkError, match=r"modelDescription\.xml of .* has \d+ bytes, more than 100"):
         sim.Fmu(path, trust=True)
     monkeypatch.setitem(archive, "MAX_FILES", 1)
     with pytest.raises(LinkError, match="has 2 files, more than 1"):

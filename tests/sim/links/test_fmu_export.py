@@ -104,6 +104,17 @@ def test_refusals(tmp_path, monkeypatch):
     with pytest.raises(WiringError, match=r"the input 'motor\.voltage' is not connected"):
         arm().to_fmu(tmp_path / "arm.fmu", [], OUTPUTS)
 
+    s = sim.System("dragged", integrator="rk4", step=0.1)
+    s.add("arm", sim.Plant(sc.load("pendulum"), forces=[sim.Drag("bob", linear=1.0)]))
+    with pytest.raises(WiringError, match=r"the plant 'arm' has the force element .*, which is no plain data"):
+        s.to_fmu(tmp_path / "arm.fmu")
+    with sim.SharedMemory("board", {"x": None}, {"y": None}) as link:
+        s = arm()
+        s.add("board", link, every=0.1)
+        s.connect("seen.y", "board.x")
+        with pytest.raises(WiringError, match="'board' is a link to another program, which cannot be in an FMU"):
+            s.to_fmu(tmp_path / "arm.fmu", INPUTS, OUTPUTS)
+
     class Local(sim.UnitDelay):
         pass
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from soacraft import sim
-from soacraft.errors import LinkError, LostPeerError, SimulationError
+from soacraft.errors import LinkError, LostPeerError, SimulationError, WiringError
 
 IN, OUT = {"angle": "rad", "gains": sim.In("N m/rad", shape=2)}, {"torque": "N m", "count": sim.In(dtype=int)}
 C = """
@@ -160,6 +160,8 @@ def test_a_library_that_is_none_is_refused(library, tmp_path):
         sim.Native(tmp_path / "text.so", IN, OUT)
     with pytest.raises(LinkError, match="it has no function gnc_state_size"):
         sim.Native(library, IN, OUT, prefix="gnc")
+    with pytest.raises(WiringError, match="the prefix of functions in C is a name, got 'a b'"):
+        sim.Native(library, IN, OUT, prefix="a b")
     with pytest.raises(LinkError, match="it was made for other structs: fsw_layout"):
         sim.Native(library, IN, {**OUT, "more": "m"})
 

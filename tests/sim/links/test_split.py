@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from tests.profiles import tries
 from tests.sim.links import parts
 
+import soacraft as sc
 from soacraft import sim
 from soacraft.errors import LostPeerError, SimulationError, WiringError
-from soacraft.sim.links.split import work
+from soacraft.sim.links.cutting import cut
+from soacraft.sim.links.split import Channels, work
 
 SHARES = {"vehicle": ["arm", "force_*", "seen_*"], "computer": "flight/**"}
 
@@ -176,6 +178,47 @@ def test_steps_that_depend_on_all_states_are_refused():
     s.connect("zero.y", "one.u")
     with pytest.raises(WiringError, match=r"the crossing 'two\.half' would end steps in one of them"):
         sim.split(s, shares)
+
+
+def test_plants_stay_together_and_messages_small():
+    s = parts.arm()
+    s.add("other", sim.Plant(sc.load("pendulum")))
+    with pytest.raises(WiringError, match="the plants 'arm' and 'other' are in two shares"):
+        sim.split(s, {"a": ["arm", "force_*", "seen_*"], "b": ["other", "flight/**"]})
+    s = sim.System("wide", integrator="rk4", step=0.1)
+    s.add("a", sim.UnitDelay(size=5000), every=0.1)
+    s.add("b", sim.UnitDelay(size=5000), every=0.1)
+    s.connect("a.y", "b.u")
+    s.connect("b.y", "a.u")
+    with pytest.raises(WiringError, match="the share 'a' would send 40016 bytes at once, and 32000 are allowed"):
+        sim.split(s, {"a": "a", "b": "b"})
+
+
+def test_what_is_no_system_or_has_links_is_refused():
+    with pytest.raises(WiringError, match="split takes a system, or a function that makes one; got 3"):
+        sim.split(3, SHARES)
+    with sim.SharedMemory("board", {"x": None}, {"y": None}) as link:
+        s = parts.loop(parts.Fails)
+        s.add("board", link, every=0.1)
+        s.connect("bad.y", "board.x")
+        with pytest.raises(WiringError, match="'board' is a link to another program, which cannot be sent to another"):
+            sim.split(s, {"a": ["bad", "board"], "b": "delay"})
+    few = object.__new__(sim.Crew)
+    few._processes = [None]
+    with pytest.raises(WiringError, match="2 shares need as many processes, and the crew has 1"):
+        sim.split(parts.arm(), SHARES, crew=few)
+
+
+def test_a_pipe_without_an_end_is_a_lost_peer():
+    at = cut(parts.arm(), SHARES)
+    here, there = Pipe()
+    there.close()
+    ways = Channels(at, [*SHARES], "vehicle", {1: here}, 0.1)
+    ways.open = True
+    with pytest.raises(LostPeerError, match="lost peer: the share 'computer' is gone, its process ended"):
+        ways.send("seen_lower.y", 0.0, 1.0)
+    with pytest.raises(LostPeerError, match="lost peer: the share 'computer' is gone, its process ended"):
+        ways.receive("flight/pid_lower.command", 0.0)
 
 
 def test_a_loop_that_is_solved_is_not_cut():

@@ -240,3 +240,13 @@ def test_refusals():
     link = sim.Udp("board", IN, OUT, ("127.0.0.1", 9))
     with link, pytest.raises(WiringError, match="needs ticks: give every= or rate="):
         system(link, every=None).check()
+
+
+def test_a_link_that_was_closed_says_so():
+    link = sim.Udp("board", IN, OUT, ("127.0.0.1", 9))
+    s = system(link)
+    link.close()
+    with pytest.raises(LinkError, match="the peer 'board' cannot be sent to: "):
+        s.run(1.0)
+    with pytest.raises(LinkError, match="the peer 'board' cannot be received from: "):
+        link._way.receive(0.1)

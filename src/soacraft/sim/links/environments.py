@@ -13,8 +13,10 @@ from soacraft.arguments import whole_number
 from soacraft.errors import LinkError, WiringError, near
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.components.registry import known_classes
+from soacraft.sim.links.flock import obstacle_to_flock
 from soacraft.sim.links.held import Held, hold
 from soacraft.sim.links.ports import Linked
+from soacraft.sim.links.vector_environment import vector_environment
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -32,6 +34,7 @@ def gym(
     begin: Callable[[System, np.random.Generator], None] | None = None,
     limit: int | None = None,
     num_envs: int | None = None,
+    batch: bool | None = None,
 ) -> Any:
     """An environment of gymnasium; with `num_envs` a vector of so many, each with a system and a seed of its own.
 
@@ -39,6 +42,10 @@ def gym(
     inputs that nothing fills, held for `every` seconds, with their bounds as {"motor.voltage": (-24, 24)}, or free.
     `reward` takes what is observed, by name and with "t", and the action; `done` takes the first alone. `begin` may
     change the states of a new system by a generator of the seed. After `limit` steps an episode is truncated.
+
+    Several march as one batch, and agree with single ones to rounding, where that is possible: "rk4" with a fixed step,
+    equations that do not take the time, `every` a multiple of step and ticks, what campaigns can batch. Others go one
+    by one; `batch=True` refuses these with the reason, `batch=False` makes all go one by one, with the same bits.
 
     `reset` builds the system as it was given, so that the same seed gives the same bits; noise is that of the seed. A
     link to a program whose state is not known is refused. Needs gymnasium: pip install 'soacraft[gym]'.
@@ -56,10 +63,14 @@ def gym(
     environment = _kinds()
     if num_envs is None:
         return environment(_Source(system, observe, act, every), reward, done, begin, limit)
-    count = whole_number(num_envs, "num_envs", 1)
+    count, source = whole_number(num_envs, "num_envs", 1), _Source(system, observe, act, every)
+    why = "batch=False" if batch is False else obstacle_to_flock(source)
+    if not why:
+        return vector_environment()(source, reward, done, begin, limit, count)
+    if batch:
+        raise WiringError(f"the environments cannot march as one batch: {why}.")
     from gymnasium.vector import SyncVectorEnv
 
-    source = _Source(system, observe, act, every)
     return SyncVectorEnv([lambda: environment(source, reward, done, begin, limit)] * count)
 
 

@@ -1,0 +1,146 @@
+"""Many copies of a system that march as one batch, each begun anew when it likes.
+
+Copies are at different times of their own, so that this is for systems whose equations do not take the time, and whose
+ticks are in the same places of every period in which an action is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from soacraft.sim.campaigns.batch import Batch, obstacle
+from soacraft.sim.campaigns.lanes import Lanes
+from soacraft.sim.clock import positive_nanoseconds
+from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.system import System
+from soacraft.spatial.checks import Array
+
+_SECOND = 10**9
+
+
+class Source(Protocol):
+    """What builds a system."""
+
+    every: int
+    observed: list[str]
+    actions: list[str]
+
+    def built(self, seed: int) -> tuple[System, dict[str, str]]:
+        """A new system, and the states that hold actions."""
+
+
+def obstacle_to_flock(source: Source) -> str:
+    """Why copies go one by one; empty where they may march as a batch."""
+    system, _ = source.built(0)
+    why = obstacle(system, [], "", [])
+    if why:
+        return why
+    step = positive_nanoseconds(system._how["step"], "step")
+    if source.every % step:
+        return f"the period of {source.every / 1e9:g} s is no multiple of the step"
+    for path, part in sorted(system._parts.items()):
+        timed = next((x.name for x in part.component.interface.equations if "t" in x.arguments), "")
+        if timed:
+            return f"{timed!r} of {path!r} takes the time, which copies do not share"
+        if part.clock is not None and (part.clock.offset or source.every % part.clock.period):
+            return f"the period of {source.every / 1e9:g} s is no multiple of the ticks of {path!r}"
+    return ""
+
+
+class _Late:
+    """A stream of noise that began at a tick."""
+
+    def __init__(self, stream: Stream, first: int) -> None:
+        self._stream, self.first = stream, first
+
+    def at(self, k: int) -> Any:
+        return self._stream.at(k - self.first)
+
+
+class Flock:
+    """`count` copies of the system of a source."""
+
+    def __init__(self, source: Source, count: int) -> None:
+        self._source, self.count = source, count
+        self._system, self._held = source.built(0)
+        self._lanes = Lanes(self._system, [], np.zeros((count, 0)), [0] * count)
+        self._batch = Batch(self._lanes, source.observed)
+        self._plants = self._batch._plants
+        size = [sum(len(getattr(x.mb, name)) for x in self._plants) for name in ("q", "v")]
+        self._q, self._v = (np.zeros((count, n)) for n in size)
+        self._z = {x.key: self._batch.V[x.key] for x in self._batch._rates}
+        self._clocks = {path: self._system._parts[path].clock for path in self._batch._held}
+        self._ticked = dict.fromkeys(self._clocks, 0)
+        self._stops = self._pattern()
+
+    def _pattern(self) -> list[tuple[int, list[str]]]:
+        """The ends of steps in a period, and what ticks there."""
+        step, every = positive_nanoseconds(self._system._how["step"], "step"), self._source.every
+        ticks: dict[int, list[str]] = {k * step: [] for k in range(1, every // step + 1)}
+        for path, clock in self._clocks.items():
+            assert clock is not None
+            for k in range(1, int(every / clock.period) + 1):
+                ticks.setdefault(clock.at(k), []).append(path)
+        return sorted(ticks.items())
+
+    def begin(self, systems: Mapping[int, System]) -> None:
+        """Begin some copies anew, each from a system that is at its start."""
+        V = self._batch.V
+        for i, system in systems.items():
+            for plant in self._plants:
+                mb = system._plants[plant.path].mb
+                self._q[i, plant.seat.q], self._v[i, plant.seat.v] = mb.q, mb.v
+            for key in V:
+                if key in self._lanes.states:
+                    V[key] = np.array(V[key])
+                    V[key][i] = system.states[key]
+                elif isinstance(V[key], np.ndarray) and key in self._batch._wiring.sources:
+                    V[key] = np.array(V[key])
+                    V[key][i] = 0
+            for name, streams in self._lanes.streams.items():
+                shape = np.shape(streams[i].at(self._ticked[name.rpartition(".")[0]]))
+                late = _Late(Stream(system._seed, name, shape), self._ticked[name.rpartition(".")[0]])
+                streams[i] = cast(Stream, late)
+        self._z = {key: np.array(x) for key, x in self._z.items()}
+        for key, x in self._z.items():
+            for i, system in systems.items():
+                x[i] = system.states[key]
+        self._first_tick([*systems])
+
+    def _first_tick(self, which: list[int]) -> None:
+        """The tick at the start, of some alone."""
+        if not self._clocks:
+            return
+        V = self._batch.V
+        before = {key: np.array(x) for key, x in V.items() if isinstance(x, np.ndarray)}
+        self._batch._tick(0.0, self._q, self._v, self._z, [*self._clocks], self._ticked)
+        for streams in self._lanes.streams.values():  # the next tick of these is that after their first
+            for i in which:
+                cast(_Late, streams[i]).first -= 1
+        others = np.setdiff1d(np.arange(self.count), which)
+        for key, x in V.items():
+            if key in before and isinstance(x, np.ndarray) and x.shape == before[key].shape:
+                V[key] = np.array(x)
+                V[key][others] = before[key][others]
+
+    def step(self, actions: Mapping[str, Array]) -> None:
+        """Hold an action of each copy, (count, ...) by input, for a period."""
+        for name, value in actions.items():
+            self._batch.V[self._held[name]] = value
+        now = 0
+        for stop, due in self._stops:
+            h = (stop - now) / _SECOND
+            self._q, self._v, self._z = self._batch._step(now / _SECOND, h, self._q, self._v, self._z)
+            now = stop
+            if due:
+                self._batch._tick(now / _SECOND, self._q, self._v, self._z, due, self._ticked)
+                for path in due:
+                    self._ticked[path] += 1
+
+    def seen(self) -> dict[str, Array]:
+        """What is observed of all copies, by name."""
+        self._batch._record(0.0, self._q, self._v, self._z, [], {})
+        return {x: np.array(self._batch.V[x]) for x in self._source.observed}
