@@ -3,8 +3,8 @@
 `./run bench systems`. A chain of discrete filters at 1 kHz, written in Python and compiled; the 7-dof arm under a
 controller at 1 kHz that is written in Python, by "rk4" with steps of 1 ms, through motors and directly, next to the arm
 alone; a satellite with three wheels in a field of gravity; what it costs to log 100 signals; how long it takes to check
-and order large systems; and the same of Drake, Basilisk and PathSim, where a Python that has them is named by
-SOACRAFT_PEERS. Times are of the processor, the shortest of several stretches.
+and order large systems, and to write and restore a checkpoint of one; and the same of Drake, Basilisk and PathSim,
+where a Python that has them is named by SOACRAFT_PEERS. Times are of the processor, the shortest of several stretches.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "arms": arms,
         "satellite": satellite,
         "logged": logged(steps, 1 if quick else 5),
+        "kept": kept(SIZES[0 if quick else 2]),
         "peers": peers(quick),
     }
 
@@ -186,6 +187,19 @@ def logged(steps: int, rounds: int) -> dict[str, float]:
     return found
 
 
+def kept(n: int) -> dict[str, float]:
+    """Seconds to write a checkpoint of a chain, the first and a later one, and to restore it."""
+    s, found = chain(n, sim.DiscreteFilter), {"components": float(n)}
+    s.run(0.01)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.h5"
+        for name, act in (("first", s.checkpoint), ("later", s.checkpoint), ("restored", sim.restore)):
+            start = time.process_time()
+            act(path)
+            found[name] = time.process_time() - start
+    return found
+
+
 def alone(steps: int, rounds: int) -> float:
     """The same of the arm under gravity alone."""
     p, best = sim.Propagator(sc.load("arm7"), integrator="rk4", step=1e-3), float("inf")
@@ -236,6 +250,12 @@ def text(result: dict[str, Any]) -> str:
         f"A step of the arm with motors and 100 gains more: {log['none']:.1f} us; with these 100 signals recorded "
         f"{log['recorded']:.1f} us, and logged to a file {log['logged']:.1f} us.",
     ]
+    if "kept" in result:
+        x = result["kept"]
+        parts.append(
+            f"A checkpoint of {x['components']:.0f} components is written in {x['first']:.3f} s, later ones in "
+            f"{x['later']:.3f} s; it is restored in {x['restored']:.3f} s."
+        )
     if result["peers"]:
         found = [[name, f"{value:.3g}"] for name, value in result["peers"].items()]
         parts += ["The same elsewhere:", table(["what", "[us], or the error"], found, 1)]

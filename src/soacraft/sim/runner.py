@@ -468,8 +468,9 @@ class Runner:
         )
 
     def restore(self, memory: Memory, file: str) -> None:
-        """Be where another runner was when it wrote a checkpoint."""
-        self._refuse_other(memory, file)
+        """Be where another runner was when it wrote a checkpoint; or, without a file, this one itself."""
+        if file:
+            self._refuse_other(memory, file)
         try:
             self.recall(memory)
         except (LookupError, ValueError, TypeError) as wrong:

@@ -81,6 +81,13 @@ def test_words_and_layout_do_not_matter(tmp_path):
     assert fingerprint(made(tmp_path, words)) == fingerprint(made(tmp_path, HEAD))
 
 
+def test_a_class_of_a_program_without_a_name_has_one(tmp_path):
+    """As one that is executed from a text, outside of any module."""
+    space = {}
+    exec(compile(HEAD.replace("return u - x", "return u - 3.0 * x"), "<nowhere>", "exec"), space)
+    assert fingerprint(space["Own"]()) != fingerprint(made(tmp_path, HEAD, False))
+
+
 def test_bounds_of_parameters_count():
     class Bounded(sim.Component):
         class Params(sim.Params):

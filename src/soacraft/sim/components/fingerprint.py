@@ -85,16 +85,21 @@ def _function(function: Any, seen: set[int]) -> str:
     if id(function) in seen:
         return function.__name__
     seen.add(id(function))
-    package = function.__module__.partition(".")[0]
+    package = _package(function)
     cells = [x.cell_contents for x in function.__closure__ or () if x.cell_contents is not function]
     parts = [_text(function), *(_value(x, seen) for x in cells if _plain(x) or isinstance(x, FunctionType))]
     for name in function.__code__.co_names:
         named = function.__globals__.get(name)
-        if isinstance(named, FunctionType) and named.__module__.partition(".")[0] == package:
+        if isinstance(named, FunctionType) and _package(named) == package:
             parts.append(f"{name}: {_function(named, seen)}")
         elif _plain(named):
             parts.append(f"{name} = {named!r}")
     return " ".join(parts)
+
+
+def _package(function: FunctionType) -> str:
+    """The first part of the name of its module; empty where it has none, as in a program that is executed."""
+    return (function.__module__ or "").partition(".")[0]
 
 
 def _plain(value: Any) -> bool:
