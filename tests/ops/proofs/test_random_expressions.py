@@ -47,11 +47,11 @@ def batch():
 
 FUZZED = {
     "SKO model": lambda seed: sc.operators(sc.random_sko(5, seed=seed)),
-    "flexible tree": lambda seed: sc.operators(flexible_tree((-1, 0, 0, 1), seed)),
     "rotors": lambda seed: sc.operators(with_armature(seed)),
     "batch": lambda seed: sc.operators(batch()),
     "compound bodies": sample,
     "chain": lambda seed: sc.operators(sc.random_sko(4, seed=seed, branching=0.0)),
+    "flexible tree": lambda seed: sc.operators(flexible_tree((-1, 0, 0, 1), seed)),
 }
 
 
