@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 import subprocess
 import zlib
+from typing import Annotated
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,6 +30,26 @@ def test_the_bytes_are_those_of_the_table():
     assert struct.unpack_from("<I", data, 4)[0] == zlib.crc32(data[8:])
     assert struct.unpack_from("<IQq", data, 12) == (len(data), 9, -5)
     assert struct.unpack_from("<d3B5xq4d", data, 32) == (0.25, 1, 0, 1, -7, 1.0, 2.0, 3.0, 4.0)
+
+
+class Sensors(msgspec.Struct):
+    angle: Annotated[float, sim.Unit("rad")]
+    gyro: Annotated[tuple[float, float, float], sim.Unit("rad/s")]
+    on: bool
+    count: int
+
+
+class Named(msgspec.Struct):
+    text: str
+
+
+def test_a_struct_is_a_bundle():
+    same = {"angle": "rad", "gyro": sim.In("rad/s", shape=3), "on": sim.In(dtype=bool), "count": sim.In(dtype=int)}
+    a, b = Layout("x", Sensors), Layout("x", same)
+    assert a.signals == b.signals
+    assert (a.mark, a.size, a.offsets) == (b.mark, b.size, b.offsets)
+    with pytest.raises(WiringError, match="'text' of the bundle 'x' is float, int or bool, or a tuple of one of them"):
+        Layout("x", Named)
 
 
 def test_a_packet_is_read_back():

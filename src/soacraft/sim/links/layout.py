@@ -14,21 +14,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from zlib import crc32
 
+import msgspec
 import numpy as np
 
 from soacraft.errors import WiringError
 from soacraft.markup import Text
-from soacraft.sim.components.declarations import RESERVED, Output, Quantity, Signal
+from soacraft.sim.components.declarations import RESERVED, Output, Quantity, Signal, Unit
 
 MAGIC = 0x31414F53
 _HEADER = struct.Struct("<IIIIQq")
 #: A packet is one datagram at most.
 LARGEST = 65_000
 _CODES = {float: ("d", "double", 8), int: ("q", "int64_t", 8), bool: ("?", "uint8_t", 1)}
-Bundle = Mapping[str, Any]
+Bundle = Mapping[str, Any] | type[msgspec.Struct]
 
 
 class BadPacketError(Exception):
@@ -48,13 +49,19 @@ class Packet(NamedTuple):
 
 
 def read_bundle(given: Any, what: str) -> dict[str, Quantity]:
-    """Names with units, or with declarations such as `sim.In("rad", shape=3)`, in their order.
+    """Names with units, or with declarations such as `sim.In("rad", shape=3)`, in their order; or the fields of a
+    class of `msgspec.Struct`.
 
     >>> [x.unit for x in read_bundle({"angle": "rad", "on": Quantity(dtype=bool)}, "it").values()]
     ['rad', None]
     """
+    if isinstance(given, type) and issubclass(given, msgspec.Struct):
+        given = _of_struct(given, what)
     if not isinstance(given, Mapping):
-        raise WiringError(f"{what} is a mapping from names to units, as {{'angle': 'rad'}}; got {given!r:.60}.")
+        raise WiringError(
+            f"{what} is a mapping from names to units, as {{'angle': 'rad'}}, or a class of msgspec.Struct; got "
+            f"{given!r:.60}."
+        )
     found = {}
     for name, x in given.items():
         if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
@@ -69,6 +76,22 @@ def read_bundle(given: Any, what: str) -> dict[str, Quantity]:
         signal = found[name].signal(None)
         if not all(signal.shape):
             raise WiringError(f"{name!r} of {what} has no elements: its shape is {signal.shape}.")
+    return found
+
+
+def _of_struct(kind: type[msgspec.Struct], what: str) -> dict[str, Quantity]:
+    """The fields of a struct: float, int, bool, or tuples of one of them; units by Annotated[float, sim.Unit("m")]."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        unit = next((x.text for x in get_args(hint) if isinstance(x, Unit)), None)
+        plain = get_args(hint)[0] if unit is not None else hint
+        each = get_args(plain) if get_origin(plain) is tuple else (plain,)
+        if any(x is not each[0] for x in each) or each[0] not in _CODES:
+            raise WiringError(
+                f"{name!r} of {what} is float, int or bool, or a tuple of one of them as tuple[float, float]; got "
+                f"{plain!r:.60}."
+            )
+        found[name] = Quantity(unit, shape=(len(each),) if get_origin(plain) is tuple else (), dtype=each[0])
     return found
 
 
