@@ -55,7 +55,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     robots = {"humanoid on 8 points": humanoid, "quadruped": quadruped}
     scenes: dict[str, tuple[Callable[[], Scene], int, int]] = {}
     for name, make in robots.items():
-        scenes[name] = make, *((5, 2) if quick else (400, 500))
+        scenes[name] = make, *((5, 2) if quick else (400, 2000))
     for n in (2, 4) if quick else (10, 30, 100, 300, 1000):
         scenes[f"{n} spheres"] = (lambda n=n: spheres(n)), *((5, 2) if quick else (200, max(4, 1000 // n)))
     bricks = 2 if quick else 10

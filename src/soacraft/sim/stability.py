@@ -38,6 +38,8 @@ _SLOW = 0.1
 _GROWTH = 10.0
 #: Rows of a stretch, and states of it at which J is asked.
 _STRETCH, _STATES = 128, 8
+#: The same of a method whose velocities alone tell, and often do.
+_EVEN_STATES = 3
 #: The last rows of a stretch of a rollout without springs, and states whose derivatives are computed together.
 _FEW, _TOGETHER = 3, 256
 
@@ -88,7 +90,8 @@ class Stability:
         if _only_touches(problem, np.diff(t), x[:, nq : nq + nv]):
             return
         q, v = x[:, :nq], x[:, nq : nq + nv]
-        steps = some_of(restless(problem.mb, q, v) if self._method.even else missed(problem.mb, t, q, v))
+        even = self._method.even
+        steps = some_of(restless(problem.mb, q, v), _EVEN_STATES) if even else some_of(missed(problem.mb, t, q, v))
         rates = [growth(self._method, problem, t[i], x[i], t[i + 1] - t[i]) for i in steps.which]
         grown = float(np.mean(rates)) * steps.number if rates else 0.0
         self._calm = 0 if grown > 0.0 else self._calm + new
@@ -117,10 +120,10 @@ class Steps(NamedTuple):
     number: int
 
 
-def some_of(off: npt.NDArray[np.bool_]) -> Steps:
+def some_of(off: npt.NDArray[np.bool_], states: int = _STATES) -> Steps:
     """From the first to the last."""
     steps = np.flatnonzero(off)
-    at = np.unique(np.linspace(0, len(steps) - 1, _STATES).astype(int)) if len(steps) else np.zeros(0, dtype=int)
+    at = np.unique(np.linspace(0, len(steps) - 1, states).astype(int)) if len(steps) else np.zeros(0, dtype=int)
     return Steps(steps[at].tolist(), len(steps))
 
 
