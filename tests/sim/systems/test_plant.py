@@ -14,10 +14,6 @@ def test_what_is_refused():
     with pytest.raises(ModelError, match="a Plant takes a Multibody, got 3"):
         sim.Plant(3)
     mb = sc.load("pendulum")
-    with pytest.raises(ModelError, match=r"sticks, leans or strikes: in a system such a force is not known yet"):
-        sim.Plant(mb, forces=[sim.HingeFriction("bob", coulomb=1.0)])
-    with pytest.raises(ModelError, match=r"sticks, leans or strikes"):
-        sim.Plant(mb, forces=[sim.Impacts()])
     with pytest.raises(WiringError, match=r"this Plant is in no system yet: s.add\('arm', plant\)"):
         assert sim.Plant(mb).q
     s = sim.System("s", integrator="rk4", step=0.1)
@@ -108,3 +104,101 @@ def test_a_structure_that_changes_during_a_run_is_refused():
     mb.add_body("more", "bob", sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, 0.1), np.eye(3)))
     with pytest.raises(sc.errors.StaleError, match=r"the structure of 'pendulum' changed .* bob.detach"):
         s.run(0.04)
+
+
+def lag(t, size=0.5, w=2 * np.pi, tau=0.1):
+    """What a lag of a sine gives, from rest."""
+    A = size / (1 + (w * tau) ** 2)
+    return A * (np.sin(w * t) - w * tau * np.cos(w * t)) + A * w * tau * np.exp(-t / tau)
+
+
+@pytest.mark.parametrize("how", [{"integrator": "dop853"}, {"integrator": "rk4", "step": 2e-3}])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: sim.HingeFriction("bob", coulomb=1.5), lambda: sim.JointLimit("bob", lower=-0.5, upper=1.2)],
+    ids=["friction", "limit"],
+)
+def test_what_sticks_or_leans_acts_as_in_a_propagator(make, how):
+    models = [sc.load("pendulum") for _ in range(2)]
+    for mb in models:
+        mb.set_state([1.0], [0.0])
+    s = sim.System("s", **how)
+    s.add("p", sim.Plant(models[0], forces=[make()]))
+    s.add("wave", sim.Sine(frequency=1.0, amplitude=0.5))
+    s.add("lag", sim.LowPass(time_constant=0.1))
+    s.connect("wave.y", "lag.u")
+    s.connect("lag.y", "p.force[bob]")
+    run = s.run(2.0)
+    p = sim.Propagator(models[1], **how)
+    p.add(make(), lambda t, state: np.array([lag(t)]))
+    other = p.advance_to(2.0)
+    assert run.q[-1] == pytest.approx(other.q[-1], abs=1e-8)
+    assert [x.name for x in run.events] == [x.name for x in other.events]
+    assert run.events
+    assert run.check().imbalance < 1e-9
+
+
+def ball(height: float = 1.1):
+    mb = sc.Multibody("ball")
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    body = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0, moment=0.004 * np.eye(3)))
+    body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.set_state([0, 0, 0, 1, 0, 0, height], np.zeros(6))
+    return mb
+
+
+@pytest.mark.parametrize(
+    ("make", "how"),
+    [
+        (lambda: sim.Contact(restitution=0.5, friction=0.3), {"integrator": "moreau", "step": 2e-3}),
+        (lambda: sim.Impacts(restitution=0.5), {"integrator": "rk4", "step": 2e-3}),
+    ],
+    ids=["contact", "impacts"],
+)
+def test_what_strikes_acts_as_in_a_propagator_with_states_carried_along(make, how):
+    models = ball(), ball()
+    s = sim.System("s", **how)
+    s.add("p", sim.Plant(models[0], forces=[make()]))
+    s.add("wind", sim.Constant(value=(1.0, 0.0, 0.0)))
+    s.add("lag", sim.LowPass(time_constant=0.1, size=3))
+    s.connect("wind.y", "lag.u")
+    s.connect("lag.y", "p.node_force[ball]")
+    run = s.run(0.9)
+    p = sim.Propagator(models[1], **how)
+    push = lambda t: sc.Wrench((0, 0, 0), (1 - np.exp(-t / 0.1), 0, 0), expressed_in="inertial")  # noqa: E731
+    p.add(make(), lambda t, state: {"ball": push(t)})
+    assert run.q[-1] == pytest.approx(p.advance_to(0.9).q[-1], abs=1e-7)
+    assert run.v[:, 5].max() > 1.0  # it bounced
+    assert run.signals["lag.y"][-1, 0] == pytest.approx(1 - np.exp(-9.0), abs=1e-6)
+    assert run.check().imbalance < 1e-6
+
+
+def test_contact_between_two_plants():
+    """A ball that falls on one that lies on the floor of another plant comes to rest on it."""
+    upper = sc.Multibody("upper")
+    body = upper.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0))
+    body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    upper.set_state([0.35], [0.0])
+    lower = sc.Multibody("lower")
+    lower.root.add_geometry(sc.Geometry("floor", "plane"))
+    under = lower.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(2.0))
+    under.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    lower.set_state([0.1], [0.0])
+    s = sim.System("s", integrator="moreau", step=1e-3)
+    s.add("a", sim.Plant(lower, forces=[sim.Contact()]))
+    s.add("b", sim.Plant(upper))
+    s.run(0.5)
+    assert lower.q[0] == pytest.approx(0.1, abs=1e-4)
+    assert upper.q[0] == pytest.approx(0.3, abs=1e-4)
+    s = sim.System("s", integrator="moreau", step=1e-3)
+    s.add("a", sim.Plant(ball(), forces=[sim.Contact()]))
+    s.add("b", sim.Plant(ball(), forces=[sim.Contact()]))
+    with pytest.raises(
+        WiringError, match=r"'a' and 'b' have a sim.Contact each, and one acts between the shapes of all"
+    ):
+        s.check()
+    s = sim.System("s", integrator="rk4", step=1e-3)
+    s.add("a", sim.Plant(ball(), forces=[sim.Impacts()]))
+    s.add("b", sim.Plant(ball()))
+    with pytest.raises(WiringError, match=r"of 'a' sticks, leans or strikes, which is known in a system of one plant"):
+        s.check()

@@ -60,12 +60,13 @@ class Moreau(Method):
         check_turn(problem.manifold, u, t, h)
         end = problem.settle(t + h, problem.manifold.move(x, u), True)
         out = contact.out_of(mechanism, t + h, end[:nq])
-        end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
+        own = slice(nq + nv, nq + nv + len(mechanism.names))
+        end[own] = self._work(mechanism, t + h, x, free, end, h)
         if out is not None:
-            done_by = dict(zip(mechanism.names, mechanism.parts(end)[2] - mechanism.parts(x)[2], strict=True))
+            done_by = dict(zip(mechanism.names, mechanism.work_of(end) - mechanism.work_of(x), strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
             end = lifted(mechanism, t + h, end, out, max(taken, 0.0))
-            end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
+            end[own] = self._work(mechanism, t + h, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
@@ -77,11 +78,12 @@ class Moreau(Method):
     def _work(self, mechanism: Mechanism, t: float, x: Array, free: Array, end: Array, h: float) -> Array:
         """Of every force to the end of the step: what it did in the smooth step, and along h/2 (v1 - v_f) since then;
         of the contacts all that the energy grew by besides."""
-        (q, v, work), v1 = mechanism.parts(free), mechanism.parts(end)[1]
+        (q, v, _), v1 = mechanism.parts(free), mechanism.parts(end)[1]
+        mechanism.place(t, free)
         forces = mechanism.all_forces(t, q, v)
-        done = work + 0.5 * h * forces @ (v1 - v)
+        done = mechanism.work_of(free) + 0.5 * h * forces @ (v1 - v)
         own = mechanism.names.index(mechanism.contact.name) if mechanism.contact is not None else -1
-        before = mechanism.parts(x)[2]
+        before = mechanism.work_of(x)
         done[own] = before[own]
         done[own] += mechanism.mechanical_energy(end) - mechanism.mechanical_energy(x) - (done - before).sum()
         return np.asarray(done)

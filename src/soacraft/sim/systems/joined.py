@@ -16,6 +16,7 @@ from soacraft.errors import SoacraftError, WiringError
 from soacraft.loops import Solver
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
@@ -62,6 +63,7 @@ class Joined:
             for path in self._plants:
                 self.seats[path] = Seat(self.mb, "", slice(0, self.mb.nq), slice(0, self.mb.nv))
         else:
+            self._refuse_forces()
             self.mb = self._join(name)
         for path, plant in self._plants.items():
             plant._seat = self.seats[path]
@@ -153,8 +155,27 @@ class Joined:
         if not self.is_copy:
             return [x for plant in self._plants.values() for x in plant.forces]
         return [
-            Seated(x, path, plant.mb, self.seats[path]) for path, plant in self._plants.items() for x in plant.forces
+            x if isinstance(x, Contact) else Seated(x, path, plant.mb, self.seats[path])
+            for path, plant in self._plants.items()
+            for x in plant.forces
         ]
+
+    def _refuse_forces(self) -> None:
+        """Raise for what acts in the model of one plant alone."""
+        touching = [path for path, plant in self._plants.items() for x in plant.forces if isinstance(x, Contact)]
+        if len(touching) > 1:
+            raise WiringError(
+                f"{touching[0]!r} and {touching[1]!r} have a sim.Contact each, and one acts between the shapes of all "
+                "plants: give it to one of them."
+            )
+        for path, plant in self._plants.items():
+            for x in plant.forces:
+                if getattr(x, "switches", False) or hasattr(x, "strike"):
+                    raise WiringError(
+                        f"{getattr(x, 'name', x)!r} of {path!r} sticks, leans or strikes, which is known in a system "
+                        "of one plant. Put the models into one, mb.add_model(other), or use sim.Contact, or a "
+                        "sim.JointLimit with stiffness."
+                    )
 
 
 class Seated:

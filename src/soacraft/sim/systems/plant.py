@@ -117,12 +117,6 @@ class Plant(Strict):
     def __init__(self, mb: Multibody, solver: str | Solver = "auto", forces: Sequence[Load] = ()) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Plant takes a Multibody, got {mb!r:.80}.")
-        for x in forces:
-            if getattr(x, "switches", False) or hasattr(x, "strike"):
-                raise ModelError(
-                    f"{getattr(x, 'name', x)!r} sticks, leans or strikes: in a system such a force is not known yet. "
-                    "Use sc.sim.CompliantContact or a JointLimit with stiffness."
-                )
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
         self._source = "", ""  # where a system file had its model from: "model" and a name, "file" and a path
         self._seat: Seat | None = None

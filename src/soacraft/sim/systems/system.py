@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
 _AT_ORIGIN = Pose()
 #: Integrators that carry states of components along with those of a model.
-_INTEGRATORS = ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode")
+_INTEGRATORS = ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode", "moreau")
 
 
 class Handle(Strict):
