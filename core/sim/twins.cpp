@@ -84,6 +84,11 @@ void motor_torque(In in, Params p, double* out, Count) { *out = p[3] * p[2] * *i
 void motor_rate(In in, Params p, double* out, Count) {                                   // voltage, speed, current
     *out = (*in[0] - p[0] * *in[2] - p[2] * p[3] * *in[1]) / p[1];
 }
+// gain, b0, b1, b2, lower_control, upper_control, lower, upper, gear; control, position, velocity
+void drive(In in, Params p, double* out, Count) {
+    const double u = clip(*in[0], p[4], p[5]), f = p[0] * u + p[1] + p[8] * (p[2] * *in[1] + p[3] * *in[2]);
+    *out = p[8] * clip(f, p[6], p[7]);
+}
 void point_gravity(In in, Params p, double* out, Count) {  // mu, mass, center
     const double x = in[0][0] - p[2], y = in[0][1] - p[3], z = in[0][2] - p[4];
     const double s = x * x + y * y + z * z, pull = -p[0] * p[1] / (s * std::sqrt(s));
@@ -103,6 +108,7 @@ const Named TWINS[] = {
     {"Constant.y", constant},
     {"DiscreteFilter.y", same},
     {"DiscreteFilter.x_next", discrete_filter},
+    {"Drive.force", drive},
     {"Express.y", express},
     {"Force.force", same},
     {"Gain.y", gain},

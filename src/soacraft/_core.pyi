@@ -499,8 +499,8 @@ class Limb:
 def solve_qp(
     H: _Reals, g: _Reals, C: _Reals, lower: _Reals, upper: _Reals, tolerance: float, x: _Reals, multipliers: _Reals
 ) -> int:
-    """A quadratic program with rows between bounds: 0 where x is its solution, 1 where H is not positive definite, 2 where
-    nothing satisfies the rows, 3 where it took too long.
+    """A quadratic program with rows between bounds: 0 where x is its solution, 1 where H is not positive definite, 2
+    where nothing satisfies the rows, 3 where it took too long.
     """
 
 # -- contact problems --------------------------------------------------------------------------------------------------

@@ -91,9 +91,9 @@ def test_parameters_that_are_no_numbers_have_no_twin():
     assert s.run(1.0).signals["own.y"].tolist() == [2.0, 2.0, 2.0]  # by its equation
 
 
-def test_all_equations_that_come_along_have_twins():
+def test_equations_that_come_along_have_twins():
     missing = [f"{x.__name__}.{y.name}" for x in COMPONENTS for y in x.interface.equations if y.twin is None]
-    assert not missing
+    assert missing == ["WideDrive.force"]  # which must know the sizes of two of its parameters
 
 
 def test_twins_of_ours_have_the_bits_of_their_equations():
@@ -105,7 +105,7 @@ def test_twins_of_ours_have_the_bits_of_their_equations():
     for x in examples():
         for equation in x.interface.equations:
             wanted = _wanted(x, equation)
-            for _ in range(20):
+            for _ in range(20 if equation.twin is not None else 0):
                 given = [_draw(x, equation, name, wanted, rng) for name in equation.arguments]
                 value = np.asarray(equation(*given), dtype=float)
                 taken = [np.ravel(a).tolist() for n, a in zip(equation.arguments, given, strict=True) if n != "p"]

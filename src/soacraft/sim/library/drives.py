@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import In, output
 from soacraft.sim.components.declarations import Params as Base
@@ -41,7 +42,7 @@ class Drive(Component):
     position = In(default=0.0)
     velocity = In(of="velocity")
 
-    @output(to="force")
+    @output(to="force", twin=ours("Drive.force"))
     def force(p, control, position, velocity):
         u = clip(control, p.lower_control, p.upper_control)
         f = p.gain * u + p.b0 + p.gear * (p.b1 * position + p.b2 * velocity)

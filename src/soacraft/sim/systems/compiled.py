@@ -250,6 +250,8 @@ class CompiledFlow:
             self._params = now
             self._make()
         if self._recorded is not self._late:
+            if self._recorded is not None:  # a plan holds what it was ever told: another record begins a new one
+                self._make()
             ranges = [(self._at[x], self._numbers(x)) for x in self._columns]
             self._made.set_record(*(self._calls(x) for x in self._late), np.array(ranges, np.int64).reshape(-1, 2))
             self._recorded = self._late
