@@ -374,6 +374,8 @@ class Mechanism:
         """Prescribed coordinates as they are told, the rest on the closures."""
         if self._prescribed is None and self.closed is None:
             return x
+        if self._given:
+            self.place(t, x)  # what is carried along may give motions
         q, v, work = self.parts(np.array(x))
         if self._prescribed is not None:
             self._prescribed.impose(t, q, v)
@@ -419,6 +421,8 @@ class Mechanism:
         be those of then."""
         if self.closed is None and told.motions is None:
             return x
+        if told.motions is not None:
+            self.place(t, x)
         q, v, work = self.parts(np.array(x))
         if told.motions is not None:
             told.motions.impose(t, q, v)

@@ -202,3 +202,68 @@ def test_contact_between_two_plants():
     s.add("b", sim.Plant(ball()))
     with pytest.raises(WiringError, match=r"of 'a' sticks, leans or strikes, which is known in a system of one plant"):
         s.check()
+
+
+class Swing(sim.Component):
+    """An angle, its rate and its acceleration: sin(2 t) / 2."""
+
+    @sim.output(shape=(3,), to="motion")
+    def motion(t):
+        return np.array([0.5 * np.sin(2 * t), np.cos(2 * t), -2.0 * np.sin(2 * t)])
+
+
+@pytest.mark.parametrize("how", [{"integrator": "rk4", "step": 1e-2}, {"integrator": "dop853"}])
+def test_a_dof_moves_as_a_signal_tells(how):
+    models = [sc.load("double_pendulum") for _ in range(2)]
+    s = sim.System("s", **how)
+    arm = s.add("arm", sim.Plant(models[0]))
+    s.add("swing", Swing(), at=arm.dof("upper"))
+    run = s.run(1.0)
+    p = sim.Propagator(models[1], **how)
+    p.prescribe("upper", lambda t: Swing.motion(t))
+    other = p.advance_to(1.0)
+    assert run.q[:, 0] == pytest.approx(0.5 * np.sin(2 * run.t), abs=1e-14)
+    assert run.q[-1] == pytest.approx(other.q[-1], abs=1e-9)
+    assert run.forces["prescribed"][-1, 0] == pytest.approx(other.forces["prescribed"][-1, 0], rel=1e-7)
+    assert run.check().imbalance < 1e-5
+    assert run.at(0.505).q[0] == pytest.approx(0.5 * np.sin(1.01), abs=1e-12)
+
+
+def test_motions_that_are_refused():
+    s = sim.System("s", integrator="rk4", step=0.01)
+    arm = s.add("arm", sim.Plant(sc.load("double_pendulum")))
+    s.add("swing", Swing(), at=arm.dof("upper"))
+    s.add("more", Swing(), at=arm.dof("upper"))
+    with pytest.raises(WiringError, match=r"'arm.motion\[upper\]' has two writers, 'more.motion' and 'swing.motion'"):
+        s.check()
+    s = sim.System("s", integrator="rk4", step=0.01)
+    arm = s.add("arm", sim.Plant(sc.load("double_pendulum")))
+    s.add("copy", sim.Gain(gain=1.0, size=3))
+    s.connect("arm.position[lower]", "copy.u")
+    s.connect("copy.y", "arm.motion[upper]")
+    with pytest.raises(WiringError, match=r"the motion of 'upper' depends at once on 'arm.q'"):
+        s.check()
+    s = sim.System("s", integrator="rk4", step=0.01)
+    s.add("top", sim.Plant(sc.load("top")))
+    s.add("swing", Swing())
+    s.connect("swing.motion", f"top.motion[{s._plants['top'].mb.dof_names[0]}]")
+    with pytest.raises(WiringError, match="has no coordinate of its own"):
+        s.check()
+    s = sim.System("s", integrator="rk4", step=0.01)
+    s.add("arm", sim.Plant(sc.load("pendulum")))
+    s.add("one", sim.Constant(value=1.0))
+    s.connect("one.y", "arm.mass[bob]")
+    with pytest.raises(
+        WiringError, match=r"arm.mass is no input: inertias are parameters of the model, constant within"
+    ):
+        s.check()
+
+
+def test_accelerations_at_the_start_are_those_of_a_given_motion():
+    s = sim.System("s", integrator="rk4", step=0.01)
+    mb = sc.load("double_pendulum")
+    mb.set_state([0.0, 0.3], [1.0, 0.0])
+    arm = s.add("arm", sim.Plant(mb))
+    s.add("swing", Swing(), at=arm.dof("upper"))
+    assert s.state_now().vdot[0] == 0.0
+    assert s.run(0.01).vdot[0, 0] == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -111,6 +112,13 @@ class Flow:
         if key:
             for part in s.select([key]):
                 self._values.walk(self._values.steps(part))
+        return self.values[slot]
+
+    def motions(self) -> dict[str, Callable[[float], Any]]:
+        """The motions that are given, by dof: functions of the time at which values were placed last."""
+        return {dof: partial(self._told, slot) for dof, slot in self._s.motions.items()}
+
+    def _told(self, slot: int, t: float) -> Any:
         return self.values[slot]
 
     def adopt(self, other: Flow) -> None:

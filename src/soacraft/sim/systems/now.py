@@ -12,6 +12,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.choice import read_solver
 from soacraft.sim.closed import stabilized
 from soacraft.sim.forces.loads import bound
+from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.system import Mechanism
 from soacraft.sim.systems.joined import joined_solver
 
@@ -29,7 +30,10 @@ def problem_now(system: System) -> Mechanism:
     if system._propagator is not None:
         return system._propagator._acting.begin()
     closed = stabilized(read_solver(mb, joined_solver(system._plants))[0], "projection", None)
-    return Mechanism(mb, bound(joined.loads, mb), None, closed, flow)
+    told = Prescribed(mb)
+    for dof, give in flow.motions().items():
+        told.set(dof, give, system.t)
+    return Mechanism(mb, bound(joined.loads, mb), told, closed, flow)
 
 
 def state_now(system: System) -> State:

@@ -18,6 +18,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.prescribed import find_dof
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.systems import edits
 from soacraft.sim.systems.calls import OF_NODE
@@ -60,7 +61,7 @@ class Mount(NamedTuple):
 
     def target(self, to: str) -> str:
         """The port of the plant that an output pushes."""
-        known = ("force",) if self.kind == "dof" else tuple(_ON_NODE)
+        known = ("force", "motion") if self.kind == "dof" else tuple(_ON_NODE)
         if to not in known:
             raise WiringError(f"to={to!r:.40} is nothing that a {self.kind} takes{near(to, known)}")
         return f"{self.plant.path}.{'' if self.kind == 'dof' else 'node_'}{to}[{self.name}]"
@@ -106,6 +107,8 @@ class Plant(Strict):
     `rotation[hand]`, `velocity[hand]`, `angular_velocity[hand]`, `linear_acceleration[hand]` and
     `angular_acceleration[hand]`; accelerations depend on all forces. Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
+    `motion[elbow]` takes three numbers, coordinate, rate and acceleration: the dof moves so, by whatever force it takes
+    (`run.forces["prescribed"]`).
 
     >>> import soacraft as sc
     >>> s = sc.sim.System("swing", integrator="rk4", step=1e-2)
@@ -322,8 +325,24 @@ class Plant(Strict):
             axes = own if frame == own else "inertial"
             spread = self._spread(node, kind, axes == own)
             return Push(Signal(shape, unit, axes, float), None, spread, (self.seat.frame(node), kind, axes == own))
-        known = ["force", *(f"node_{x}" for x in _ON_NODE)]
+        if port in ("mass", "center_of_mass", "moment", "inertia"):
+            raise WiringError(
+                f"{self.path}.{port} is no input: inertias are parameters of the model, constant within a run. Change "
+                "them between runs, mb[body].inertia = sc.Inertia(...), with runs as short as the mass needs."
+            )
+        known = ["force", "motion", *(f"node_{x}" for x in _ON_NODE)]
         raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, known, 'it has')}")
+
+    def motion(self, at: str | None) -> str:
+        """The name of a dof whose motion is given, in the model that is moved."""
+        if at is None:
+            raise WiringError(f"{self.path}.motion is of a dof: write {self.path}.motion[elbow].")
+        self._number(at)
+        try:
+            find_dof(self.mb, at)
+        except ModelError as wrong:
+            raise WiringError(str(wrong)) from None
+        return f"{self.seat.prefix}{at}"
 
     def _whole(self) -> Callable[[Array, Any], Array] | None:
         """A force on all dofs of the plant, among those of all plants."""

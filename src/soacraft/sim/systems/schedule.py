@@ -52,10 +52,14 @@ class Schedule:
         for key in self.vdots:
             self.needs[key] = {x for _, (_, x) in self.forces if x}
         of_rates = self._read_equations()
-        wanted = of_rates | {key for _, (_, key) in self.forces if key}
+        motions = {dof: self._linked(link) for dof, link in sorted(wiring.motions.items())}
+        self.motions = {dof: slot for dof, (slot, _) in motions.items()}
+        """Slots of the motions that are given, by dof."""
+        wanted = of_rates | {key for _, (_, key) in self.forces if key} | {key for _, key in motions.values() if key}
         self.order, self.knots = self._ordered(tears)
         self._behind = self.downstream(self.vdots)
         self._derive()
+        self._refuse_feedback(motions)
         self.stage = self.select(wanted)
         self.reads_vdot = not self.vdots.isdisjoint(upstream(of_rates, self.needs))
 
@@ -276,6 +280,20 @@ class Schedule:
         shapes = tuple(self._wiring.sources[x].shape for x in tears)
         made_of = Knot(knot, tuple(self.calls[x] for x in inner), tuple(self.calls[x] for x in tears), shapes)
         return [*order[:at], *inner, *order[at + 1 :]], [made_of]
+
+    def _refuse_feedback(self, motions: Mapping[str, tuple[int, str]]) -> None:
+        """Raise for a motion that depends at once on coordinates or velocities, which it would give."""
+        names = {self.slots[key]: key for x in self.plants for key in (x.q, x.v, x.vdot)}
+        names |= {at: key for key, at in self.slots.items() if key.partition("[")[0] in names.values()}
+        for dof, (slot, source) in motions.items():
+            calls = [self.calls[key] for key in upstream([source] if source else [], self.needs) if key in self.calls]
+            slots = [slot, *(at for call in calls for _, at in call.reads)]
+            read = [names[at] for at in slots if at in names]
+            if read:
+                raise WiringError(
+                    f"the motion of {dof!r} depends at once on {sorted(read)[0]!r}, and a motion is given, not made by "
+                    "what moves: let it be a function of time or of states of components, or push by a force."
+                )
 
     def _loop(self, cycle: list[str]) -> AlgebraicLoopError:
         lines = []

@@ -465,6 +465,8 @@ class System(Strict):
         if loads:
             made.add(*joined.loads)
         made.carry(flow)
+        for dof, give in flow.motions().items():
+            made.prescribe(dof, give)
         return made
 
     def phase(self, sequence: str) -> str:

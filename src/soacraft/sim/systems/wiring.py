@@ -94,6 +94,8 @@ class Wiring:
         holds: Mapping[str, Any] | None = None,
         conditions: Mapping[str, Condition] | None = None,
     ) -> None:
+        self.motions: dict[str, Link] = {}
+        """What gives the motion of dofs, by their names in the model that is moved."""
         self.conditions: dict[str, tuple[Link, Condition]] = {}
         """What is looked for besides the crossings of components, by name."""
         self.holds = holds or {}
@@ -203,6 +205,14 @@ class Wiring:
             self.moving[told.signal] = Link(name, element)
         self.frames.frame(told.path)
 
+    def _prescribe(self, target: str, source: str, dof: str, link: Link, signal: Signal, convert: bool) -> None:
+        if target in self._writers:
+            raise WiringError(
+                f"{target!r} has two writers, {self._writers[target]!r} and {source!r}: a dof moves one way."
+            )
+        _factor(source, signal, target, Signal((3,), None, None, float), convert)
+        self._writers[target], self.motions[dof] = source, link
+
     def _look_for(self, name: str, condition: Condition) -> None:
         signal, source, element = self._source(self._one(condition.port))
         if signal.shape:
@@ -292,6 +302,9 @@ class Wiring:
         signal, name, element = self._source(source)
         if path in self.user_frames:
             raise WiringError(f"{target!r:.80} is no input: a frame is moved by what pose= of s.add_frame names.")
+        if path in self._plants and port == "motion":
+            self._prescribe(target, source, self._plants[path].motion(at), Link(name, element), signal, convert)
+            return
         if path in self._plants:
             push = self._plants[path].push(port, at, signal.frame)
             link = Link(name, element, _factor(source, signal, target, push.signal, convert))
