@@ -221,6 +221,26 @@ FULL = """
 """
 
 
+BEGINS = """
+    import os, sys, soacraft as sc
+    from soacraft.sim.runs.keeping import Keeping
+    from soacraft.sim.runs.log import Log
+    log, opened = Log(sys.argv[1]), Log._open
+    for name, t in (("pendulum", 0.3), ("double_pendulum", 0.5)):
+        sc.sim.Propagator(sc.load(name), integrator="rk4", step=0.01).advance(t, Keeping(log, stays_open=True))
+        Log._open = lambda self: os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_process_that_is_killed_where_a_segment_begins_leaves_a_log(tmp_path):
+    """Just before others may read the new one: HDF5 would not open such a file at all."""
+    file = tmp_path / "run.h5"
+    given = [sys.executable, "-c", textwrap.dedent(BEGINS), str(file)]
+    assert subprocess.run(given, check=False).returncode == -9
+    run = sc.sim.read(file)
+    assert [len(x) for x in run.segments] == [31]
+
+
 @pytest.mark.parametrize("seen", ["seen", "unseen"])
 def test_a_full_disk_is_an_error_with_file_and_time(tmp_path, seen):
     """In a process of its own, whose files may not be larger than 800 kB. It is seen before anything is written, or

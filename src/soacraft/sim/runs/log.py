@@ -6,7 +6,8 @@
       label_q ... signal_columns model system         names, units and frames; documents
     /segment_1 ...             the same after each change of structure; segment_0 is / itself
 
-All datasets of a segment are made before others may read (SWMR); a new segment closes the file for a moment.
+All datasets of a segment are made before others may read (SWMR): a new segment is made in a copy, which then takes the
+place of the file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -100,32 +102,43 @@ class Log:
 
     def begin(self, layout: Layout, place: LogPlace | None = None) -> bool:
         """A new segment, the first of which makes the file; or, from a place that the file was cut back to, that one
-        again, which then has the first row: True. Where its columns are others now, a new one, too."""
+        again, which then has the first row: True. Where its columns are others now, a new one, too.
+
+        The file is made aside and renamed when others may read it: whenever the process is killed, there is a log.
+        """
         h5py = h5py_module()
+        aside, known = self.path.parent / f".soacraft-{secrets.token_hex(8)}.tmp", False
         with self._guarded():
-            if place is None and self._file is None:
-                self._file = h5py.File(self.path, "w", libver="latest", locking=False)
-                self._file.attrs["format"], self._file.attrs["id"] = FORMAT, self.id
-                self._file.attrs["versions"] = json.dumps(versions())
-                self._file["segment_0"] = h5py.SoftLink("/")
-                self.segment, self._at = 0, self._file
-            else:
-                if place is not None:
-                    self.id, self.segment = place.id, place.segment
+            try:
+                if place is None and self._file is None:
+                    self._file = h5py.File(aside, "w-", libver="latest", locking=False)
+                    self._file.attrs["format"], self._file.attrs["id"] = FORMAT, self.id
+                    self._file.attrs["versions"] = json.dumps(versions())
+                    self._file["segment_0"] = h5py.SoftLink("/")
+                    self.segment, self._at = 0, self._file
                 else:
                     self._data = {}
-                    self._file.close()
-                self._file = h5py.File(self.path, "r+", libver="latest", locking=False)
-                if place is not None and not place.ended and self._fits(layout):
-                    self._rows, self._events, self._seen = place.rows, place.events, 0
-                    self._open()
-                    return True
-                self.segment += 1
-                self._at = self._file.create_group(f"segment_{self.segment}")
-            self._create(h5py, layout)
-            self._rows = self._events = self._seen = 0
-            self._open()
-        return False
+                    if self._file is not None:
+                        self._file.close()
+                    require_room(self.path, os.stat(self.path).st_size)
+                    shutil.copyfile(self.path, aside)
+                    self._file = h5py.File(aside, "r+", libver="latest", locking=False)
+                    if place is not None:
+                        self.id, self.segment = place.id, place.segment
+                        known = not place.ended and self._fits(layout)
+                    if not known:
+                        self.segment += 1
+                        self._at = self._file.create_group(f"segment_{self.segment}")
+                if not known:
+                    self._create(h5py, layout)
+                self._rows, self._events = (place.rows, place.events) if known and place is not None else (0, 0)
+                self._seen = 0
+                self._open()
+                os.replace(aside, self.path)
+            except BaseException:
+                aside.unlink(missing_ok=True)
+                raise
+        return known
 
     def _fits(self, layout: Layout) -> bool:
         """Whether a segment has these columns."""
