@@ -17,19 +17,19 @@ from soacraft.view.structure import structure
 from soacraft.view.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
-    from soacraft.view.charts import Chart, bode, convergence, live, plot, workspace
+    from soacraft.view.charts import Chart, bode, campaign, convergence, live, plot, workspace
     from soacraft.view.space import Scene, mode, scene
     from soacraft.view.workbench import SystemPage, Workbench, open_system, open_workbench
 
 __all__ = [
-    "Chart", "Picture", "Scene", "Sweep", "SystemPage", "Workbench", "bode", "convergence", "draw", "live", "mode",
-    "open_system", "open_workbench", "plot", "scene", "spy", "structure", "sweep", "workspace",
+    "Chart", "Picture", "Scene", "Sweep", "SystemPage", "Workbench", "bode", "campaign", "convergence", "draw", "live",
+    "mode", "open_system", "open_workbench", "plot", "scene", "spy", "structure", "sweep", "workspace",
 ]  # fmt: skip
 
 #: What needs simulation or contact, imported when it is first asked for.
 _LATER = {
     "Chart": "charts", "Scene": "space", "SystemPage": "workbench", "Workbench": "workbench", "bode": "charts",
-    "convergence": "charts", "live": "charts", "mode": "space", "open_system": "workbench",
+    "campaign": "charts", "convergence": "charts", "live": "charts", "mode": "space", "open_system": "workbench",
     "open_workbench": "workbench", "plot": "charts", "scene": "space", "workspace": "charts",
 }  # fmt: skip
 

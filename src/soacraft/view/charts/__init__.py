@@ -1,9 +1,10 @@
 """Charts of runs and analyses: in go runs, linearizations or models, out come panels of named lines and a figure.
 
-`chart` draws panels, `kinds` and `signals` make those of runs; `runs`, `live`, `responses`, `orders` and `reach` have
-what users call.
+`chart` draws panels, `kinds` and `signals` make those of runs; `runs`, `live`, `responses`, `orders`, `reach` and
+`campaigns` have what users call.
 """
 
+from soacraft.view.charts.campaigns import campaign
 from soacraft.view.charts.chart import Chart, Panel
 from soacraft.view.charts.kinds import SMOOTH
 from soacraft.view.charts.live import live
@@ -12,7 +13,7 @@ from soacraft.view.charts.reach import workspace
 from soacraft.view.charts.responses import bode
 from soacraft.view.charts.runs import plot
 
-__all__ = ["SMOOTH", "Chart", "Panel", "bode", "convergence", "live", "plot", "workspace"]
+__all__ = ["SMOOTH", "Chart", "Panel", "bode", "campaign", "convergence", "live", "plot", "workspace"]
 
 
 def __dir__() -> list[str]:
