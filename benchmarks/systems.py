@@ -87,8 +87,27 @@ def run(quick: bool = False) -> dict[str, Any]:
         "satellite": satellite,
         "logged": logged(steps, 1 if quick else 5),
         "kept": kept(SIZES[0 if quick else 2]),
+        "campaign": [campaign(x, quick) for x in ((50,) if quick else (300, 3000))],
         "peers": peers(quick),
     }
+
+
+def campaign(steps: int, quick: bool) -> dict[str, float]:
+    """Milliseconds of a run of the satellite with steps of 1 s, one by one and in batches."""
+    found: dict[str, float] = {"steps": steps}
+    vary = {
+        "earth.mu": sim.Normal(MU, 1e10),
+        "torque0.value": sim.Normal(0.0, 0.1),
+        "craft.v[hub.0]": sim.Normal(0, 0.01),
+    }
+    for name, runs, batch in (("one by one", 2 if quick else 16, 0), ("batch", 8 if quick else 512, "auto")):
+        with tempfile.TemporaryDirectory() as folder:
+            c = sim.Campaign(lambda: hub(1.0), f"{folder}/runs", runs=runs, t=float(steps), vary=vary, batch=batch,
+                             measure={"x": "craft.q[4][-1]", "wheel": "craft.v[wheel0][-1]"})  # fmt: skip
+            start = time.process_time()
+            c.run()
+            found[name] = (time.process_time() - start) / runs * 1e3
+    return found
 
 
 def chain(n: int, kind: type[sim.Component]) -> sim.System:
@@ -234,9 +253,7 @@ def peers(quick: bool) -> dict[str, Any]:
 def text(result: dict[str, Any]) -> str:
     """The result as Markdown."""
     names = ("python", "compiled", "recorded")
-    rows = [
-        [str(x["components"]), *(f"{x[k]:.3f}" for k in names), f"{x['checked']:.3f}"] for x in result["chains"]
-    ]
+    rows = [[str(x["components"]), *(f"{x[k]:.3f}" for k in names), f"{x['checked']:.3f}"] for x in result["chains"]]
     head = ["filters", "in Python [us]", "compiled [us]", "compiled, all recorded [us]", "checked and ordered [s]"]
     arms = [[name, f"{us:.1f}"] for name, us in result["arms"].items()]
     craft, log = result["satellite"], result["logged"]
@@ -255,6 +272,11 @@ def text(result: dict[str, Any]) -> str:
         parts.append(
             f"A checkpoint of {x['components']:.0f} components is written in {x['first']:.3f} s, later ones in "
             f"{x['later']:.3f} s; it is restored in {x['restored']:.3f} s."
+        )
+    for x in result.get("campaign", ()):
+        parts.append(
+            f"A run of a campaign of that satellite, with {x['steps']} steps: {x['one by one']:.2f} ms one by one, "
+            f"{x['batch']:.2f} ms in a batch: {x['one by one'] / x['batch']:.1f} times the runs per second."
         )
     if result["peers"]:
         found = [[name, f"{value:.3g}"] for name, value in result["peers"].items()]

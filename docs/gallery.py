@@ -145,6 +145,7 @@ GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "19_flexible_arm.py": ((), flexible_arm),
     "20_solar_panel.py": ((), lambda made: modes_of(made, (6, 7, 10), azimuth=-35.0, elevation=25.0, zoom=1.25)),
     "21_motor_and_pid.py": ((), lambda made: instants(made, (0.0, 0.3, 4.0), azimuth=-80.0, elevation=8.0)),
+    "22_campaign.py": ((), lambda made: instants(made, (0.0, 0.3, 1.0), azimuth=-80.0, elevation=8.0)),
 }  # fmt: skip
 
 

@@ -292,3 +292,13 @@ def test_21_motor_and_pid(run):
     work, gained = (number(x) for x in found["work of the motor"].split(";"))
     assert work == pytest.approx(gained, abs=2e-4)
     assert np.abs(names["run"].signals["control.command"]).max() <= 24.0
+
+
+def test_22_campaign(run):
+    names, found, lines = run("22_campaign.py")
+    assert "128 of 128 runs done (128 ok)" in lines[0]
+    assert number(found["end, quantile 0.9"]) == pytest.approx(0.493, abs=0.01)
+    assert number(found["rank correlation of the end with motor.R"]) == pytest.approx(-0.7, abs=0.1)
+    again, kept = (number(x) for x in found["run 17 again"].split(";"))
+    assert again == pytest.approx(kept, abs=1e-6)
+    assert names["c"].quantile(0.9, "end").lower < 0.4927 < names["c"].quantile(0.9, "end").upper
