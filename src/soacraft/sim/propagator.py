@@ -32,7 +32,7 @@ from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import read_force
 from soacraft.sim.rollouts import ROLLOUTS, Row
 from soacraft.sim.run_derivatives import rollout_derivatives
-from soacraft.sim.runner import Runner
+from soacraft.sim.runner import Look, Runner
 from soacraft.sim.runs import checkpoints
 from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.keeping import Keeping
@@ -177,8 +177,8 @@ class Propagator(Strict):
         self._acting.carry(carried)
         self._runner.carry(carried)
 
-    def look_in(self, look: Callable[[], str] | None) -> None:
-        """Have a function called between steps, as `Runner.look` says. `sc.sim.System` does this where it is served."""
+    def look_in(self, look: Look | None) -> None:
+        """Let somebody look at runs between steps. `sc.sim.System` does this where it is served."""
         self._runner.look = look
 
     def report(self) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -37,8 +37,20 @@ from soacraft.spatial.checks import Array
 
 #: Crossings of what is carried along at one instant, before they are called endless.
 _JUMPS = 100
-#: What `Runner.look` gives where it has changed a value that rates depend on.
+#: What `Look.look` gives where it has changed a value that rates depend on.
 CHANGED = "changed"
+
+
+class Look(Protocol):
+    """Who looks at a run between its steps."""
+
+    def look(self, taken: int) -> str:
+        """After so many steps since the last look. What it gives: "" to go on, `CHANGED` where values of what is
+        carried along are others now, anything else to end the run, as what stopped it."""
+
+    @property
+    def ahead(self) -> int:
+        """How many steps may be taken before the next look, where they are compiled; at least one is."""
 
 
 class Runner:
@@ -69,9 +81,8 @@ class Runner:
         self._due: int | None = None  # when the next checkpoint goes to the disk
         self.last: Run | None = None
         """The last run, complete or not."""
-        self.look: Callable[[], str] | None = None
-        """Called between steps. What it gives: "" to go on, `CHANGED` where values of what is carried along are others
-        now, anything else to end the run, as what stopped it."""
+        self.look: Look | None = None
+        """Who looks at runs between steps."""
 
     @property
     def t(self) -> float:
@@ -197,14 +208,16 @@ class Runner:
 
     def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
         x, w = self._call_back(x, w, recorder)
+        taken = 0  # steps since the last look
         while self.now.ns < goal:
-            if self.look is not None and (told := self.look()):
+            if self.look is not None and (told := self.look.look(taken)):
                 if told != CHANGED:
                     return told
                 self._acting.problem.displaced()
                 w = self._acting.problem.rates(self.t, x)
                 self._stride.forget()
             block = self._many(goal, x, w, recorder)
+            taken = 1 if block is None else len(block.t) - 1
             if block is not None:
                 self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
                 self._stride.require_fine()
@@ -265,7 +278,9 @@ class Runner:
         kept = None if carried is None else carried.keep()
         wait = None if self._pace is None else self._pace.wait
         stop = min([goal, *(x[0] for x in self.callbacks), *self._saved])
-        stop = stop if self.look is None or carried is None else self._next_stop(stop)  # it looks after every step
+        if self.look is not None and carried is not None:
+            ahead = self.look.ahead
+            stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
         block = self._stride.many(problem, self.now, x, w, stop, wait)
         if block is None:
             return None

@@ -62,11 +62,11 @@ class Stride:
             return ns
         return self.origin - (self.origin - ns) // self._step * self._step
 
-    def stop(self, now: Instant, stop: int) -> int:
-        """The nanosecond at which the next step must end, at the latest at `stop`."""
+    def stop(self, now: Instant, stop: int, steps: int = 1) -> int:
+        """The nanosecond at which the next step must end, or some steps of a fixed length, at the latest at `stop`."""
         if self._method.adaptive or self._step is None:
             return stop
-        return min(stop, self.origin + ((now.ns - self.origin) // self._step + 1) * self._step)
+        return min(stop, self.origin + ((now.ns - self.origin) // self._step + steps) * self._step)
 
     def many(
         self,

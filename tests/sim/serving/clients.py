@@ -61,14 +61,14 @@ class Client:
         return told["error"]["text"]
 
 
-def swing():
+def swing(every=1e-3):
     """A pendulum that a sampled controller holds."""
     s = sim.System("swing", integrator="rk4", step=1e-3)
     arm = s.add("arm", sim.Plant(sc.load("pendulum")))
     s.add("drive", sim.Force(), at=arm.dof("bob"))
     s.add("smooth", sim.LowPass(time_constant=0.02))
     s.add("target", sim.Constant(value=0.5))
-    s.add("control", sim.PD(kp=100.0, kd=20.0), every=1e-3)
+    s.add("control", sim.PD(kp=100.0, kd=20.0), every=every)
     s.connect("target.y", "control.target")
     s.connect("arm.q[bob]", "control.measured")
     s.connect("arm.v[bob]", "control.rate")

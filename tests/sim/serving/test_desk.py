@@ -43,6 +43,77 @@ def test_steps_pauses_and_a_run_have_the_bits_of_one_run():
     assert s.t == 0.5
 
 
+def looks(s):
+    """The steps that a run of a system took before each look."""
+    desk, taken = s.desk(), []
+    own = desk.look
+    desk.look = lambda n: (taken.append(n), own(n))[1]
+    return taken
+
+
+@pytest.mark.parametrize("every", [1e-3, 0.7e-3])
+def test_many_steps_between_looks_have_the_bits_of_one_run(every):
+    alone, s = swing(every), swing(every)
+    with s.serve() as served:
+        taken = looks(s)
+        with Client(served) as client:
+            client.good("subscribe", names=["arm.q"], period=0.01)
+            run = s.run(2.0)
+            client.good("status")
+            seen = {x["data"]["t"]: x["data"]["values"]["arm.q"] for x in client.events if x["event"] == "values"}
+    whole = alone.run(2.0)
+    assert max(taken) > 10
+    assert len(taken) < len(run.t) / 4
+    for key in ("t", "q", "v", "vdot"):
+        assert np.array_equal(getattr(run, key), getattr(whole, key))
+    for key in whole.signals:
+        assert np.array_equal(run.signals[key], whole.signals[key])
+    rows = dict(zip(whole.t.tolist(), whole.q.tolist(), strict=True))
+    assert seen[2.0] == rows[2.0]
+    assert all(rows[t] == q for t, q in seen.items())
+
+
+def test_a_pause_acts_soon_and_single_steps_are_single():
+    s = swing()
+    with s.serve() as served:
+        taken = looks(s)
+        with Client(served) as client:
+            client.good("run", t=1e5)
+            wait(lambda: max(taken, default=0) > 10)
+            waits = []
+            for _ in range(5):
+                began = monotonic()
+                told = client.good("pause")
+                waits.append(monotonic() - began)
+                assert told["status"] == "paused"
+                assert client.good("status")["t"] == told["t"]
+                del taken[:]
+                t = client.good("step", count=3)["t"]
+                assert [x for x in taken if x] == [1, 1, 1]
+                assert t == pytest.approx(told["t"] + 3e-3, abs=1e-12)
+                client.good("run")
+                sleep(0.02)
+    assert min(waits) < 0.03
+
+
+def test_a_pause_acts_soon_where_steps_are_slow():
+    def y(p):
+        sleep(2e-3)
+        return 0.0
+
+    s, waits = swing(), []
+    s.add("slow", type("Slow", (sim.Component,), {"y": sim.output()(y)})(), every=1e-3)
+    with s.serve() as served, Client(served) as client:
+        client.good("run", t=1e5)
+        for _ in range(5):
+            sleep(0.02)
+            began = monotonic()
+            client.good("pause")
+            waits.append(monotonic() - began)
+            client.good("run")
+    assert min(waits) < 0.05
+
+
 def test_rows_of_long_runs_are_let_go_and_bits_stay(monkeypatch):
     monkeypatch.setattr(desk_module, "_ROWS", 37)
     alone, s = swing(), swing()

@@ -1,7 +1,7 @@
 """`Desk`: where what clients ask of a system is done, between the steps of a run or while there is none.
 
-A run calls `look` between its steps, in its own thread: there requests are answered, values are sent to who follows
-them, and the run waits while it is paused. So nothing of a system is touched by two threads at once.
+A run calls `look` between its steps, in its own thread, every few milliseconds: there requests are answered, values are
+sent to who follows them, and the run waits while it is paused. So no two threads touch a system at once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from soacraft.errors import SimulationError, SoacraftError, WiringError, near
 from soacraft.sim.runner import CHANGED
 from soacraft.sim.serving.following import Followers, Following
+from soacraft.sim.serving.stretch import Stretch
 from soacraft.sim.systems.present import Present
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Desk:
         self._altered = False  # what rates depend on was changed
         self._open = False  # a run of single steps has no end
         self._steps = self._rows = 0
+        self._stretch = Stretch()
         self._stepped: list[Future[Any]] = []
         self.users = 0
         """How many servers there are."""
@@ -72,6 +74,7 @@ class Desk:
                     "its end."
                 )
             self._thread, self._leave, self._rows = current_thread(), False, 0
+            self._stretch = Stretch()
         try:
             yield
         finally:
@@ -82,11 +85,27 @@ class Desk:
                 if self._driver is not current_thread():
                     self._ended("")
 
-    def look(self) -> str:
-        """Between two steps of a run, in its thread."""
-        self._rows += 1
-        if not (self._jobs or self._paused or self._altered or self._followers.due or self._rows >= _ROWS):
-            return ""
+    def look(self, taken: int) -> str:
+        """Between two steps of a run, in its thread, after so many since the last look."""
+        self._rows += taken
+        self._stretch.end(taken)
+        told = ""
+        if self._jobs or self._paused or self._altered or self._leave or self._followers.due or self._rows >= _ROWS:
+            told = self._attend()
+        self._stretch.begin()
+        return told
+
+    @property
+    def ahead(self) -> int:
+        """How many steps a run takes before it looks again: one where single steps were asked for, else as many as take
+        a few milliseconds."""
+        if self._paused:
+            return 1
+        left = _ROWS - self._rows
+        return min(self._stretch.steps, left) if left > 0 and self._driver is self._thread else self._stretch.steps
+
+    def _attend(self) -> str:
+        """Do what is asked for, send what is due, and wait while there is a pause."""
         with self._changed:
             while True:
                 self._work()

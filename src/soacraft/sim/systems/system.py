@@ -382,7 +382,7 @@ class System(Strict):
             return self._advance(t, keeping, until, signals, progress, pace, overrun)
         joined.take()
         moved = self._moved()
-        moved.look_in(None if self._desk is None else self._desk.look)
+        moved.look_in(self._desk)
         try:
             with running({path: x.component for path, x in self._parts.items()}):
                 return moved.advance(t, keeping, progress, until, pace, overrun)

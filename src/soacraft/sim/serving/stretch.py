@@ -1,0 +1,38 @@
+"""`Stretch`: how many steps a run takes before it looks for requests again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+#: Seconds of the clock on the wall between two looks. A look costs about 0.2 ms, a request waits for one or two.
+_BETWEEN = 5e-3
+
+
+class Stretch:
+    """As many steps as fill the time between two looks, by what the last ones took; at most twice as many as those.
+
+    >>> now = [0.0]
+    >>> stretch = Stretch(lambda: now[0])
+    >>> stretch.steps
+    1
+    >>> stretch.begin(); now[0] += 2e-3; stretch.end(1); stretch.steps
+    2
+    >>> stretch.begin(); now[0] += 4e-2; stretch.end(2); stretch.steps
+    1
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._began = clock, clock()
+        self.steps = 1
+        """The number of steps to take."""
+
+    def begin(self) -> None:
+        """Steps begin now."""
+        self._began = self._clock()
+
+    def end(self, taken: int) -> None:
+        """So many steps were taken since."""
+        if taken > 0:
+            each = max(1e-9, (self._clock() - self._began) / taken)
+            self.steps = max(1, min(2 * taken, int(_BETWEEN / each)))
