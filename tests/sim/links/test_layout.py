@@ -17,6 +17,7 @@ from tests.profiles import tries
 from soacraft import sim
 from soacraft.errors import WiringError
 from soacraft.sim.links.layout import BadPacketError, Layout
+from soacraft.sim.links.ports import Linked
 
 BUNDLE = {"angle": "rad", "on": sim.In(dtype=bool, shape=3), "count": sim.In(dtype=int), "R": sim.In("", shape=(2, 2))}
 VALUES = (0.25, np.array([True, False, True]), -7, np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -133,3 +134,17 @@ def test_c_reads_the_struct_that_is_printed(tmp_path):
 def test_a_bundle_that_is_none_is_refused(bundle, text):
     with pytest.raises(WiringError, match=text):
         Layout("x", bundle)
+
+
+class Framed(msgspec.Struct):
+    push: Annotated[np.ndarray, sim.In("N", shape=3, frame="arm:hand")]
+
+
+def test_the_inputs_of_a_link_keep_the_frame_of_their_field():
+    s = sim.System("s", integrator="rk4", step=0.1)
+    body = {"y": sim.output("N", shape=3, frame="inertial")(lambda t: np.zeros(3))}
+    s.add("a", type("Source", (sim.Component,), body)())
+    s.add("link", Linked("link", Framed, {"y": "N"}), every=0.1)
+    s.connect("a.y", "link.push")
+    with pytest.raises(WiringError, match=r"'a.y' -> 'link.push': axes of 'inertial' are not those of 'arm:hand'"):
+        s.check()

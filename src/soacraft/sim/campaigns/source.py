@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from os import PathLike
@@ -147,7 +148,8 @@ def digest(system: System) -> str:
     for kind in sorted({type(x.component) for x in system._parts.values()}, key=lambda x: x.__qualname__):
         for equation in kind.interface.equations:
             made.update(f"{kind.__qualname__}.{equation.name}({equation.arguments})".encode())
-            _add_code(made, getattr(equation.function, "__code__", None))
+            for function in dict.fromkeys([equation.function, inspect.unwrap(equation.function)]):
+                _add_code(made, getattr(function, "__code__", None))
     return made.hexdigest()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, get_args, get_type_hints
 
 import msgspec
 import numpy as np
 
 from soacraft.errors import WiringError, near
+from soacraft.sim.components.bundles import spread
 from soacraft.sim.components.declarations import (
     RESERVED,
     Continuous,
@@ -36,6 +39,8 @@ class Interface(NamedTuple):
     updates: dict[str, OfState]
     crossings: dict[str, Crossing]
     jumps: list[OfState]
+    bundles: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The fields of each; the port of one is named `bundle_field`."""
 
     @property
     def quantities(self) -> dict[str, Quantity]:
@@ -136,6 +141,7 @@ def read_class(cls: type) -> Interface:
     members: dict[str, Any] = {}
     for each in reversed(cls.__mro__):
         members.update(each.__dict__)
+    members, bundles = spread(cls.__name__, members)
 
     def of(kind: type) -> dict[str, Any]:
         return {name: x for name, x in members.items() if type(x) is kind}
@@ -153,9 +159,10 @@ def read_class(cls: type) -> Interface:
         updates,
         of(Crossing),
         sorted(jumps, key=lambda x: x.name),
+        bundles,
     )
     names = found.quantities
-    for name in names:
+    for name in [*names, *bundles]:
         if name in (*RESERVED, "interface", "Params"):
             raise WiringError(f"{name!r} of {cls.__name__} is a reserved name; give the quantity another one.")
     for x in found.equations:
@@ -165,6 +172,12 @@ def read_class(cls: type) -> Interface:
                 raise WiringError(
                     f"the output {x.name!r} of {cls.__name__} takes the output {argument!r}: let both take what that "
                     "is made of."
+                )
+            if argument in bundles:
+                fields = ", ".join(f"{argument}_{field}" for field in bundles[argument])
+                raise WiringError(
+                    f"the {x.kind} {x.name!r} of {cls.__name__} takes the bundle {argument!r}: let it take what it "
+                    f"needs of {fields}."
                 )
             if argument not in (*names, *RESERVED):
                 raise WiringError(

@@ -81,11 +81,26 @@ class Quantity:
 
 class In(Quantity):
     """An input. `of` fills it from what the component is mounted at: "position" or "velocity" of a dof, "position",
-    "rotation", "velocity", "angular_velocity" of a node. `default` is its value where nothing is connected."""
+    "rotation", "velocity", "angular_velocity" of a node. `default` is its value where nothing is connected.
 
-    def __init__(self, unit: Any = None, *, of: str | None = None, default: Any = None, **more: Any) -> None:
+    `bundle` is a class of `msgspec.Struct`, each of whose fields is an input: `imu = sim.In(bundle=Imu)` is `imu_rate`
+    and `imu_force`, which equations name one by one."""
+
+    def __init__(
+        self,
+        unit: Any = None,
+        *,
+        of: str | None = None,
+        default: Any = None,
+        bundle: type[msgspec.Struct] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(unit, **more)
-        self.of, self.default = of, default
+        self.of, self.default, self.bundle = of, default, bundle
+        if bundle is not None:
+            check_bundle(bundle, "an input", {"unit": unit, "of": of, **more})
+            if default is not None and not isinstance(default, bundle):
+                raise WiringError(f"the default of a bundle is a {bundle.__name__}, got {default!r:.60}.")
 
 
 class _State(Quantity):
@@ -159,6 +174,32 @@ class Output(Equation, Quantity):
         self.to = to
 
 
+class BundleOutput(Equation):
+    """The outputs of a bundle: one equation that gives an instance of its struct."""
+
+    kind = "output"
+
+    def __init__(self, function: Callable[..., Any], bundle: type[msgspec.Struct]) -> None:
+        super().__init__(function)
+        self.bundle = bundle
+        if "noise" in self.arguments:
+            raise WiringError(
+                f"the output {self.name!r} of a bundle takes noise, which has the shape of one output: write an output "
+                f"for each field, as '{self.name}_{(*bundle.__struct_fields__, 'x')[0]}'; they connect as a bundle."
+            )
+
+
+def check_bundle(bundle: Any, what: str, besides: dict[str, Any]) -> None:
+    """Refuse a bundle that is no class of structs, and what its fields have to say."""
+    if not (isinstance(bundle, type) and issubclass(bundle, msgspec.Struct)):
+        raise WiringError(f"the bundle of {what} is a class of msgspec.Struct, got {bundle!r:.60}.")
+    for name, x in besides.items():
+        if x is not None:
+            raise WiringError(
+                f"{what} with bundle={bundle.__name__} has no {name}= of its own: its fields have theirs."
+            )
+
+
 class OfState(Equation):
     """An equation that gives a state: a rate, an update, a jump."""
 
@@ -184,10 +225,20 @@ class Crossing(Equation):
 
 
 def output(
-    unit: Any = None, *, to: str | None = None, twin: Any = None, **more: Any
-) -> Callable[[Callable[..., Any]], Output]:
+    unit: Any = None,
+    *,
+    to: str | None = None,
+    twin: Any = None,
+    bundle: type[msgspec.Struct] | None = None,
+    **more: Any,
+) -> Callable[[Callable[..., Any]], Any]:
     """An output by its equation. `to` says what it does where the component is mounted: "force" on a dof; "force",
-    "moment" or "wrench" on a node. `twin` is its compiled form, a `sim.TwinFunction`."""
+    "moment" or "wrench" on a node. `twin` is its compiled form, a `sim.TwinFunction`. `bundle` is a class of
+    `msgspec.Struct`, of which the equation gives an instance: each field is an output, `imu_rate` of `imu`, that
+    depends on all arguments. It is called once for each field."""
+    if bundle is not None:
+        check_bundle(bundle, "an output", {"unit": unit, "to": to, "twin": twin, **more})
+        return lambda function: BundleOutput(function, bundle)
     return lambda function: _twinned(Output(function, Quantity(unit, **more), to), twin)
 
 

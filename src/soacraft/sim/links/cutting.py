@@ -184,15 +184,7 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
 
 def _resolved(wiring: Wiring, wires: Sequence[Wire]) -> list[Wire]:
     """Connections with patterns and exported ports as what they stand for."""
-    found = []
-    for wire in wires:
-        source = wiring._one(wire.source)
-        targets = wiring.expand(wire.target, outputs=False)
-        signal = wiring._source(source)[0]
-        for target in targets:
-            chosen = wiring._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
-            found.append(Wire(chosen, target, wire.convert))
-    return found
+    return [Wire(source, target, wire.convert) for wire in wires for source, target in wiring.pairs(wire)]
 
 
 def _sending(part: Part, sent: Sequence[str], ways: Ways) -> Component:

@@ -12,24 +12,23 @@ offset   0  uint32   magic      0x31414F53, "SOA1"
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple
 from zlib import crc32
 
-import msgspec
 import numpy as np
 
 from soacraft.errors import WiringError
 from soacraft.markup import Text
-from soacraft.sim.components.declarations import RESERVED, Output, Quantity, Signal, Unit
+from soacraft.sim.components.bundles import Bundle, read_bundle
+from soacraft.sim.components.declarations import Signal
 
 MAGIC = 0x31414F53
 _HEADER = struct.Struct("<IIIIQq")
 #: A packet is one datagram at most.
 LARGEST = 65_000
 _CODES = {float: ("d", "double", 8), int: ("q", "int64_t", 8), bool: ("?", "uint8_t", 1)}
-Bundle = Mapping[str, Any] | type[msgspec.Struct]
 
 
 class BadPacketError(Exception):
@@ -48,57 +47,11 @@ class Packet(NamedTuple):
     values: tuple[Any, ...]
 
 
-def read_bundle(given: Any, what: str) -> dict[str, Quantity]:
-    """Names with units, or with declarations such as `sim.In("rad", shape=3)`, in their order; or the fields of a
-    class of `msgspec.Struct`.
-
-    >>> [x.unit for x in read_bundle({"angle": "rad", "on": Quantity(dtype=bool)}, "it").values()]
-    ['rad', None]
-    """
-    if isinstance(given, type) and issubclass(given, msgspec.Struct):
-        given = _of_struct(given, what)
-    if not isinstance(given, Mapping):
-        raise WiringError(
-            f"{what} is a mapping from names to units, as {{'angle': 'rad'}}, or a class of msgspec.Struct; got "
-            f"{given!r:.60}."
-        )
-    found = {}
-    for name, x in given.items():
-        if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
-            raise WiringError(f"{what} has {name!r:.40}, which is no name of a port.")
-        if isinstance(x, Output) or not (x is None or isinstance(x, str | Quantity)):
-            raise WiringError(
-                f"{name!r} of {what} is a unit, or a declaration as sim.In('rad', shape=3); got {x!r:.40}."
-            )
-        fresh = Quantity(x) if x is None or isinstance(x, str) else x
-        found[name] = Quantity(fresh.unit, shape=fresh.shape, dtype=fresh.dtype, frame=fresh.frame)
-        found[name].__set_name__(type("bundle", (), {}), name)
-        signal = found[name].signal(None)
-        if not all(signal.shape):
-            raise WiringError(f"{name!r} of {what} has no elements: its shape is {signal.shape}.")
-    return found
-
-
-def _of_struct(kind: type[msgspec.Struct], what: str) -> dict[str, Quantity]:
-    """The fields of a struct: float, int, bool, or tuples of one of them; units by Annotated[float, sim.Unit("m")]."""
-    found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        unit = next((x.text for x in get_args(hint) if isinstance(x, Unit)), None)
-        plain = get_args(hint)[0] if unit is not None else hint
-        each = get_args(plain) if get_origin(plain) is tuple else (plain,)
-        if any(x is not each[0] for x in each) or each[0] not in _CODES:
-            raise WiringError(
-                f"{name!r} of {what} is float, int or bool, or a tuple of one of them as tuple[float, float]; got "
-                f"{plain!r:.60}."
-            )
-        found[name] = Quantity(unit, shape=(len(each),) if get_origin(plain) is tuple else (), dtype=each[0])
-    return found
-
-
 class Layout:
     """The places of a bundle in a packet.
 
-    >>> layout = Layout("sensors", {"angle": "rad", "gyro": Quantity("rad/s", shape=3)})
+    >>> from soacraft import sim
+    >>> layout = Layout("sensors", {"angle": "rad", "gyro": sim.In("rad/s", shape=3)})
     >>> data = layout.pack(7, 1_000_000, (0.5, np.array([1.0, 2.0, 3.0])))
     >>> len(data), layout.unpack(data).sequence, layout.unpack(data).values[0]
     (64, 7, 0.5)

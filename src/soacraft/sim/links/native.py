@@ -11,8 +11,9 @@ import numpy as np
 
 from soacraft.errors import LinkError, WiringError
 from soacraft.markup import Text
+from soacraft.sim.components.bundles import Bundle
 from soacraft.sim.links.host import Host, named
-from soacraft.sim.links.layout import BadPacketError, Bundle, Layout
+from soacraft.sim.links.layout import BadPacketError, Layout
 from soacraft.sim.links.ports import Linked
 
 

@@ -8,9 +8,10 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from soacraft.errors import WiringError
+from soacraft.sim.components.bundles import Bundle, read_bundle
 from soacraft.sim.components.component import Component, Interface
 from soacraft.sim.components.declarations import Discrete, In, OfState, Output, update
-from soacraft.sim.links.layout import Bundle, Layout, read_bundle
+from soacraft.sim.links.layout import Layout
 
 #: The name of the discrete state of components that have one.
 STATE = "state"
@@ -51,7 +52,10 @@ class Linked(Component):
         if both or (state is not None and STATE in made):
             raise WiringError(f"{title!r} has two ports {(both or [STATE])[0]!r}; give one another name.")
         arguments = ("t", "dt", *given, *((STATE,) if state is not None else ()))
-        ins = {name: named_port(In(x.unit, shape=x.shape, dtype=x.dtype), name, title) for name, x in given.items()}
+        ins = {
+            name: named_port(In(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame), name, title)
+            for name, x in given.items()
+        }
         outs = {
             name: named_port(Output(Equated(self, name, i, arguments), x, None), name, title)
             for i, (name, x) in enumerate(made.items())

@@ -9,7 +9,8 @@ from zlib import crc32
 
 from soacraft.errors import LinkError
 from soacraft.markup import Text
-from soacraft.sim.links.layout import Bundle, Layout
+from soacraft.sim.components.bundles import Bundle
+from soacraft.sim.links.layout import Layout
 from soacraft.sim.links.udp import PacketLink
 
 #: Seconds between looks, and how long a packet may be half written.

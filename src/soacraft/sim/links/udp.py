@@ -7,9 +7,10 @@ from typing import Any
 
 from soacraft.errors import LinkError
 from soacraft.markup import Text
+from soacraft.sim.components.bundles import Bundle
 from soacraft.sim.components.declarations import Quantity
 from soacraft.sim.links.exchange import Counts, Exchange, Transport
-from soacraft.sim.links.layout import LARGEST, Bundle
+from soacraft.sim.links.layout import LARGEST
 from soacraft.sim.links.ports import Linked
 from soacraft.spatial.checks import Array
 

@@ -147,6 +147,9 @@ def explain(port: str, parts: Mapping[str, Part], wiring: Wiring, schedule: Sche
     """What a port is."""
     path, _, name = str(port).partition(".")
     part = parts.get(path)
+    fields = () if part is None else part.component.interface.bundles.get(name, ())
+    if fields:
+        return Text("\n".join(explain(f"{port}_{field}", parts, wiring, schedule) for field in fields))
     if part is None or name not in part.component.interface.quantities:
         known = [f"{p}.{n}" for p, x in parts.items() for n in x.component.interface.quantities]
         raise WiringError(f"there is no port or state {port!r:.60}{near(str(port), known)}")

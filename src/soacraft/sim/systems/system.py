@@ -185,13 +185,13 @@ class System(Strict):
         if not isinstance(part, Component):
             raise WiringError(f"a system takes components, plants, assemblies and sequences, got {part!r:.60}.")
         self._parts[name], self._made = Part(name, part, clock, at, bool(convert)), None
-        return Handle(name, [*part.interface.inputs, *part.interface.outputs])
+        return Handle(name, [*part.interface.inputs, *part.interface.outputs, *part.interface.bundles])
 
     def connect(self, source: str, target: str, convert: bool = False) -> None:
         """Let an output fill an input, or all that match a pattern: "*" is any text within a name, "**" any at all.
 
         A vector with a number for each dof gives each component that is mounted at a dof that of its own. Another scale
-        of the same unit is refused unless `convert`. A plant's inputs add up.
+        of the same unit is refused unless `convert`. A plant's inputs add up. Bundles are joined field by field.
         """
         self._refuse_begun(f"{target!r} cannot be connected")
         self._wires.append(Wire(source, target, bool(convert)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from soacraft.errors import SoacraftError, WiringError, near
@@ -11,6 +11,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.components.units import read_unit
+from soacraft.sim.systems.bundles import Bundles, paired
 from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.frames import FrameTree, UserFrame
 from soacraft.sim.systems.plant import Mount, Plant, Push
@@ -114,6 +115,7 @@ class Wiring:
         self.faults: list[str] = []
         self._writers: dict[str, str] = {}
         self._inputs: dict[str, Signal] = {}
+        self._bundles: dict[bool, Bundles] = {True: {}, False: {}}  # of outputs, of inputs
         for path in sorted(parts):
             self._read(parts[path])
         for path in sorted(self.user_frames):
@@ -136,6 +138,9 @@ class Wiring:
             self._guarded(lambda n: self.sources.__setitem__(f"{part.path}.{n}", part.signal(n)), name)
         for name in face.inputs:
             self._guarded(lambda n: self._inputs.__setitem__(f"{part.path}.{n}", part.signal(n)), name)
+        for name, fields in face.bundles.items():
+            ports = {field: f"{part.path}.{name}_{field}" for field in fields}
+            self._bundles[f"{name}_{fields[0]}" in face.outputs][f"{part.path}.{name}"] = ports
         if part.clock is not None and face.continuous:
             self.faults.append(
                 f"{part.path!r} ticks {part.clock}, but {next(iter(face.continuous))!r} is a continuous state: leave "
@@ -190,12 +195,19 @@ class Wiring:
             self.faults.append(str(wrong))
 
     def _connect(self, wire: Wire) -> None:
+        for source, target in self.pairs(wire):
+            self._guarded(self._fill, target, source, wire.convert)
+
+    def pairs(self, wire: Wire) -> list[tuple[str, str]]:
+        """Source and target of each connection that one stands for: patterns, exported ports, bundles."""
+        sources, bundles = self._bundles_of(wire.source, outputs=True), self._bundles_of(wire.target, outputs=False)
+        if sources or (bundles and "*" not in wire.target) or any(self._flat(wire.source, x, True) for x in bundles):
+            return self._joined(wire, sources, bundles)
         source = self._one(wire.source)
         targets = self.expand(wire.target, outputs=False)
         signal, _, _ = self._source(source)
-        for target in targets:
-            chosen = self._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
-            self._guarded(self._fill, target, chosen, wire.convert)
+        many = len(targets) > 1 or "*" in wire.target
+        return [(self._share(source, signal, target, many), target) for target in targets]
 
     def _move(self, told: UserFrame) -> None:
         """Look up what moves a frame of the user, and what it is on."""
@@ -240,8 +252,6 @@ class Wiring:
 
     def expand(self, text: str, outputs: bool) -> list[str]:
         """The ports that a text names; exported ones as what they stand for."""
-        if not isinstance(text, str) or not _REF.match(text):
-            raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
         path, port, at = split(text)
         if (path in self._plants or path in self.user_frames) and "*" not in text:
             return [text]
@@ -251,15 +261,52 @@ class Wiring:
             return [f"{x}{tail}" for x in self.expand(self._exports[base], outputs)]
         if base in mine:
             return [text]
+        bundles = self._bundles[outputs]
+        if base in bundles and at is None:
+            return list(bundles[base].values())
         known = [*mine, *self._exports]
         if "*" not in base:
             raise self._unknown(path, base, known, outputs)
-        pattern = re.compile(re.escape(base).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
-        found = [x for x in sorted(known) if pattern.fullmatch(x)]
+        found = _matching(base, [*known, *(bundles if at is None else ())])
         if not found:
             what = "output" if outputs else "input"
             raise WiringError(f"the pattern {text!r:.80} matches no {what}{near(base.replace('*', ''), known)}")
-        return [y for x in found for y in (self.expand(x, outputs) if x in self._exports else [f"{x}{tail}"])]
+        each = (self.expand(x, outputs) if x in self._exports or x in bundles else [f"{x}{tail}"] for x in found)
+        return list(dict.fromkeys(y for x in each for y in x))
+
+    # -- bundles -----------------------------------------------------------------------------------------------
+
+    def _bundles_of(self, text: str, outputs: bool) -> Bundles:
+        """The bundles that a text names; exported ones as what they stand for."""
+        split(text)  # refuses what is no text of a port
+        known = self._bundles[outputs]
+        named = [text] if "*" not in text else _matching(text, [*known, *self._exports]) if known else []
+        found: Bundles = {}
+        for x in named:
+            if x in known:
+                found[x] = known[x]
+            elif x in self._exports:
+                found |= self._bundles_of(self._exports[x], outputs)
+        return found
+
+    def _flat(self, text: str, bundle: str, outputs: bool) -> dict[str, str]:
+        """Ports that were declared one by one, with the names that the fields of a bundle on the other side give."""
+        text, mine = self._exports.get(text, text), self.sources if outputs else self._inputs
+        fields = self._bundles[not outputs][bundle]
+        ports = {field: f"{text}_{field}" for field in fields}
+        return ports if all(x in mine for x in ports.values()) else {}
+
+    def _joined(self, wire: Wire, sources: Bundles, targets: Bundles) -> list[tuple[str, str]]:
+        """A bundle with each of the others, which may be ports that were declared one by one."""
+        if not targets:
+            flat = self._flat(wire.target, next(iter(sources)), False)
+            targets = {wire.target: flat} if flat else {}
+        elif not sources:
+            flat = self._flat(wire.source, next(iter(targets)), True)
+            sources = {wire.source: flat} if flat else {}
+        if not sources or not targets:
+            self.expand(wire.target if sources else wire.source, outputs=not sources)  # refuses what there is not
+        return paired(wire.source, wire.target, sources, targets)
 
     def _unknown(self, path: str, base: str, known: list[str], outputs: bool) -> WiringError:
         what, paths = "output" if outputs else "input", {**self._parts, **self._plants, **self.user_frames}
@@ -325,10 +372,16 @@ class Wiring:
         self.links[target] = Link(name, element, _factor(source, signal, target, wanted, convert))
 
 
+def _matching(text: str, known: Iterable[str]) -> list[str]:
+    pattern = re.compile(re.escape(text).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
+    return [x for x in sorted(known) if pattern.fullmatch(x)]
+
+
 def split(text: str) -> tuple[str, str, str | None]:
     """The path, the port and the element that a text names."""
-    found = _REF.match(text)
-    assert found is not None
+    found = _REF.match(text) if isinstance(text, str) else None
+    if found is None:
+        raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
     return found[1], found[2], found[3]
 
 
