@@ -11,6 +11,8 @@ called stiff.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,13 +94,29 @@ class Stability:
         q, v = x[:, :nq], x[:, nq : nq + nv]
         even = self._method.even
         steps = some_of(restless(problem.mb, q, v), _EVEN_STATES) if even else some_of(missed(problem.mb, t, q, v))
-        rates = [growth(self._method, problem, t[i], x[i], t[i + 1] - t[i]) for i in steps.which]
+        rates = []
+        if steps.which:
+            with _as_it_was(problem):
+                rates = [growth(self._method, problem, t[i], x[i], t[i + 1] - t[i]) for i in steps.which]
         grown = float(np.mean(rates)) * steps.number if rates else 0.0
         self._calm = 0 if grown > 0.0 else self._calm + new
         self._growth = self._growth + grown if self._calm <= _STRETCH else 0.0
         if grown > 0.0 and self._growth > np.log(_GROWTH):
             i = steps.which[int(np.argmax(np.array(rates) > 0.0))]
             raise Stiff(limit(self._method, problem, t[i], x[i], t[i + 1] - t[i]))
+
+
+@contextmanager
+def _as_it_was(problem: Mechanism) -> Iterator[None]:
+    """Rates at other rows are asked for here: what is carried along has its present values again afterwards."""
+    carried = problem.carried
+    kept = None if carried is None else carried.keep()
+    try:
+        yield
+    finally:
+        if carried is not None:
+            carried.restore(kept)
+            problem.displaced()
 
 
 def _only_touches(problem: Mechanism, h: Array, v: Array) -> bool:

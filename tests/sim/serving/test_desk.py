@@ -44,39 +44,47 @@ def test_steps_pauses_and_a_run_have_the_bits_of_one_run():
 
 
 def looks(s):
-    """The steps that a run of a system took before each look."""
-    desk, taken = s.desk(), []
+    """The steps that a run of a system took before each look, and what is read there."""
+    desk, taken, read = s.desk(), [], []
     own = desk.look
-    desk.look = lambda n: (taken.append(n), own(n))[1]
-    return taken
+
+    def look(steps):
+        taken.append(steps)
+        if sum(taken):
+            read.append(desk._read(["arm.q", "arm.v", "smooth.y"]))
+        return own(steps)
+
+    desk.look = look
+    return taken, read
 
 
 @pytest.mark.parametrize("every", [1e-3, 0.7e-3])
-def test_many_steps_between_looks_have_the_bits_of_one_run(every):
+@pytest.mark.parametrize("ahead", [None, 1, 128, 300])
+def test_many_steps_between_looks_have_the_bits_of_one_run(every, ahead, monkeypatch):
+    if ahead is not None:
+        monkeypatch.setattr(desk_module.Desk, "ahead", ahead)
     alone, s = swing(every), swing(every)
-    with s.serve() as served:
-        taken = looks(s)
-        with Client(served) as client:
-            client.good("subscribe", names=["arm.q"], period=0.01)
-            run = s.run(2.0)
-            client.good("status")
-            seen = {x["data"]["t"]: x["data"]["values"]["arm.q"] for x in client.events if x["event"] == "values"}
-    whole = alone.run(2.0)
-    assert max(taken) > 10
-    assert len(taken) < len(run.t) / 4
+    with s.serve():
+        taken, read = looks(s)
+        run = s.run(0.6)
+    whole = alone.run(0.6)
+    assert (max(taken) > 10) == (ahead != 1)
+    assert len(read) > 0
     for key in ("t", "q", "v", "vdot"):
         assert np.array_equal(getattr(run, key), getattr(whole, key))
     for key in whole.signals:
         assert np.array_equal(run.signals[key], whole.signals[key])
-    rows = dict(zip(whole.t.tolist(), whole.q.tolist(), strict=True))
-    assert seen[2.0] == rows[2.0]
-    assert all(rows[t] == q for t, q in seen.items())
+    place = {t: i for i, t in enumerate(whole.t.tolist())}
+    for t, now in read:  # clients see the row that the run is at
+        i = place[t]
+        assert (now["arm.q"], now["arm.v"]) == (whole.q[i].tolist(), whole.v[i].tolist())
+        assert now["smooth.y"] == whole.signals["smooth.y"][i]
 
 
 def test_a_pause_acts_soon_and_single_steps_are_single():
     s = swing()
     with s.serve() as served:
-        taken = looks(s)
+        taken, _ = looks(s)
         with Client(served) as client:
             client.good("run", t=1e5)
             wait(lambda: max(taken, default=0) > 10)
