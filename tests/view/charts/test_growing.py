@@ -17,7 +17,7 @@ WRITER = """
     from soacraft import sim
     s = sim.System("wave", integrator="rk4", step=0.01)
     s.add("wave", sim.Sine(frequency=1.0, unit="V"))
-    s.run(12.0, log=sys.argv[1], pace=6.0)
+    s.run(12.0, log=sys.argv[1], pace=3.0)
 """
 
 
