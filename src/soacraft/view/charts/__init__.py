@@ -6,8 +6,8 @@
 
 from soacraft.view.charts.campaigns import campaign
 from soacraft.view.charts.chart import Chart, Panel
-from soacraft.view.charts.kinds import SMOOTH
 from soacraft.view.charts.growing import live
+from soacraft.view.charts.kinds import SMOOTH
 from soacraft.view.charts.orders import convergence
 from soacraft.view.charts.reach import workspace
 from soacraft.view.charts.responses import bode
