@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
 from soacraft.spatial.checks import Array
 
@@ -76,6 +77,16 @@ class Carried(Protocol):
 
     def scale(self, z: Array) -> Array:
         """What errors of z are measured by."""
+
+    def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
+        """Take what gives the multipliers of closures, by name, at (t, q, v), after `place`."""
+
+    @property
+    def feels(self) -> bool:
+        """Whether it asks for contacts,"""
+
+    def feel(self, step: ContactStep | None, h: float) -> None:
+        """and takes those of a step of length h that was taken; None: there were none."""
 
     @property
     def next_tick(self) -> int | None:

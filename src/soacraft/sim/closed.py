@@ -10,7 +10,7 @@ the motion along the branch as it is. `Stabilized` projects nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,10 @@ class Closed:
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot at a state on the closures."""
         return self.solver.forward_dynamics(q, v, force).vdot
+
+    def multipliers(self, q: Array, v: Array, force: Array) -> Mapping[str, Array]:
+        """What closures and couplings hold with at a state on them, by name (`loops.Result.multipliers`)."""
+        return self.solver.forward_dynamics(q, v, force).multipliers
 
     def mixed(
         self, q: Array, v: Array, force: Array, vdot: Array, prescribed: npt.NDArray[np.bool_]

@@ -21,7 +21,7 @@ from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
-from soacraft.sim.integrators.steps import Method
+from soacraft.sim.integrators.steps import Method, Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.keeping import Keeping
@@ -235,15 +235,17 @@ class Runner:
             if self._pace is not None:
                 self._pace.wait(end.ns)
             if crossing is None:
-                x, w = self._tick(x, w)
+                x, w = self._tick(x, w, step)
             if step.h > 0.0:
                 recorder.step(step, end.seconds, None if error is None else error * self._rtol, (x, w))
                 self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])
             if crossing is not None:
                 x, w, stop = self._act(crossing, x, w, recorder)
                 if stop:
+                    if self._feels(step):
+                        self._feel(step)
                     return stop
-                x, w = self._tick(x, w)
+                x, w = self._tick(x, w, step)
             if self._stopped:
                 return self._stopped
             x, w = self._call_back(x, w, recorder)
@@ -385,24 +387,48 @@ class Runner:
                 recorder.events += [Happened(self.t, name, np.array(q), np.array(v)) for name in names]
         return x
 
-    def _tick(self, x: Array, w: Array) -> tuple[Array, Array]:
-        """Let what is carried along tick, where it is due; crossings that this makes jump at once."""
+    def _feels(self, step: Step | None) -> bool:
+        """Whether what is carried along takes the contacts of a step."""
+        carried = self._acting.carried
+        return step is not None and step.h > 0.0 and carried is not None and carried.feels
+
+    def _feel(self, step: Step) -> None:
+        """Let what is carried along have the contacts of a step that was taken."""
         carried, problem = self._acting.carried, self._acting.problem
-        if carried is None or carried.next_tick != self.now.ns or self.now.rest > 0.0:
+        assert carried is not None
+        found = [] if problem.contact is None else problem.contact.steps[-1:]
+        mine = found and found[0].t > step.t0 + 1e-9 * step.h  # else nothing was near in it
+        carried.feel(found[0] if mine else None, step.h)
+        problem.displaced()
+
+    def _tick(self, x: Array, w: Array, step: Step | None = None) -> tuple[Array, Array]:
+        """Let what is carried along have the contacts of the step that ended, and tick, where it is due; crossings that
+        this makes jump at once."""
+        carried, problem = self._acting.carried, self._acting.problem
+        if carried is None:
+            return x, w
+        due = carried.next_tick == self.now.ns and self.now.rest <= 0.0
+        feels = self._feels(step)
+        if not due and not feels:
             return x, w
         kept = carried.keep()
         try:
-            x, w = self._ticked(carried, problem, x)
+            x, w = self._ticked(carried, problem, x, step if feels else None, due)
         except BaseException:  # as it was before the tick, to be tried again
             carried.restore(kept)
             raise
         self._x, self._kept = x, (self.now.ns, kept)
         return x, w
 
-    def _ticked(self, carried: Carried, problem: Mechanism, x: Array) -> tuple[Array, Array]:
-        """The point and its rates after a tick."""
+    def _ticked(
+        self, carried: Carried, problem: Mechanism, x: Array, step: Step | None, due: bool
+    ) -> tuple[Array, Array]:
+        """The point and its rates after the contacts of a step were taken, and after a tick."""
         before = np.sign(problem.margins(self.t, x)) if carried.crossings else None
-        problem.tick(self.now.ns, self.t, x)
+        if step is not None:
+            self._feel(step)
+        if due:
+            problem.tick(self.now.ns, self.t, x)
         if before is not None:
             after = np.sign(problem.margins(self.t, x))
             turned = {

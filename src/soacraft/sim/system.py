@@ -8,7 +8,7 @@ motions are prescribed, or a solver of closed chains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +82,8 @@ class Mechanism:
         rest = len(self.names) + (0 if carried is None else carried.size)
         self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(rest)])
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
+        if carried is not None and closed is not None:
+            carried.close_by(self.multipliers)
 
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
@@ -284,6 +286,13 @@ class Mechanism:
             forces[self._loads.index(x), x.number] += reaction[x.number]
             reaction[x.number] = 0.0
         return vdot, np.concatenate([forces, [reaction]]) if self._given else forces
+
+    def multipliers(self, t: float, q: Array, v: Array) -> Mapping[str, Array]:
+        """What closures hold with under all forces as they are now, by name."""
+        assert self.closed is not None
+        forces = self._solved(t, q, v)[1]
+        total = forces[: self.count].sum(axis=0)
+        return self.closed.multipliers(q, v, total + forces[-1] if self._given else total)
 
     def _held(self, t: float, q: Array, v: Array, total: Array, held: Sequence[Hold]) -> tuple[Array, Array]:
         """vdot of a closed chain, and the forces of what holds and what prescribes, which closures may tie."""

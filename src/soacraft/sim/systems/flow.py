@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
+from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
 from soacraft.sim.systems.calls import Call, getter
 from soacraft.sim.systems.compiled import CompiledFlow, forms_of, obstacle
@@ -129,6 +130,9 @@ class Flow:
         for key in self._s.outputs:
             if key in other._s.outputs:
                 self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
+        for key in self._s.touches:
+            if key in other._s.touches:
+                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
         counts = dict(zip(other.ticks.clocks, other.ticks.counts, strict=True))
         self.ticks.origin = other.ticks.origin
         self.ticks.set_counts([counts.get(x, 0) for x in self.ticks.clocks])
@@ -231,6 +235,22 @@ class Flow:
         """The state or its nominal size, whichever is larger."""
         return np.asarray(np.maximum(np.abs(z), self._nominal))
 
+    # -- reactions ---------------------------------------------------------------------------------------------
+
+    def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
+        """Ask this for the forces of closures."""
+        self._s.closing.ask = ask
+
+    @property
+    def feels(self) -> bool:
+        """Whether contacts are asked for."""
+        return bool(self._s.touches)
+
+    def feel(self, step: ContactStep | None, h: float) -> None:
+        """Hold the contacts of a step."""
+        for key, touch in self._s.touches.items():
+            self.values[self._s.slots[key]] = touch.value(step, h)
+
     # -- ticks -------------------------------------------------------------------------------------------------
 
     @property
@@ -257,10 +277,12 @@ class Flow:
         self.ticks.set_counts(counts)
 
     def _held(self) -> dict[str, int]:
-        """Slots of what is kept from instant to instant: discrete states, sampled outputs, outputs of solved loops."""
+        """Slots of what is kept from instant to instant: discrete states, sampled outputs, outputs of solved loops, and
+        contacts."""
         s = self._s
         keys = {key for x in s.ticking for key in x.outputs} | {x.key for knot in s.knots for x in knot.tears}
         keys |= s.idle  # of components that are not active
+        keys |= set(s.touches)
         return {**s.discrete, **{key: s.slots[key] for key in sorted(keys)}}
 
     def memory(self) -> tuple[list[int], dict[str, Any]]:

@@ -25,6 +25,7 @@ from soacraft.sim.systems.calls import OF_NODE
 from soacraft.sim.systems.edits import away
 from soacraft.sim.systems.frames import OF_FRAME, of_frame
 from soacraft.sim.systems.joined import Seat
+from soacraft.sim.systems.reactions import REACTIONS, closure_of, touch_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
@@ -105,7 +106,9 @@ class Plant(Strict):
 
     Outputs: `q`, `v`, `vdot`, also of one dof as `q[elbow]`; of a node, in inertial axes, `position[hand]`,
     `rotation[hand]`, `velocity[hand]`, `angular_velocity[hand]`, `linear_acceleration[hand]` and
-    `angular_acceleration[hand]`; accelerations depend on all forces. Inputs, which add up: `force` (nv) and
+    `angular_acceleration[hand]`; accelerations depend on all forces. So do those of closures, `closure_force[loop]`;
+    `contact_force[foot]` and `touching[foot]` are of the last step with a `sim.Contact` (see
+    `soacraft.sim.systems.reactions`). Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
     `motion[elbow]` takes three numbers, coordinate, rate and acceleration: the dof moves so, by whatever force it takes
     (`run.forces["prescribed"]`).
@@ -288,7 +291,10 @@ class Plant(Strict):
             self._frame(port, at)
             shape, unit = OF_FRAME[port]
             return Signal(shape, unit, None if port == "rotation" else "inertial", float), port, None
-        known = ["q", "v", "vdot", *OF_FRAME]
+        if port in REACTIONS:
+            closure_of(self, at) if port == "closure_force" else touch_of(self, port, at)
+            return REACTIONS[port], port, None
+        known = ["q", "v", "vdot", *OF_FRAME, *REACTIONS]
         raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, known, 'it has')}")
 
     def measure(self, port: str, at: str) -> Callable[[Any], Array]:

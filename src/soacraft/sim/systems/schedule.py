@@ -19,6 +19,7 @@ from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.noise import Stream
 from soacraft.sim.systems.order import in_order, upstream
 from soacraft.sim.systems.plant import Plant
+from soacraft.sim.systems.reactions import REACTIONS, Closing, Touch, closure_of, of_loop, touch_of
 from soacraft.sim.systems.wiring import Contribution, Link, Part, Wiring
 from soacraft.spatial.checks import Array
 
@@ -39,6 +40,9 @@ class Schedule:
         self.needs: dict[str, set[str]] = {}
         self.ticking: list[Ticking] = []
         self._updates_need: dict[str, set[str]] = {}
+        self.closing = Closing()
+        self.touches: dict[str, Touch] = {}
+        """Contacts that are asked for, by key: they are held from step to step."""
         self._place_states()
         self._place_plant()
         for key, signal in sorted(wiring.sources.items()):
@@ -208,6 +212,9 @@ class Schedule:
         if plant is None and path not in self._wiring.user_frames:
             return
         port, at = rest[:-1].split("[", 1)
+        if plant is not None and port in REACTIONS:
+            self._reaction(key, plant, port, at)
+            return
         state = self._state("acceleration" in port)
         reads, needs = [("state", self.slots[state])], {state}
         native = None
@@ -221,6 +228,22 @@ class Schedule:
             needs |= {x for _, x in links if x}
         self.calls[key] = made(function, tuple(reads), self.slots[key], key, native)
         self.needs[key] = needs
+
+    def _reaction(self, key: str, plant: Plant, port: str, at: str) -> None:
+        """A call for the force of a closure, behind the accelerations, or for what a contact holds."""
+        slot = self.slots[key]
+        if port != "closure_force":
+            self.touches[key] = touch_of(plant, port, at)
+            self.calls[key], self.needs[key] = made(lambda now: now, (("now", slot),), slot, key), set()
+            return
+        if ":closing" not in self.calls:
+            state = self._state(False)
+            reads = ("state", self.slots[state]), ("t", 0)
+            self.calls[":closing"] = made(self.closing, reads, self._slot(":closing", None), ":closing")
+            self.needs[":closing"] = {state, *self.vdots}
+        found = (("closing", self.slots[":closing"]),)
+        self.calls[key] = made(of_loop(closure_of(plant, at)), found, slot, key)
+        self.needs[key] = {":closing"}
 
     def _state(self, moving: bool) -> str:
         """A call for the state of the model that is moved, with its accelerations where it is `moving`."""
