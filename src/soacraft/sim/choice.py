@@ -11,16 +11,21 @@ from soacraft.sim.closed import Closed
 _SOLVERS: dict[str, type[Solver]] = {"ta": TreeAugmented, "fa": FullyAugmented, "ce": ConstraintEmbedding}
 
 
+def check_name(solver: object) -> None:
+    """Refuse what is no name of a solver."""
+    known = ("auto", "tree", *_SOLVERS)
+    if solver not in known:
+        names = ", ".join(map(repr, known))
+        raise ModelError(f"solver must be one of {names} or a solver of sc.loops, got {solver!r:.60}.")
+
+
 def read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | None, str]:
     """The solver of closures, None for a tree, and why."""
     if isinstance(solver, Solver):
         if solver.graph is not mb:
             raise ModelError(f"the solver is of {solver.graph.name!r}, not of the model {mb.name!r} that is to move.")
         return Closed(solver), f"{type(solver).__name__}: as given"
-    known = ("auto", "tree", *_SOLVERS)
-    if solver not in known:
-        names = ", ".join(map(repr, known))
-        raise ModelError(f"solver must be one of {names} or a solver of sc.loops, got {solver!r:.60}.")
+    check_name(solver)
     if not mb.is_closed:
         if solver not in ("auto", "tree"):
             raise LoopError(f"{mb.name!r} has no active loops or couplings for solver={solver!r}; use solver='tree'.")

@@ -139,3 +139,15 @@ def test_parameters_may_be_arrays_and_numbers_of_numpy():
     assert sim.Gain(gain=np.float64(2.0)).p.gain == 2.0
     with pytest.raises(WiringError, match="parameters of Gain"):
         sim.Gain(gain=np.array([[1.0]]))
+
+
+def test_signals_are_bounded():
+    assert sim.Gain.y.signal(sim.Gain(gain=1.0, size=10**6).p).shape == (10**6,)
+    s = sim.System("s", integrator="rk4", step=1e-3)
+    s.add("one", sim.Gain(gain=1.0, size=10**6 + 1))
+    text = r"Gain\.y of shape \(1000001,\) is too large: 1000000 numbers are the most that a signal holds\."
+    with pytest.raises(WiringError, match=text):
+        s.check()
+    square = define(x=sim.In(shape=(1001, 1000)))
+    with pytest.raises(WiringError, match=r"Own\.x of shape \(1001, 1000\) is too large"):
+        square.interface.inputs["x"].signal(None)

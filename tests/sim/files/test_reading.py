@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -151,6 +152,40 @@ def test_sizes_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "MOST_PARTS", 5)
     assert "the system is too large: more than 5 parts and connections." in refused(tmp_path, SWING)
     assert "has more than 1000000 of '='" in refused(tmp_path, SWING + "=" * 1_000_001)
+
+
+def test_solvers_that_are_none_are_refused(tmp_path):
+    told = refused(tmp_path, SWING.replace("q = [0.1]", 'q = [0.1]\nsolver = "fast"'))
+    assert "solver must be one of 'auto', 'tree', 'ta', 'fa', 'ce' or a solver of sc.loops, got 'fast'." in told
+    assert load(tmp_path, SWING.replace("q = [0.1]", 'q = [0.1]\nsolver = "tree"'))._plants["arm"].solver == "tree"
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "name"),
+    [
+        ("Gain", "gain = 1.0, size = 1000000000", "Gain.u of shape (1000000000,)"),
+        ("Integrator", "size = 1000001", "Integrator.u of shape (1000001,)"),
+        ("UnitDelay", "size = 9223372036854775807", "UnitDelay.u of shape (9223372036854775807,)"),
+        ("Join", "size_a = 600000, size_b = 600000", "Join.y of shape (1200000,)"),
+    ],
+)
+def test_sizes_are_bounded_before_memory_is_taken(tmp_path, kind, params, name):
+    tracemalloc.start()
+    try:
+        told = refused(tmp_path, HEAD + f"[parts.one]\ntype = '{kind}'\nparams = {{{params}}}\n")
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
+    assert f"'one': {name} is too large: 1000000 numbers are the most that a signal holds." in told
+    start = HEAD + f"starts = {{'one.x' = 1.0}}\n[parts.one]\ntype = '{kind}'\nparams = {{{params}}}\n"
+    assert "is too large" in refused(tmp_path, start)
+
+
+def test_all_signals_together_are_bounded(tmp_path):
+    part = "[parts.x{}]\ntype = 'Gain'\nparams = {{gain = 1.0, size = 1000000}}\n"
+    assert len(load(tmp_path, HEAD + "".join(part.format(i) for i in range(5)))._parts) == 5
+    told = refused(tmp_path, HEAD + "".join(part.format(i) for i in range(6)))
+    assert "are 12000000 numbers in all, and 10000000 are the most of a system file: take smaller sizes." in told
 
 
 def test_paths_that_are_none(tmp_path):

@@ -13,6 +13,8 @@ from soacraft.errors import ModelError, WiringError
 def test_what_is_refused():
     with pytest.raises(ModelError, match="a Plant takes a Multibody, got 3"):
         sim.Plant(3)
+    with pytest.raises(ModelError, match=r"solver must be one of 'auto', 'tree', 'ta', 'fa', 'ce' or .*, got 'fast'"):
+        sim.Plant(sc.load("pendulum"), solver="fast")
     mb = sc.load("pendulum")
     with pytest.raises(WiringError, match=r"this Plant is in no system yet: s.add\('arm', plant\)"):
         assert sim.Plant(mb).q

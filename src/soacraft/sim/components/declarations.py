@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -23,6 +24,8 @@ from soacraft.sim.components.units import read_unit
 #: Arguments of equations that are no quantity of the component: its parameters, the time, the period of its ticks in
 #: seconds, and standard normal numbers of the shape of what the equation gives.
 RESERVED = ("p", "t", "dt", "noise")
+#: The most numbers that one signal holds.
+MOST_NUMBERS = 10**6
 _DTYPES = {float: "float", int: "int", bool: "bool"}
 
 
@@ -73,6 +76,11 @@ class Quantity:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if not all(isinstance(n, int) and n >= 0 for n in shape):
             raise WiringError(f"the shape of {self.owner}.{self.name} must be whole numbers, got {shape!r:.60}.")
+        if prod(shape) > MOST_NUMBERS:
+            raise WiringError(
+                f"{self.owner}.{self.name} of shape {shape!r:.60} is too large: {MOST_NUMBERS} numbers are the most "
+                "that a signal holds. Take a smaller size, or several components."
+            )
         return Signal(shape, unit, frame, self.dtype)
 
     def __repr__(self) -> str:

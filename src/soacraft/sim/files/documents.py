@@ -21,6 +21,8 @@ MOST_JSON, MOST_TOML = 64 * 2**20, 8 * 2**20
 MOST_DEEP = 40
 #: Parts, connections and the like of one system.
 MOST_PARTS = 200_000
+#: Numbers that all signals of one system hold.
+MOST_NUMBERS = 10_000_000
 #: Brackets, commas and signs of equality in a file of TOML, each of which takes a call.
 _MOST_MARKS = 1_000_000
 #: Keys of one name of TOML, as in a.b.c = 1.

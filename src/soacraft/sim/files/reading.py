@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from soacraft.errors import ModelFileError, SystemFileError
+from soacraft.errors import ModelFileError, SystemFileError, WiringError
 from soacraft.files.load import read_path
 from soacraft.files.xml_tree import read_bytes
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.registry import PartClass, find_assembly, known_classes
-from soacraft.sim.files import schema
+from soacraft.sim.files import documents, schema
 from soacraft.sim.files.documents import MOST_JSON, in_file, read_document
 from soacraft.sim.files.references import Referred, read_model
 from soacraft.sim.forces.loads import Load
@@ -109,9 +110,26 @@ def system_of(
             system.add(path, find_assembly(x.type, known, repr(path))(**x.params), at=_mount(system, path, x.at))
         for path, y in tables.sequences.items():
             system.add(path, Phases.from_plain(msgspec.to_builtins(y)))
+        _require_small(system)
         for key, value in tables.starts.items():
             system.states[key] = value
     return system
+
+
+def _require_small(system: System) -> None:
+    """Refuse sizes of signals that take more memory than a file may ask for, before any is taken."""
+    numbers = 0
+    for path, part in system._parts.items():
+        for name in part.component.interface.quantities:
+            try:
+                numbers += prod(part.signal(name).shape)
+            except WiringError as wrong:
+                raise SystemFileError(f"{path!r}: {wrong}") from None
+    if numbers > documents.MOST_NUMBERS:
+        raise SystemFileError(
+            f"the signals of {system.name!r} are {numbers} numbers in all, and {documents.MOST_NUMBERS} are the most "
+            "of a system file: take smaller sizes."
+        )
 
 
 def _data(tables: schema.System, models: Mapping[str, Referred]) -> SystemData:

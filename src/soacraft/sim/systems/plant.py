@@ -16,6 +16,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
+from soacraft.sim.choice import check_name
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import find_dof
@@ -123,6 +124,8 @@ class Plant(Strict):
     def __init__(self, mb: Multibody, solver: str | Solver = "auto", forces: Sequence[Load] = ()) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Plant takes a Multibody, got {mb!r:.80}.")
+        if isinstance(solver, str):
+            check_name(solver)
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
         self._source = "", ""  # where a system file had its model from: "model" and a name, "file" and a path
         self._seat: Seat | None = None
