@@ -82,6 +82,13 @@ class Carried(Protocol):
         """Take what gives the multipliers of closures, by name, at (t, q, v), after `place`."""
 
     @property
+    def weighs(self) -> bool:
+        """Whether it gives masses of bodies,"""
+
+    def masses(self) -> Mapping[str, float]:
+        """and these, by name, after `place`."""
+
+    @property
     def feels(self) -> bool:
         """Whether it asks for contacts,"""
 

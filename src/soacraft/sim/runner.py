@@ -162,7 +162,7 @@ class Runner:
         problem.energy(x)  # raises where it overflows: the first row is a good one
         if pace is not None:
             pace.begin(self.now.ns)
-        x, w = self._tick(x, w)
+        x, w = self._weigh(*self._tick(x, w), _idle)
         columns = None if problem.carried is None else problem.carried.columns
         log, logged = keeping.log, False
         if log is not None:
@@ -235,7 +235,7 @@ class Runner:
             if self._pace is not None:
                 self._pace.wait(end.ns)
             if crossing is None:
-                x, w = self._tick(x, w, step)
+                x, w = self._weigh(*self._tick(x, w, step), recorder.flush)
             if step.h > 0.0:
                 recorder.step(step, end.seconds, None if error is None else error * self._rtol, (x, w))
                 self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])
@@ -245,7 +245,7 @@ class Runner:
                     if self._feels(step):
                         self._feel(step)
                     return stop
-                x, w = self._tick(x, w, step)
+                x, w = self._weigh(*self._tick(x, w, step), recorder.flush)
             if self._stopped:
                 return self._stopped
             x, w = self._call_back(x, w, recorder)
@@ -386,6 +386,14 @@ class Runner:
                 q, v, _ = problem.parts(x)
                 recorder.events += [Happened(self.t, name, np.array(q), np.array(v)) for name in names]
         return x
+
+    def _weigh(self, x: Array, w: Array, before: Callable[[], None]) -> tuple[Array, Array]:
+        """Let bodies have the masses that what is carried along gives; `before` is called where these change."""
+        carried, problem = self._acting.carried, self._acting.problem
+        if carried is None or not carried.weighs:
+            return x, w
+        self._x = y = problem.weighed(self.t, x, before)
+        return (x, w) if y is x else (y, problem.rates(self.t, y))
 
     def _feels(self, step: Step | None) -> bool:
         """Whether what is carried along takes the contacts of a step."""
@@ -681,6 +689,10 @@ class Runner:
             f" Steps of {length:g} s may be too long for the fastest of its components: try steps of {length / 10:g} "
             "s, or integrator='radau'."
         )
+
+
+def _idle() -> None:
+    pass
 
 
 def _nothing(t: float, state: State) -> float:

@@ -8,7 +8,7 @@ motions are prescribed, or a solver of closed chains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +24,11 @@ from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
-from soacraft.sim.forces.loads import Load, Passive, Stored
+from soacraft.sim.forces.loads import Load, Passive, Stored, Weighed
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
 from soacraft.spatial.checks import Array
+from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
@@ -67,6 +68,8 @@ class Mechanism:
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
+        if carried is not None and carried.weighs:
+            self._silent.append(Weighed())
         for load in self._silent:
             load.bind(mb)
         if self.contact is not None:
@@ -208,6 +211,25 @@ class Mechanism:
         z = self.carried.jump(names, self.carried_of(x))
         self._placed = None
         return np.concatenate([x[: len(x) - len(z)], z])
+
+    def weighed(self, t: float, x: Array, before: Callable[[], None]) -> Array:
+        """The point with the masses that are given now, which bodies have from here on: velocities are kept, moments
+        grow with the masses, and the energy that this takes is work of its own. `before` is called first, where any
+        is another."""
+        assert self.carried is not None
+        self.place(t, x)
+        bodies = [(self.mb[name], mass) for name, mass in self.carried.masses().items()]
+        changed = [(body, mass) for body, mass in bodies if mass != body.inertia.mass]
+        if not changed:
+            return x
+        before()
+        energy = self.mechanical_energy(x)
+        for body, mass in changed:
+            old = body.inertia
+            body.inertia = Inertia(mass, old.com, old.moment * (mass / old.mass))
+        x = np.array(x)
+        x[self.sizes[0] + self.sizes[2] + self.names.index(Weighed.name)] += self.mechanical_energy(x) - energy
+        return x
 
     def displaced(self) -> None:
         """What is carried along has other values now, as after a tick."""

@@ -254,9 +254,9 @@ def test_motions_that_are_refused():
     s = sim.System("s", integrator="rk4", step=0.01)
     s.add("arm", sim.Plant(sc.load("pendulum")))
     s.add("one", sim.Constant(value=1.0))
-    s.connect("one.y", "arm.mass[bob]")
+    s.connect("one.y", "arm.moment[bob]")
     with pytest.raises(
-        WiringError, match=r"arm.mass is no input: inertias are parameters of the model, constant within"
+        WiringError, match=r"arm.moment is no input: of inertias the mass alone is one, arm.mass\[body\]"
     ):
         s.check()
 

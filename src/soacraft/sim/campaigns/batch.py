@@ -53,6 +53,8 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
         why = _of_plant(plant)
         if why:
             return f"the plant {path!r} {why}"
+    if system._compiled()[0].masses:
+        return "masses of bodies are given"
     known = {f"{path}.{x}" for path, part in system._parts.items() for x in part.component.interface.outputs}
     known |= {f"{path}.{x}" for path in system._plants for x in ("q", "v", "vdot")}
     for key in sorted(system._compiled()[0].sources):

@@ -54,6 +54,8 @@ def obstacle(schedule: Schedule, forms: Forms) -> str:
         return "the compiled core is older than this code: build it again"
     if schedule.knots:
         return f"the loop of {schedule.knots[0].tears[0].key!r} is solved in Python"
+    if schedule.masses:
+        return "masses are given"
     if ":closing" in schedule.calls:
         return "forces of closures are asked for"
     if any(form < 0 for form, _ in forms):

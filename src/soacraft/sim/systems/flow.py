@@ -13,6 +13,7 @@ from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
 from soacraft.sim.systems.calls import Call, getter
 from soacraft.sim.systems.compiled import CompiledFlow, forms_of, obstacle
+from soacraft.sim.systems.masses import require_masses
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.ticks import Ticks
 from soacraft.sim.systems.values import Values, kind_of, total_of
@@ -240,6 +241,17 @@ class Flow:
     def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
         """Ask this for the forces of closures."""
         self._s.closing.ask = ask
+
+    @property
+    def weighs(self) -> bool:
+        """Whether masses are given."""
+        return bool(self._s.masses)
+
+    def masses(self) -> dict[str, float]:
+        """Masses of bodies as they were placed; one that is none is a `SimulationError`."""
+        given = {body: float(self.values[slot]) for body, slot in self._s.masses.items()}
+        require_masses(given, self.values[0])
+        return given
 
     @property
     def feels(self) -> bool:

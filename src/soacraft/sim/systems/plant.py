@@ -112,7 +112,8 @@ class Plant(Strict):
     `soacraft.sim.systems.reactions`). Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
     `motion[elbow]` takes three numbers, coordinate, rate and acceleration: the dof moves so, by whatever force it takes
-    (`run.forces["prescribed"]`).
+    (`run.forces["prescribed"]`). `mass[tank]` takes the mass of a body from the end of a step on; the energy that it
+    brings or takes is `run.work["mass"]`.
 
     >>> import soacraft as sc
     >>> s = sc.sim.System("swing", integrator="rk4", step=1e-2)
@@ -334,12 +335,12 @@ class Plant(Strict):
             axes = own if frame == own else "inertial"
             spread = self._spread(node, kind, axes == own)
             return Push(Signal(shape, unit, axes, float), None, spread, (self.seat.frame(node), kind, axes == own))
-        if port in ("mass", "center_of_mass", "moment", "inertia"):
+        if port in ("center_of_mass", "moment", "inertia"):
             raise WiringError(
-                f"{self.path}.{port} is no input: inertias are parameters of the model, constant within a run. Change "
-                "them between runs, mb[body].inertia = sc.Inertia(...), with runs as short as the mass needs."
+                f"{self.path}.{port} is no input: of inertias the mass alone is one, {self.path}.mass[body], with "
+                "which the moment grows. Change the others between runs, mb[body].inertia = sc.Inertia(...)."
             )
-        known = ["force", "motion", *(f"node_{x}" for x in _ON_NODE)]
+        known = ["force", "motion", "mass", *(f"node_{x}" for x in _ON_NODE)]
         raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, known, 'it has')}")
 
     def motion(self, at: str | None) -> str:

@@ -59,11 +59,21 @@ class Schedule:
         motions = {dof: self._linked(link) for dof, link in sorted(wiring.motions.items())}
         self.motions = {dof: slot for dof, (slot, _) in motions.items()}
         """Slots of the motions that are given, by dof."""
-        wanted = of_rates | {key for _, (_, key) in self.forces if key} | {key for _, key in motions.values() if key}
+        masses = {body: self._linked(link) for body, link in sorted(wiring.masses.items())}
+        self.masses = {body: slot for body, (slot, _) in masses.items()}
+        """Slots of the masses that are given, by body."""
+        given = [*(x for _, x in self.forces), *motions.values(), *masses.values()]
+        wanted = of_rates | {key for _, key in given if key}
         self.order, self.knots = self._ordered(tears)
         self._behind = self.downstream(self.vdots)
         self._derive()
         self._refuse_feedback(motions)
+        for body, (_, key) in masses.items():
+            if key in self._behind:
+                raise WiringError(
+                    f"the mass of {body!r} depends at once on accelerations, which depend on it: give it by a state, "
+                    "or by a sampled component."
+                )
         self.stage = self.select(wanted)
         self.reads_vdot = not self.vdots.isdisjoint(upstream(of_rates, self.needs))
 

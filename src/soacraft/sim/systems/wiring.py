@@ -14,6 +14,7 @@ from soacraft.sim.components.units import read_unit
 from soacraft.sim.systems.bundles import Bundles, paired
 from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.frames import FrameTree, UserFrame
+from soacraft.sim.systems.masses import weighed
 from soacraft.sim.systems.plant import Mount, Plant, Push
 
 _REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
@@ -97,6 +98,8 @@ class Wiring:
     ) -> None:
         self.motions: dict[str, Link] = {}
         """What gives the motion of dofs, by their names in the model that is moved."""
+        self.masses: dict[str, Link] = {}
+        """What gives the masses of bodies, by their names."""
         self.conditions: dict[str, tuple[Link, Condition]] = {}
         """What is looked for besides the crossings of components, by name."""
         self.holds = holds or {}
@@ -351,6 +354,15 @@ class Wiring:
             raise WiringError(f"{target!r:.80} is no input: a frame is moved by what pose= of s.add_frame names.")
         if path in self._plants and port == "motion":
             self._prescribe(target, source, self._plants[path].motion(at), Link(name, element), signal, convert)
+            return
+        if path in self._plants and port == "mass":
+            body = weighed(self._plants[path], at)
+            if target in self._writers:
+                raise WiringError(
+                    f"{target!r} has two writers, {self._writers[target]!r} and {source!r}: add them up in a sim.Sum."
+                )
+            factor = _factor(source, signal, target, Signal((), "kg", None, float), convert)
+            self._writers[target], self.masses[body] = source, Link(name, element, factor)
             return
         if path in self._plants:
             push = self._plants[path].push(port, at, signal.frame)
