@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -83,7 +84,7 @@ def limbs(draw, kinds=HINGES):
 
 
 @given(limbs(HINGES[:-1]))
-@settings(max_examples=30)
+@tries(30)
 def test_the_engine_has_the_kinematics_of_the_model(drawn_limb):
     limb, rng = drawn_limb
     q = rng.uniform(-1.0, 1.0, (3, limb.nq))
@@ -94,7 +95,7 @@ def test_the_engine_has_the_kinematics_of_the_model(drawn_limb):
 
 
 @given(limbs(), st.booleans())
-@settings(max_examples=40, deadline=None)
+@tries(40)
 def test_no_answer_is_outside_limits_or_off_its_pose_and_called_found(drawn_limb, within_reach):
     limb, rng = drawn_limb
     lower, upper = limb.limits

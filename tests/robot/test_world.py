@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.contact import Box, Capsule, Plane, Sphere
@@ -50,7 +51,7 @@ def test_an_edge_ends_where_the_ball_meets_the_wall():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@tries(25)
 def test_a_thin_plate_is_never_missed(seed):
     """Plates of a tenth of a millimetre, edges of a few degrees: what fine samples touch, the edge has told."""
     rb, rng = arm(seed)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
+from soacraft.kinematics.tolerances import LIMB_DAMPED, LIMB_DAMPING
 from soacraft.model.flat.layout import Layout
 from soacraft.model.hinges import Weld
 from soacraft.model.hinges.product import ScrewProduct
@@ -32,8 +33,6 @@ MOST = 32
 TABLE = 512
 #: Steps of a start; after so many the square of what is left must have come down to the part ENOUGH.
 STEPS, PATIENCE, ENOUGH = 60, 5, 0.5
-#: Of a step: DAMPING times the square of what is left, and DAMPED, which keeps singular limbs from leaping.
-DAMPING, DAMPED = 0.3, 1e-12
 #: The largest step of a dof, in radians.
 LARGEST = 1.2
 #: A dof without limits is taken from here to there, in turns of half a circle, or lengths of the limb.
@@ -52,8 +51,8 @@ class Plan:
     steps: int = STEPS
     patience: int = PATIENCE
     enough: float = ENOUGH
-    damping: float = DAMPING
-    damped: float = DAMPED
+    damping: float = LIMB_DAMPING
+    damped: float = LIMB_DAMPED
     largest: float = LARGEST
 
 
@@ -91,17 +90,12 @@ class LimbEngine:
             np.where(np.isfinite(self.upper), self.upper - 2 * _WIDE / self.unit, -_WIDE / self.unit),
         )
         high = np.where(np.isfinite(self.upper), self.upper, low + 2 * _WIDE / self.unit)
-        self.low, self.high = low, high
+        self.low, self.high, self.middle = low, high, 0.5 * (low + high)
         self._limb = _core.Limb(hinges, dofs, end, self.lower, self.upper, self.unit, reach)
         self._hinges, self._dofs, self._end = hinges, dofs, end
         q = self.low + _halton(TABLE, len(v)) * (self.high - self.low)
         R, p = self.place(q)
         self._limb.set_table(q, np.ascontiguousarray(p.T), np.ascontiguousarray(matrix_to_quaternion(R).T))
-
-    @property
-    def middle(self) -> Array:
-        """Between the limits."""
-        return np.asarray(0.5 * (self.low + self.high))
 
     def place(self, q: Array) -> tuple[Array, Array]:
         """Rotation and position of the tip in the base, q (..., dofs)."""

@@ -11,10 +11,9 @@ import numpy as np
 
 from soacraft import _core
 from soacraft.errors import ConvergenceError, SingularError
+from soacraft.kinematics.tolerances import ROWS_OF_QP
 from soacraft.spatial.checks import Array
 
-#: Of a row, relative to the size of what is added in it.
-TOLERANCE = 1e-12
 _WHY = {2: "nothing satisfies all rows", 3: "the active set changed too often"}
 
 
@@ -34,7 +33,7 @@ def solve_qp(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Soluti
     """
     x, y = np.zeros(len(g)), np.zeros(len(C))
     H, g, C, lower, upper = (np.ascontiguousarray(a, dtype=float) for a in (H, g, C, lower, upper))
-    told = _core.solve_qp(H, g, C, lower, upper, TOLERANCE, x, y)
+    told = _core.solve_qp(H, g, C, lower, upper, ROWS_OF_QP, x, y)
     if told == 1:
         raise SingularError("the cost of a quadratic program is not positive definite.")
     if told:

@@ -116,6 +116,10 @@ LEAST_DAMPED = 1e-24
 HEAVY = 1e4
 #: Damping of inverse kinematics relative to the square of what is left: to begin with, and between these two.
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
+#: The same of limbs: times the square of what is left, and added to it, which keeps singular limbs from leaping.
+LIMB_DAMPING, LIMB_DAMPED = 0.3, 1e-12
+#: A row of a quadratic program holds to this, relative to the size of what is added in it.
+ROWS_OF_QP = 1e-12
 #: A step of inverse kinematics that betters the square of what is left by less than this part ends a descent.
 UNIMPROVED = 1e-13
 #: Scaled pivots above this part of the largest count, for compiled assembly: well above `RANK`, so that singular values

@@ -100,9 +100,12 @@ def reach(
     chosen = callable(prefer) or prefer in ("mid-range", "manipulability") or world is not None
     count = whole_number(SEVERAL if seeds is None and chosen else SEEDS if seeds is None else seeds, "seeds", 1)
     goals = np.concatenate([pose.rotation.reshape(-1, 9), pose.translation.reshape(-1, 3)], axis=1)
-    if limb.own_ik is None and limb.engine is not None and not chosen:
+    engine = limb.engine
+    if limb.own_ik is None and engine is not None and not chosen:
         plan = Plan(within, count, near_first=int(prefer == "near"), seconds=limit)
-        a = limb.engine.search(goals, starts, plan, whole_number(threads, "threads", 1))
+        a = engine.search(goals, starts, plan, whole_number(threads, "threads", 1))
+        if not batch and a.found[0]:
+            return Reach(a.q[0], True, a.left[0], int(a.tried[0]), "")
         q, left, found, tried = a.q, a.left, a.found, a.tried
         why = np.full(len(goals), "", dtype=object)
         for i in () if found.all() else np.flatnonzero(~found):

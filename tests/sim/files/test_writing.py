@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.fuzz.system_seeds import BESIDE, Servo, full_system
+from tests.profiles import tries
 from tests.sim.serving.clients import swing
 
 import soacraft as sc
@@ -177,7 +178,7 @@ def full_system_after_detaching():
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(tries(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(numbers, st.fractions(1, 1000).filter(lambda x: x.denominator < 10**6)), max_size=4),
     st.sampled_from(["toml", "json"]),

@@ -8,6 +8,7 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.sim.serving.clients import Client, swing, wait
 
 from soacraft.errors import SimulationError
@@ -159,7 +160,7 @@ messages = st.fixed_dictionaries(
 lines = st.binary(max_size=60) | messages.map(lambda x: json.dumps(x).encode())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(tries(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines, min_size=1, max_size=5))
 def test_any_bytes_get_answers(served, given_lines):
     with Client(served) as client:

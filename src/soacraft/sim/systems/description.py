@@ -129,7 +129,7 @@ def describe(system: System, documents: bool = True) -> SystemData:
     >>> s = sim.System("one", integrator="rk4", step=1e-3)
     >>> _ = s.add("target", sim.Constant(value=0.5))
     >>> describe(s).parts["target"]
-    PartData(type='Constant', params={'value': 0.5, 'unit': None}, every='', offset=0, at=None, convert=False)
+    PartData(type='Constant', params={'value': 0.5, 'unit': None}, every='', offset=0, at=None, convert=False, ...)
     """
     plain = [x.component for x in system._parts.values() if "interface" not in vars(x.component)]
     by_name({type(x) for x in plain})  # two classes of one name are refused
