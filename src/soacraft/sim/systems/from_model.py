@@ -41,8 +41,8 @@ class Planned(NamedTuple):
 
 
 def from_model(mb: Multibody) -> FromModel:
-    """Components for the actuators and sensors of a model, as an assembly: `s.add("devices", sim.from_model(mb),
-    at=plant)`. `made.report` lists what was used and what was not, and why.
+    """Components for the actuators and sensors of a model, as an assembly that is mounted at its plant:
+    `s.add("devices", sim.from_model(mb), at=plant)`. `made.report` lists what was used and what was not, and why.
 
     An actuator is a `Drive` (on several dofs a `WideDrive`) whose control is the port `<actuator>`. A sensor gives the
     port `<sensor>`: of joints, of frames in inertial axes, and gyro, velocimeter and accelerometer (which feels

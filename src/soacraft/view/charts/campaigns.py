@@ -23,11 +23,11 @@ def campaign(
 ) -> Chart:
     """A chart of a campaign. `kind` is one of
 
-    histogram   of the measures that are named (default: of all), with quantiles 0.01, 0.5 and 0.99
-    ellipse     of two measures: the runs, and the ellipse of `probability` (`c.ellipse`); `terrain` is (x, y, heights),
-                heights of shape (len(y), len(x)), drawn below as contours
-    fan         of histories that the campaign keeps: quantiles over time
-    tornado     how strongly each variation is correlated with a measure, by rank
+    - "histogram": of the measures that are named (default: of all), with quantiles 0.01, 0.5 and 0.99
+    - "ellipse": of two measures: the runs, and the ellipse of `probability` (`c.ellipse`); `terrain` is (x, y, heights),
+      heights of shape (len(y), len(x)), drawn below as contours
+    - "fan": of histories that the campaign keeps: quantiles over time
+    - "tornado": how strongly each variation is correlated with a measure, by rank
 
     >>> import soacraft as sc
     >>> from tempfile import mkdtemp
