@@ -24,7 +24,7 @@ def campaign(
     """A chart of a campaign. `kind` is one of
 
     - "histogram": of the measures that are named (default: of all), with quantiles 0.01, 0.5 and 0.99
-    - "ellipse": of two measures: the runs, and the ellipse of `probability` (`c.ellipse`); `terrain` is (x, y, heights),
+    - "ellipse": of two measures: the runs and the ellipse of `probability` (`c.ellipse`); `terrain` is (x, y, heights),
       heights of shape (len(y), len(x)), drawn below as contours
     - "fan": of histories that the campaign keeps: quantiles over time
     - "tornado": how strongly each variation is correlated with a measure, by rank
