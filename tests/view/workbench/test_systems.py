@@ -88,8 +88,8 @@ def test_in_a_browser(tmp_path):
         # single steps, by the button
         browser.run("document.getElementById('step').click()")
         browser.until("document.getElementById('clock').textContent === 't = 0.0010 s, paused'")
-        browser.run("document.getElementById('goal').value = '2'; document.getElementById('run').click()")
-        browser.until("document.getElementById('clock').textContent.includes('t = 2.0000 s, idle')")
+        browser.run("document.getElementById('goal').value = '500'; document.getElementById('run').click()")
+        browser.until("document.getElementById('clock').textContent.includes('t = 500.0000 s, idle')")
         shown = browser.run("document.querySelector('#values tbody tr td:nth-child(3)').textContent")
         assert abs(float(shown.strip("[]")) - s._plants["arm"].mb.q[0]) < 1e-4
         points = browser.until("document.querySelector('svg.plot polyline').getAttribute('points')").split()
