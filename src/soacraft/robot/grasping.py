@@ -85,7 +85,7 @@ class Holds:
         key = body.name, frame.full_name
         if key in self._held:
             raise ModelError(f"{key[0]!r} is held by {key[1]!r} already; ungrasp it first.")
-        if frame.carrier is body or _outboard(frame, body):
+        if frame.carrier is body or is_outboard(frame, body):
             raise ModelError(f"{key[0]!r} cannot be held by {key[1]!r}, which is a part of it or hangs from it.")
         if not isinstance(frame.carrier, Body):
             raise ModelError(f"{key[1]!r} is on the inertial frame, which is no hand; weld it there by reattach.")
@@ -228,7 +228,8 @@ def _told(impact: Any) -> tuple[Array, float]:
     return np.asarray(next(iter(impact.impulses.values()))), float(impact.energy_lost)
 
 
-def _outboard(frame: Frame, body: Body) -> bool:
+def is_outboard(frame: Frame, body: Body) -> bool:
+    """Whether a frame is on a body, or on one that hangs from it."""
     at: Any = frame.carrier
     while isinstance(at, Body):
         if at is body:

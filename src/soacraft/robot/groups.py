@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from soacraft.errors import ModelError
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.grasping import is_outboard
 
 if TYPE_CHECKING:
     from soacraft.robot.robot import Robot
@@ -52,18 +53,9 @@ def _ends(mb: Multibody, group: Any) -> tuple[Any, Any]:
     inside = {x for x in bodies if isinstance(x, Body) and x.hinge.nv}
     if not inside or group["chains"]:
         raise ModelError("it names no joint that moves, or a chain and more.")
-    tips = [x for x in inside if not any(y is not x and _above(x, y) for y in inside)]
+    tips = [x for x in inside if not any(y is not x and is_outboard(y, x) for y in inside)]
     if len(tips) != 1:
         raise ModelError(f"it branches: {', '.join(sorted(x.name for x in tips))} are all at an end.")
     first = min(inside, key=lambda x: mb.bodies.index(x))
     return first.parent, tips[0]
 
-
-def _above(x: Body, y: Body) -> bool:
-    """Whether y hangs from x."""
-    at: Any = y.parent
-    while isinstance(at, Body):
-        if at is x:
-            return True
-        at = at.parent
-    return False
