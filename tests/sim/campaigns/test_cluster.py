@@ -6,14 +6,13 @@ import multiprocessing
 import threading
 import time
 
+import distributed
 import pytest
 from tests.sim.campaigns.makers import deadly, folder, lag
 from tests.sim.campaigns.test_campaign import campaign
 
 from soacraft import sim
 from soacraft.errors import CampaignError
-
-distributed = pytest.importorskip("distributed")
 
 
 def test_a_cluster_gives_the_table_of_a_serial_campaign(tmp_path):

@@ -77,7 +77,7 @@ class Linked(Component):
 
     def exchange(self, t: float, dt: float, body: bytes, state: Any) -> tuple[tuple[Any, ...], Any]:
         """Outputs, and the next state, from packed inputs and the state."""
-        raise NotImplementedError
+        raise AssertionError("every kind has one of its own")
 
     def item(self, i: int, given: tuple[Any, ...]) -> Any:
         """One of what `called` gives."""
