@@ -261,3 +261,15 @@ def test_inverse_kinematics_keeps_clear_of_the_world():
     assert "block/shape" in r.why
     with pytest.raises(StateError, match="collisions= is a World around this robot"):
         limb.ik(goal, collisions=World(rb.copy()))
+
+
+def test_configurations_are_drawn_alike_in_other_units():
+    """A slide without limits goes as far as the model is long: a model ten times as large goes ten times as far."""
+    drawn = []
+    for scale in (1.0, 10.0):
+        mb = sc.Multibody("slide")
+        mb.add_body("a", hinge=sc.Prismatic((1, 0, 0)), inertia=sc.Inertia(1.0))
+        along = sc.Pose(translation=(scale, 0, 0))
+        mb.add_body("b", parent="a", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0), inboard=along)
+        drawn.append(World(Robot(mb)).sample(np.random.default_rng(0), 50))
+    assert np.allclose(drawn[1], drawn[0] * [10.0, 1.0])

@@ -19,6 +19,7 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.geometry.shapes import Shape, Sphere
 from soacraft.errors import ModelError, StateError, near
 from soacraft.model.hinges import Weld
+from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
@@ -243,11 +244,11 @@ class World(Strict):
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Configurations of the robot drawn evenly within its limits, (count, nq); dofs without limits over a turn, or
-        a metre, about where they are."""
+        the length of the model either way, about where they are."""
         mb = self._robot.mb
         ranges, q = Ranges(mb), np.array(mb.q)
         x = np.where(ranges.place >= 0, q[ranges.place], 0.0)
-        wide = np.where([u == "r" for u in "".join(mb.layout.units.hinge)], np.pi, 1.0)
+        wide = np.where([u == "r" for u in "".join(mb.layout.units.hinge)], np.pi, length_of(mb) or 1.0)
         low = np.where(np.isfinite(ranges.lower), ranges.lower, x - wide)
         high = np.where(np.isfinite(ranges.upper), ranges.upper, x + wide)
         return np.array(
