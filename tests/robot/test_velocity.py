@@ -199,3 +199,20 @@ def test_what_is_refused():
     with pytest.raises(StateError, match="has loops or couplings"):
         closed.velocity([], closed.mb.q, 0.1)
     assert isinstance(rob.Posture([0.0, 0.0]).wanted(rb.mb, np.zeros(2)), Wanted)
+
+
+def test_weights_do_not_depend_on_units():
+    """Two tasks that contradict each other, in a robot and in one ten times as large: the same rates of its hinges."""
+    found = []
+    for scale in (1.0, 10.0):
+        mb = sc.Multibody("arm")
+        last = None
+        for i in range(3):
+            inboard = sc.Pose() if last is None else sc.Pose(translation=(scale, 0, 0))
+            pin = sc.Pin((0, 1, 0))
+            last = mb.add_body(f"b{i}", parent=last, hinge=pin, inertia=sc.Inertia(1.0), inboard=inboard).name
+        mb[last].add_node("tip", sc.Pose(translation=(scale, 0, 0)))
+        goal = sc.Pose.from_rpy(0.0, 0.4, 0.0, (2.0 * scale, 0.0, -scale))
+        tasks = [rob.Reaching(sc.Placement("b2/tip", goal)), rob.Posture([0.5, -0.5, 0.2])]
+        found.append(rob.Robot(mb).velocity(tasks, [0.1, 0.2, 0.3], 0.01).v)
+    assert np.allclose(found[0], found[1], rtol=1e-9)

@@ -14,6 +14,7 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.errors import StateError
 from soacraft.kinematics.targets import Direction, Placement, Position
+from soacraft.model.sizes.lengths import length_of
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import log, skew
 
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """Rows J (k, nv), what is left along them (k), and a name."""
+    """Rows J (k, nv), what is left along them (k), a name, and what rows are measured by: 1 for radians, the length of
+    the model for metres, so that weights do not depend on units."""
 
     J: Array
     left: Array
     name: str
+    size: Any = 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,10 +71,11 @@ class Reaching(Task):
         J = np.asarray(dyn.jacobian(mb, q, node, to, relative_to=to, ignore_loops=True))
         name = node.full_name
         if isinstance(t, Position):
-            return Wanted(J[3:], np.asarray(t.point) - here.translation, name)
+            return Wanted(J[3:], np.asarray(t.point) - here.translation, name, _length(mb))
         if isinstance(t, Placement):
             turn = log(t.pose.rotation @ here.rotation.T)
-            return Wanted(J, np.concatenate([turn, t.pose.translation - here.translation]), name)
+            left = np.concatenate([turn, t.pose.translation - here.translation])
+            return Wanted(J, left, name, np.repeat([1.0, _length(mb)], 3))
         return _pointing(J[:3], here.rotation @ np.asarray(t.axis), np.asarray(t.direction), name)
 
 
@@ -83,7 +87,9 @@ class Posture(Task):
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """The difference."""
-        return Wanted(np.eye(mb.nv), np.asarray(mb.difference(q, np.asarray(self.q, dtype=float))), "posture")
+        left = np.asarray(mb.difference(q, np.asarray(self.q, dtype=float)))
+        size = np.where([x == "r" for x in "".join(mb.layout.units.hinge)], 1.0, _length(mb))
+        return Wanted(np.eye(mb.nv), left, "posture", size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +104,7 @@ class CenterOfMass(Task):
         picked = np.isfinite(point)
         J = np.asarray(dyn.centroidal_momentum_matrix(mb, q))[3:] / mb.total_mass
         left = np.where(picked, point, 0.0) - np.asarray(dyn.center_of_mass(mb, q))
-        return Wanted(J[picked], left[picked], "centre of mass")
+        return Wanted(J[picked], left[picked], "centre of mass", _length(mb))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +164,8 @@ class Contact(Task):
             raise StateError(f"rows of a Contact are 'linear' or 'all', got {self.rows!r:.40}.")
         node = mb.frame(self.node)
         J = np.asarray(dyn.jacobian(mb, q, node, ignore_loops=True))
-        J = J[3:] if self.rows == "linear" else J
-        return Wanted(J, np.zeros(len(J)), f"{node.full_name} stands")
+        J, size = (J[3:], _length(mb)) if self.rows == "linear" else (J, np.repeat([1.0, _length(mb)], 3))
+        return Wanted(J, np.zeros(len(J)), f"{node.full_name} stands", size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +181,10 @@ class Distance(Task):
         """Gradients of the pairs that are near, and how far they are beyond the least distance."""
         rows = self.world.distances(q, float(finite(self.within, (), "within", StateError)) + self.least)
         return Wanted(rows.gradient, rows.distance - self.least, "distances")
+
+
+def _length(mb: Multibody) -> float:
+    return length_of(mb) or 1.0
 
 
 def _unit(axis: Any) -> Array:

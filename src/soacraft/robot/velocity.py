@@ -81,8 +81,9 @@ def step(
         those = [(t, w) for t, w in wanted if t.level == level and not t.kept and len(w.J)]
         if not those or not N.shape[1]:
             continue
-        J = np.vstack([t.weight * w.J for t, w in those])
-        r = np.concatenate([t.weight * _asked(t, w) for t, w in those])
+        sizes = [np.broadcast_to(w.size, w.left.shape) for _, w in those]
+        J = np.vstack([t.weight * w.J / x[:, None] for (t, w), x in zip(those, sizes, strict=True)])
+        r = np.concatenate([t.weight * _asked(t, w) / x for (t, w), x in zip(those, sizes, strict=True)])
         found, N, held = _solve(J, r, found, N, C, low, lower, upper)
     left: dict[str, float] = {}
     for t, w in wanted:
