@@ -99,7 +99,7 @@ TESTS = (
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),
     (("kinematics/qp",), ("kinematics/test_qp.py",)),
-    (("kinematics/limb", "kinematics/kernels"), ("kinematics/test_limbs.py", "robot/test_limb.py")),
+    (("kinematics/limb", "kinematics/kernels"), ("kinematics/test_limbs.py", "robot/limbs/test_limb.py")),
     (("soacraft/kinematics", "core/kinematics"), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),
     (
         ("loops/motion",),

@@ -1,7 +1,6 @@
 """Robots: limbs and their inverse kinematics; several arms that hold one object, what moves it and what squeezes it."""
 
-from soacraft.robot.allowed import Allowed
-from soacraft.robot.control import (
+from soacraft.robot.control.laws import (
     Regulator,
     TaskForce,
     admittance,
@@ -14,15 +13,14 @@ from soacraft.robot.control import (
     operational_space,
     task_error,
 )
-from soacraft.robot.edges import Edge
-from soacraft.robot.following import Followed
-from soacraft.robot.grasping import Joined
-from soacraft.robot.groups import Groups
-from soacraft.robot.holding import Holding, Load, balance_load, move_squeeze
-from soacraft.robot.limb import Limb
-from soacraft.robot.reaching import Reach
+from soacraft.robot.grasping.holds import Joined
+from soacraft.robot.grasping.sharing import Holding, Load, balance_load, move_squeeze
+from soacraft.robot.limbs.following import Followed
+from soacraft.robot.limbs.groups import Groups
+from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.limbs.reaching import Reach
 from soacraft.robot.robot import Robot
-from soacraft.robot.stability import (
+from soacraft.robot.standing.stability import (
     Region,
     capture_point,
     standing_region,
@@ -30,7 +28,7 @@ from soacraft.robot.stability import (
     tip_over,
     zero_moment_point,
 )
-from soacraft.robot.tasks import (
+from soacraft.robot.whole_body.tasks import (
     CenterOfMass,
     Contact,
     Distance,
@@ -41,8 +39,10 @@ from soacraft.robot.tasks import (
     Relative,
     Task,
 )
-from soacraft.robot.velocity import Step
-from soacraft.robot.world import Distances, World
+from soacraft.robot.whole_body.velocity import Step
+from soacraft.robot.world.allowed import Allowed
+from soacraft.robot.world.edges import Edge
+from soacraft.robot.world.world import Distances, World
 
 __all__ = [
     "Allowed",

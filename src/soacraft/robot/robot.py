@@ -12,11 +12,11 @@ from soacraft.files.srdf import read_srdf
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping import Holds, Joined
-from soacraft.robot.groups import Groups, limbs_of
-from soacraft.robot.limb import Limb
-from soacraft.robot.tasks import Task
-from soacraft.robot.velocity import Step, step
+from soacraft.robot.grasping.holds import Holds, Joined
+from soacraft.robot.limbs.groups import Groups, limbs_of
+from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.whole_body.tasks import Task
+from soacraft.robot.whole_body.velocity import Step, step
 from soacraft.spatial.pose import Pose
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from soacraft.errors import StateError
 from soacraft.kinematics.limbs import LimbEngine, Plan
-from soacraft.robot import reaching
+from soacraft.robot.limbs import reaching
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
-    from soacraft.robot.limb import Limb
+    from soacraft.robot.limbs.limb import Limb
 
 #: A step of a branch may be so many times what the tip's motion asks for, or so many radians.
 _TIMES, _LEAST = 20.0, 0.3

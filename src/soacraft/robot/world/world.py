@@ -23,9 +23,9 @@ from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
-from soacraft.robot.allowed import Allowed, sampled
-from soacraft.robot.edges import Edge, Reaches, advance
 from soacraft.robot.robot import Robot
+from soacraft.robot.world.allowed import Allowed, sampled
+from soacraft.robot.world.edges import Edge, Reaches, advance
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

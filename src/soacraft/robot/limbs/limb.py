@@ -21,14 +21,14 @@ from soacraft.model.sizes.lengths import chain
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.subgraph import SubGraph
-from soacraft.robot import following, reaching
-from soacraft.robot.reaching import Reach, Solver, close, tied_dofs
+from soacraft.robot.limbs import following, reaching
+from soacraft.robot.limbs.reaching import Reach, Solver, close, tied_dofs
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.robot.robot import Robot
-    from soacraft.robot.world import World
+    from soacraft.robot.world.world import World
 
 
 class Limb(Strict):

@@ -10,7 +10,7 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft.errors import StateError
-from soacraft.robot.tasks import Wanted
+from soacraft.robot.whole_body.tasks import Wanted
 
 
 def chain(n=5, limit=None, speed=None):

@@ -12,7 +12,7 @@ import numpy as np
 from soacraft.arguments import whole_number
 
 if TYPE_CHECKING:
-    from soacraft.robot.world import World
+    from soacraft.robot.world.world import World
 
 #: Configurations that are looked at together.
 _TOGETHER = 2048

@@ -20,7 +20,7 @@ from soacraft.spatial.rotations import log, skew
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
-    from soacraft.robot.world import World
+    from soacraft.robot.world.world import World
 
 
 class Wanted(NamedTuple):

@@ -20,7 +20,7 @@ from soacraft.kinematics.qp import solve_qp
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.tasks import Task
+from soacraft.robot.whole_body.tasks import Task
 from soacraft.spatial.checks import Array, finite
 
 #: Singular values of the rows of a level below this part of the largest leave their directions to the next level.

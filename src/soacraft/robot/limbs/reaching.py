@@ -28,8 +28,8 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log
 
 if TYPE_CHECKING:
-    from soacraft.robot.limb import Limb
-    from soacraft.robot.world import World
+    from soacraft.robot.limbs.limb import Limb
+    from soacraft.robot.world.world import World
 
 AXES = ("rx", "ry", "rz", "x", "y", "z")
 #: Starts of a search, of one for the best of several solutions, and of one for all.

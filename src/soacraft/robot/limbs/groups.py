@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from soacraft.errors import ModelError
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping import is_outboard
+from soacraft.robot.grasping.holds import is_outboard
 
 if TYPE_CHECKING:
     from soacraft.robot.robot import Robot
