@@ -1,5 +1,6 @@
 """Robots: limbs and their inverse kinematics; several arms that hold one object, what moves it and what squeezes it."""
 
+from soacraft.robot import ros
 from soacraft.robot.control.laws import (
     Regulator,
     TaskForce,
@@ -81,6 +82,7 @@ __all__ = [
     "lqr",
     "move_squeeze",
     "operational_space",
+    "ros",
     "standing_region",
     "support_polygon",
     "task_error",

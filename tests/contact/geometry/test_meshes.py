@@ -328,3 +328,10 @@ def test_a_sphere_that_meets_thousands_of_triangles():
     for part, clear in ((1.0 + 1e-5, True), (0.9, False)):
         moved = Pose(translation=here.translation - part * out.distance * out.normal)
         assert (distance(mesh, Pose(), ball, moved).distance > 0.0) == clear
+
+
+def test_meshes_that_reach_too_far_are_refused_before_anything_overflows():
+    corners = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]) * 1e200
+    for make in (ConvexHull, lambda x: TriangleMesh(x, [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)])):
+        with pytest.raises(ModelError, match=r"reaches 1e\+200 m from its origin"):
+            make(corners)

@@ -34,6 +34,7 @@ class ConvexHull(Shape):
 
     def __init__(self, points: Any) -> None:
         given = finite(points, (None, 3), "the points of a ConvexHull")
+        self._require_size(float(np.abs(given).max(initial=0.0)))
         if len(given) < 4:
             raise ModelError(f"a ConvexHull needs at least 4 points that are not in a plane, got {len(given)}.")
         middle, size = given.mean(axis=0), float(np.ptp(given, axis=0).max())
@@ -122,6 +123,7 @@ class TriangleMesh(Shape):
 
     def __init__(self, vertices: Any, triangles: Any) -> None:
         given = finite(vertices, (None, 3), "the vertices of a TriangleMesh")
+        self._require_size(float(np.abs(given).max(initial=0.0)))
         corners = _read_triangles(triangles, len(given))
         points, where = np.unique(given + 0.0, axis=0, return_inverse=True)
         corners = where.reshape(-1)[corners].astype(np.int64)

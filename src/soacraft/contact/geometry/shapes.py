@@ -32,13 +32,16 @@ class Shape:
 
     def _take(self, core: ContactShape) -> None:
         """Take the compiled shape, of a size that is handled."""
-        far = core.extent
+        self._require_size(core.extent)
+        self._set(core=core)
+
+    def _require_size(self, far: float) -> None:
+        """Refuse shapes that reach so far that products of lengths are no numbers."""
         if np.isfinite(far) and not (far == 0.0 or 1.0 / LONGEST <= far <= LONGEST):
             raise ModelError(
                 f"a {type(self).__name__} reaches {far:g} m from its origin; from {1.0 / LONGEST:g} to {LONGEST:g} m "
                 "is handled: take another unit of length."
             )
-        self._set(core=core)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():

@@ -149,6 +149,10 @@ class World(Strict):
             raise ModelError(f"the pose of object {name!r} must be one Pose(...), got {pose!r:.60}.")
         self._items[name], self._made = item._replace(pose=pose), None
 
+    def item(self, name: str) -> Item:
+        """An object as it was given: shapes with their poses in it, or a model; its pose, and the body it is on."""
+        return self._item(name)
+
     def hide(self, name: str) -> None:
         """Let an object, a body or a shape be passed through, until `show`."""
         self._known(name)

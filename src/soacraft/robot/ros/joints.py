@@ -1,0 +1,199 @@
+"""States and motions of hinges as messages. They hold hinges of one dof; others have messages of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import ModelError, StateError, near
+from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.robot import Robot
+from soacraft.robot.ros.places import header, read_header
+from soacraft.spatial.checks import Array, finite
+
+Places = npt.NDArray[np.intp]
+
+
+def joint_state(
+    robot: Robot,
+    q: Any = None,
+    v: Any = None,
+    force: Any = None,
+    *,
+    joints: Sequence[str] | str | None = None,
+    stamp: float = 0.0,
+) -> dict[str, Any]:
+    """A `sensor_msgs/msg/JointState` of q (nq), v (nv) and force (nv), by default the robot's own q and v; `force` is
+    left out where it is not given.
+
+    `joints` names hinges; without it all, or with "single" those of one dof: a robot with a free base has that as a
+    pose.
+
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("panda"))
+    >>> sc.robot.ros.joint_state(rb)["name"][:2]
+    ['joint1', 'joint2']
+    """
+    mb = _model(robot)
+    names, qi, vi = _hinges(mb, joints)
+    return {
+        "header": header("", stamp),
+        "name": names,
+        "position": read_q(mb, mb.q if q is None else q)[qi],
+        "velocity": read_v(mb, mb.v if v is None else v)[vi],
+        "effort": np.zeros(0) if force is None else read_v(mb, force, "force")[vi],
+    }
+
+
+def read_joint_state(robot: Robot, message: dict[str, Any]) -> tuple[Array, Array, Array]:
+    """q (nq), v (nv) and force (nv) of a JointState. What it does not hold is as in the robot's state, force zero;
+    `robot` itself stays as it is. A joint that the robot does not have, or one that is named twice, is refused."""
+    mb = _model(robot)
+    read_header(message)
+    names, qi, vi = _hinges(mb, _texts(message, "name"))
+    q, v, force = np.array(mb.q), np.array(mb.v), np.zeros(mb.nv)
+    for name, into, at in (("position", q, qi), ("velocity", v, vi), ("effort", force, vi)):
+        given = _numbers(message.get(name), len(names), name)
+        if given is not None:
+            into[at] = given
+    return q, v, force
+
+
+def joint_trajectory(
+    robot: Robot,
+    times: Any,
+    q: Any,
+    v: Any = None,
+    vdot: Any = None,
+    force: Any = None,
+    *,
+    joints: Sequence[str] | str | None = None,
+    stamp: float = 0.0,
+) -> dict[str, Any]:
+    """A `trajectory_msgs/msg/JointTrajectory` of a motion: times (k) in seconds, q (k, nq), and v, vdot, force (k, nv)
+    where they are given. O(k n)."""
+    mb = _model(robot)
+    names, qi, vi = _hinges(mb, joints)
+    t = finite(np.asarray(times, dtype=float), (None,), "times", StateError)
+    if (t < 0.0).any() or (np.diff(t) <= 0.0).any():
+        raise StateError("times of a trajectory must not be negative and must grow from point to point.")
+    columns = {"positions": _rows(read_q(mb, q), len(t), "q")[:, qi]}
+    for name, given in (("velocities", v), ("accelerations", vdot), ("effort", force)):
+        if given is not None:
+            columns[name] = _rows(read_v(mb, given, name), len(t), name)[:, vi]
+    points = [
+        {**{name: x[i] for name, x in columns.items()}, "time_from_start": _duration(float(t[i]))}
+        for i in range(len(t))
+    ]
+    return {"header": header("", stamp), "joint_names": names, "points": points}
+
+
+def read_joint_trajectory(
+    robot: Robot, message: dict[str, Any]
+) -> tuple[Array, Array, Array | None, Array | None, Array | None]:
+    """times (k), q (k, nq), v, vdot, force (k, nv) of a JointTrajectory; None for what no point has. Hinges that it
+    does not name stay as in the robot's state, at rest. Points of which only some have velocities are refused."""
+    mb = _model(robot)
+    read_header(message)
+    names, qi, vi = _hinges(mb, _texts(message, "joint_names"))
+    points = message.get("points")
+    if not isinstance(points, list) or not points:
+        raise StateError("the trajectory has no points.")
+    times = np.array([_seconds(x, i) for i, x in enumerate(points)])
+    if (np.diff(times) <= 0.0).any():
+        i = int(np.argmax(np.diff(times) <= 0.0))
+        raise StateError(f"point {i + 1} of the trajectory is not later than the one before it.")
+    q = np.tile(np.array(mb.q), (len(points), 1))
+    placed = _columns(points, "positions", len(names))
+    if placed is None:
+        raise StateError("the trajectory has no positions.")
+    q[:, qi] = placed
+    rest: list[Array | None] = []
+    for name in ("velocities", "accelerations", "effort"):
+        given = _columns(points, name, len(names))
+        whole = None if given is None else np.zeros((len(points), mb.nv))
+        if whole is not None and given is not None:
+            whole[:, vi] = given
+        rest.append(whole)
+    return times, q, rest[0], rest[1], rest[2]
+
+
+# -- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _model(robot: Any) -> Multibody:
+    if not isinstance(robot, Robot):
+        raise ModelError(f"messages of joints are of a Robot, got {robot!r:.60}.")
+    return robot.mb
+
+
+def _hinges(mb: Multibody, joints: Any) -> tuple[list[str], Places, Places]:
+    """Names of hinges with one dof, and the places of their coordinates and dofs."""
+    layout = mb.layout
+    moving = {x.hinge_name: k for k, x in enumerate(mb.bodies) if x.hinge.nv}
+    if joints is None or (isinstance(joints, str) and joints == "single"):
+        names = [n for n, k in moving.items() if joints is None or mb.bodies[k].hinge.nv == 1]
+    else:
+        names = [joints] if isinstance(joints, str) else list(joints)
+    seen: set[str] = set()
+    for name in names:
+        if name not in moving:
+            raise ModelError(f"the robot {mb.name!r} has no hinge {name!r:.60} that moves{near(str(name), moving)}")
+        hinge = mb.bodies[moving[name]].hinge
+        if hinge.nv != 1 or hinge.nq != 1:
+            raise ModelError(
+                f"hinge {name!r} has {hinge.nv} dofs, and a message of joints holds those of one: pass "
+                "joints='single', and send it as a pose."
+            )
+        if name in seen:
+            raise StateError(f"the joint {name!r} is there twice.")
+        seen.add(name)
+    at = [moving[n] for n in names]
+    q_places = np.array([layout.hinge_q[k].start for k in at], dtype=np.intp)
+    v_places = np.array([layout.hinge_v[k].start for k in at], dtype=np.intp)
+    return names, q_places, v_places
+
+
+def _texts(message: dict[str, Any], name: str) -> list[str]:
+    given = message.get(name)
+    if not isinstance(given, list | tuple) or not all(isinstance(x, str) for x in given):
+        raise StateError(f"{name!r} of the message must be a list of names, got {given!r:.60}.")
+    return list(given)
+
+
+def _numbers(given: Any, count: int, what: str) -> Array | None:
+    """As many numbers as there are joints, or none."""
+    if given is None or len(given) == 0:
+        return None
+    return finite(np.asarray(given, dtype=float), (count,), what, StateError)
+
+
+def _rows(given: Array, count: int, what: str) -> Array:
+    if given.ndim != 2 or len(given) != count:
+        raise StateError(f"{what} must have a row for each of the {count} times, got the shape {given.shape}.")
+    return given
+
+
+def _columns(points: list[Any], name: str, count: int) -> Array | None:
+    rows = [_numbers(x.get(name), count, f"{name} of point {i}") for i, x in enumerate(points)]
+    given = [x for x in rows if x is not None]
+    if given and len(given) != len(rows):
+        i = next(i for i, x in enumerate(rows) if x is None)
+        raise StateError(f"point {i} of the trajectory has no {name}, and others have.")
+    return np.array(given) if given else None
+
+
+def _duration(seconds: float) -> dict[str, int]:
+    whole, rest = divmod(round(seconds * 1e9), 10**9)
+    return {"sec": whole, "nanosec": rest}
+
+
+def _seconds(point: Any, i: int) -> float:
+    if not isinstance(point, dict):
+        raise StateError(f"point {i} of the trajectory is no message: {point!r:.60}.")
+    given = point.get("time_from_start") or {}
+    return float(int(given.get("sec", 0)) + 1e-9 * int(given.get("nanosec", 0)))

@@ -1,0 +1,186 @@
+"""Objects of a world as `moveit_msgs/msg/CollisionObject`, in both directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull as Qhull
+
+from soacraft.contact.geometry.meshes import ConvexHull, TriangleMesh
+from soacraft.contact.geometry.shapes import Box, Cylinder, Plane, Shape, Sphere
+from soacraft.errors import ModelError, StateError
+from soacraft.robot.ros.places import header, place, read_header, read_place
+from soacraft.robot.world.world import World
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.pose import Pose
+
+ADD, REMOVE, APPEND, MOVE = range(4)
+_BOX, _SPHERE, _CYLINDER = 1, 2, 3
+
+
+def collision_object(
+    name: str, shapes: Any, pose: Pose | None = None, frame: str = "", *, operation: int = ADD, stamp: float = 0.0
+) -> dict[str, Any]:
+    """A CollisionObject: shapes as `World.add` takes them, with their poses in the object; the object's pose in the
+    frame of that name. Spheres, boxes, cylinders, planes, hulls and meshes can be told; others are refused.
+
+    >>> import soacraft as sc
+    >>> sc.robot.ros.collision_object("cup", sc.contact.Cylinder(0.04, 0.1))["primitives"][0]["dimensions"]
+    array([0.1 , 0.04])
+    """
+    if operation not in (ADD, REMOVE, APPEND, MOVE):
+        raise StateError(f"operation must be 0 (add), 1 (remove), 2 (append) or 3 (move), got {operation!r:.40}.")
+    made: dict[str, Any] = {
+        "header": header(frame, stamp), "pose": place(Pose() if pose is None else pose), "id": str(name),
+        "primitives": [], "primitive_poses": [], "meshes": [], "mesh_poses": [], "planes": [], "plane_poses": [],
+        "operation": operation,
+    }  # fmt: skip
+    given = {} if shapes is None else {"shape": (shapes, Pose())} if isinstance(shapes, Shape) else dict(shapes)
+    for part, (shape, at) in given.items():
+        kind, told = _told(f"{name}/{part}", shape)
+        made[f"{kind}s" if kind != "mesh" else "meshes"].append(told)
+        made[f"{kind}_poses"].append(place(at))
+    return made
+
+
+def read_collision_object(world: World, message: dict[str, Any]) -> str:
+    """Do to a world what a CollisionObject says: add an object (one of that name is replaced), remove it, append shapes
+    to it, or move it; the name. Its frame is a body or node of the robot, or empty or "world" for the inertial one;
+    what is on a body moves with it. Where something is refused, the world stays as it was."""
+    if not isinstance(world, World):
+        raise ModelError(f"a CollisionObject is read into a World, got {world!r:.60}.")
+    frame, _ = read_header(message)
+    name, what = message.get("id"), message.get("operation", ADD)
+    if not isinstance(name, str) or not name:
+        raise StateError(f"the object has no id: {name!r:.60}.")
+    on = None if frame in ("", "world", "inertial") else frame
+    known = name in world.objects
+    if what == REMOVE:
+        world.remove(name)
+        return name
+    at = read_place(message["pose"], f"object {name!r}") if message.get("pose") is not None else Pose()
+    if what == MOVE:
+        if on is not None:
+            raise StateError(f"object {name!r} is moved in the inertial frame, and the message is in {frame!r:.60}.")
+        world.move(name, at)
+        return name
+    if what not in (ADD, APPEND):
+        raise StateError(f"the operation of object {name!r} must be 0, 1, 2 or 3, got {what!r:.40}.")
+    shapes = _shapes(name, message)
+    before = world.item(name) if known else None
+    if before is not None:
+        if before.model is not None:
+            raise StateError(f"object {name!r} is a model with hinges, which a message of shapes cannot change.")
+        kept = {part: (shape, pose) for part, shape, pose in before.shapes}
+        if what == APPEND:
+            if _frame(world, on) != before.on:
+                raise StateError(f"object {name!r} is on {before.on!r}, and the message appends in {frame!r:.60}.")
+            inner = before.pose.inv @ _placed(world, on, at)
+            shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
+            at, on = before.pose, before.on
+        world.remove(name)
+        try:
+            world.add(name, shapes, at, on)
+        except Exception:
+            world.add(name, kept, before.pose, before.on)
+            raise
+        return name
+    world.add(name, shapes, at, on)
+    return name
+
+
+def _frame(world: World, on: str | None) -> str | None:
+    """The body that an object in that frame is on."""
+    return None if on is None else world.robot.mb.frame(on).carrier.name
+
+
+def _placed(world: World, on: str | None, at: Pose) -> Pose:
+    return at if on is None else world.robot.mb.frame(on).offset @ at
+
+
+def _unused(part: str, known: Any) -> str:
+    made, i = part, 2
+    while made in known:
+        made, i = f"{part} {i}", i + 1
+    return made
+
+
+def _told(name: str, shape: Any) -> tuple[str, dict[str, Any]]:
+    """The list that a shape goes to, and how it is told."""
+    if isinstance(shape, Box):
+        return "primitive", {"type": _BOX, "dimensions": shape.size}
+    if isinstance(shape, Sphere):
+        return "primitive", {"type": _SPHERE, "dimensions": shape.size}
+    if isinstance(shape, Cylinder):
+        return "primitive", {"type": _CYLINDER, "dimensions": shape.size[::-1]}
+    if isinstance(shape, Plane):
+        return "plane", {"coef": np.array([0.0, 0.0, 1.0, 0.0])}
+    if isinstance(shape, ConvexHull | TriangleMesh):
+        triangles = shape.triangles if isinstance(shape, TriangleMesh) else _outward(shape.vertices)
+        points = [{"x": float(x), "y": float(y), "z": float(z)} for x, y, z in shape.vertices]
+        corners = [{"vertex_indices": np.asarray(t, dtype=np.uint32)} for t in triangles]
+        return "mesh", {"vertices": points, "triangles": corners}
+    raise StateError(f"shape {name!r} is a {type(shape).__name__}, which a CollisionObject cannot hold.")
+
+
+def _outward(points: Array) -> Any:
+    """The triangles of a convex hull, counter-clockwise seen from outside."""
+    hull = Qhull(points)
+    a, b, c = (points[hull.simplices[:, i]] for i in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    return np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices)
+
+
+def _shapes(name: str, message: dict[str, Any]) -> dict[str, tuple[Shape, Pose]]:
+    made: dict[str, tuple[Shape, Pose]] = {}
+    for kind, plural, read in _LISTS:
+        items, poses = message.get(plural) or [], message.get(f"{kind}_poses") or []
+        if len(items) != len(poses):
+            raise StateError(f"object {name!r} has {len(items)} {plural} and {len(poses)} poses of them.")
+        for i, (item, pose) in enumerate(zip(items, poses, strict=True)):
+            shape, turn = read(item, f"{kind} {i} of object {name!r}")
+            made[f"{kind}{i}"] = shape, read_place(pose, f"{kind} {i} of object {name!r}") @ turn
+    if not made:
+        raise StateError(f"object {name!r} has no shapes.")
+    return made
+
+
+def _primitive(item: Any, what: str) -> tuple[Shape, Pose]:
+    kind = item.get("type")
+    size = finite(np.asarray(item.get("dimensions", ()), dtype=float), (None,), what, StateError)
+    counts = {_BOX: 3, _SPHERE: 1, _CYLINDER: 2}
+    if kind not in counts:
+        raise StateError(f"{what} is of type {kind!r:.40}; a box (1), a sphere (2) and a cylinder (3) are read.")
+    if len(size) != counts[kind]:
+        raise StateError(f"{what} must have {counts[kind]} dimensions, got {len(size)}.")
+    if kind == _BOX:
+        return Box(*size), Pose()
+    return (Sphere(size[0]) if kind == _SPHERE else Cylinder(size[1], size[0])), Pose()
+
+
+def _mesh(item: Any, what: str) -> tuple[Shape, Pose]:
+    points = np.array([[p.get(k, 0.0) for k in "xyz"] for p in item.get("vertices") or ()], dtype=float).reshape(-1, 3)
+    corners = np.array([t["vertex_indices"] for t in item.get("triangles") or ()], dtype=np.int64).reshape(-1, 3)
+    finite(points, (None, 3), what, StateError)
+    return TriangleMesh(points, corners), Pose()
+
+
+def _plane(item: Any, what: str) -> tuple[Shape, Pose]:
+    """a x + b y + c z + d = 0, with the outside where it is positive."""
+    a = finite(np.asarray(item.get("coef", ()), dtype=float), (4,), what, StateError)
+    size = float(np.linalg.norm(a[:3]))
+    if not size > 0.0:
+        raise StateError(f"{what} has no normal.")
+    normal = a[:3] / size
+    return Plane(), Pose(rotation=_z_to(normal), translation=-a[3] / size * normal)
+
+
+def _z_to(normal: Array) -> Array:
+    """A rotation that takes z to a unit vector."""
+    first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(normal, first), normal])
+
+
+_LISTS = (("primitive", "primitives", _primitive), ("mesh", "meshes", _mesh), ("plane", "planes", _plane))
