@@ -179,3 +179,15 @@ def test_zero_axis_is_refused():
 def test_a_huge_quaternion_is_refused_without_a_warning():
     with pytest.raises(StateError, match=r"q is not a unit quaternion .* has norm inf; normalise it first"):
         rot.normalize_quaternion([1e200, 0.0, 0.0, 0.0], "q")
+
+
+@given(vectors)
+def test_axes_along_a_vector_are_right_handed_and_turn_with_nothing_else(v):
+    size = np.linalg.norm(v)
+    if size < 1e-3:
+        return
+    axes = rot.axes_along(v / size)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(np.linalg.det(axes), 1.0, atol=1e-14)
+    assert (axes[0] == v / size).all()
+    assert (rot.axes_along(v / size) == axes).all()

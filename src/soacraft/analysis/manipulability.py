@@ -118,8 +118,8 @@ def manipulability(
     check_loops("manipulability", read_graph("manipulability", g), ignore_loops)
     J = jacobian(g, q, nodes, ignore_loops=ignore_loops)
     dJ = jacobian_gradient(g, q, nodes, ignore_loops=ignore_loops)
-    picked = _rows(rows, J.shape[-2])
-    weight = _weights(scale, len(picked))
+    picked = picked_rows(rows, J.shape[-2])
+    weight = row_weights(scale, len(picked))
     sized = scale_of(g)
     rows_of, dofs = sized.of(BODY * (J.shape[-2] // 6)), sized.of("".join(g.layout.units.hinge))
     plain = (J / rows_of[:, None] * dofs)[..., picked, :]
@@ -171,7 +171,12 @@ def _apart(s: Array) -> Any:
     return np.concatenate([edge, gap], axis=-1) & np.concatenate([gap, edge], axis=-1)
 
 
-def _rows(rows: Any, size: int) -> list[int]:
+def picked_rows(rows: Any, size: int) -> list[int]:
+    """Numbers of rows from "angular", "linear", numbers, or None for all.
+
+    >>> picked_rows("linear", 12)
+    [3, 4, 5, 9, 10, 11]
+    """
     if rows is None:
         return list(range(size))
     if isinstance(rows, str) and rows in ("angular", "linear"):
@@ -190,7 +195,12 @@ def _is_number(i: Any) -> bool:
     return isinstance(i, int | np.integer) and not isinstance(i, bool)
 
 
-def _weights(scale: Any, size: int) -> Array:
+def row_weights(scale: Any, size: int) -> Array:
+    """One weight for each row.
+
+    >>> row_weights(None, 2)
+    array([1., 1.])
+    """
     if scale is None:
         return np.ones(size)
     try:

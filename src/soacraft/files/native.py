@@ -95,11 +95,11 @@ def from_json(data: bytes, file: str = "", folder: Path | None = None) -> Multib
     if not isinstance(data, bytes):
         raise ModelFileError(f"{file}: a model is read from bytes, got {data!r:.60}.")
     try:
-        _refuse_bulk(data, file)
+        refuse_bulk(data, file)
         _require_version(data, file)
         _refuse_duplicates(data, file)
         model = _DECODER.decode(data)
-        _refuse_parts(model, file)
+        refuse_parts(model, file)
         return Reader(model, file, folder).build()
     except RecursionError:
         raise ModelFileError(f"{file}: is nested too deeply; no model needs that.") from None
@@ -115,14 +115,14 @@ def _placed(error: msgspec.DecodeError) -> str:
     return f"at {place[:-1]:.200}: {cut(text)}" if found else cut(text)
 
 
-def _refuse_bulk(data: bytes, file: str) -> None:
+def refuse_bulk(data: bytes, file: str) -> None:
     """Bound the memory that reading takes: a few bytes of JSON can be an object of a hundred."""
     for mark, (most, what) in _MOST.items():
         if data.count(mark) > most:
             raise ModelFileError(f"{file}: has more than {most} {what}, too many to read.")
 
 
-def _refuse_parts(model: schema.Model, file: str) -> None:
+def refuse_parts(model: schema.Model, file: str) -> None:
     """Bound the size of the model itself."""
     root = model.root or schema.Root()
     parts = 2 * len(model.bodies) + 2 * len(model.loops) + len(root.nodes) + len(root.geometries)
@@ -178,9 +178,9 @@ def write_native(mb: Multibody, path: Path) -> None:
     side = SideFiles(path)
     model = _model(mb, side)
     _rename_files(model, mb.mesh_folder, folder_of(path))
-    _refuse_parts(model, f"cannot write {str(path)!r}")
+    refuse_parts(model, f"cannot write {str(path)!r}")
     data = _encoded(model, mb.name)
-    _refuse_bulk(data, f"cannot write {str(path)!r}")
+    refuse_bulk(data, f"cannot write {str(path)!r}")
     if len(data) > MAX_BYTES:
         raise ModelFileError(
             f"cannot write {str(path)!r}: the model takes {len(data)} bytes, and files of more than {MAX_BYTES} bytes "

@@ -55,6 +55,21 @@ def cross(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     return product
 
 
+def axes_along(direction: Array) -> Array:
+    """A unit vector and two across it, right-handed, chosen by the vector alone: rows (3, 3).
+
+    >>> axes_along(np.array([0.0, 0.0, 1.0]))
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
+    """
+    away = np.zeros(3)
+    away[int(np.argmin(np.abs(direction)))] = 1.0
+    first = away - (away @ direction) * direction
+    first /= np.linalg.norm(first)
+    return np.array([direction, first, np.cross(direction, first)])
+
+
 def sinc(x: npt.ArrayLike) -> Array:
     """`sin(x) / x`, 1 at zero.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -216,19 +216,26 @@ def _hinges(layout: Layout) -> dict[str, Any]:
     """
     hinges = [group.hinge for group in layout.groups]
     kind = [PRODUCT if isinstance(x, ScrewProduct) else _KINDS[type(x)] for x in hinges]
-    screws = [[on_axis(screw) for screw in x.vectors] if isinstance(x, ScrewProduct) else [] for x in hinges]
+    screws = [[_known(v.tobytes()) for v in x.vectors] if isinstance(x, ScrewProduct) else [] for x in hinges]
     ball = np.zeros((len(hinges), 10))
     for row, x in zip(ball, hinges, strict=True):
         if isinstance(x, RollingBall):
             row[:] = [x.radius, *x.normal, *x.tangents[0], *x.tangents[1]]
-    numbers = [[*x.rotation.ravel(), *x.translation, scale, pitch] for some in screws for x, _, scale, pitch in some]
     return {
         "hinge_kind": np.array(kind, dtype=np.int64),
         "hinge_end": np.cumsum([len(some) for some in screws], dtype=np.int64),
         "hinge_ball": ball,
-        "screw_kind": np.array([one for some in screws for _, one, _, _ in some], dtype=np.int64),
-        "screw": np.array(numbers, dtype=np.float64).reshape(-1, 14),
+        "screw_kind": np.array([one for some in screws for one, _ in some], dtype=np.int64),
+        "screw": np.array([x for some in screws for _, x in some], dtype=np.float64).reshape(-1, 14),
     }
+
+
+@lru_cache(4096)
+def _known(screw: bytes) -> tuple[int, list[float]]:
+    """The kind and the numbers of a screw, once for each: models are made again whenever something is taken or put
+    down."""
+    axis, kind, scale, pitch = on_axis(np.frombuffer(screw))
+    return kind, [*axis.rotation.ravel().tolist(), *axis.translation.tolist(), scale, pitch]
 
 
 def on_axis(screw: Array) -> OnAxis:
@@ -255,40 +262,58 @@ def _to_axis(a: Array) -> Array:
 
 def _passive(layout: Layout) -> dict[str, Any]:
     """Springs, dampers and tendons as the core reads them (`set_passive.hpp`)."""
-    springs: list[tuple[int, int, float, float, float]] = []
-    balls: list[tuple[tuple[int, int, bool], list[float]]] = []
-    for k in layout.sprung:
-        body, q, v = layout.bodies[k], layout.hinge_q[k].start, layout.hinge_v[k].start
-        own, rest = body.passive, rest_of(body)
-        if isinstance(body.hinge, Spherical | Free):
-            free = isinstance(body.hinge, Free)
-            pad = [0.0] * (0 if free else 3)
-            balls.append(((q, v, free), [*own.stiffness, *pad, *own.damping, *pad, *rest, *pad]))
-        else:  # of a nonholonomic hinge dampers alone: no coordinate of its counts
-            numbers = zip(own.stiffness, own.damping, rest, strict=False)
-            springs += [(q + i, v + i, float(s), float(d), float(x)) for i, (s, d, x) in enumerate(numbers)]
     strands = [(t, i, j, c) for t, x in enumerate(layout.pulls) for i, j, c in zip(x.q, x.v, x.c, strict=True)]
     laws = _Laws()
-    springs_between, bushings_between = ((), ()) if layout.flexible else (layout.springs, layout.bushings)
-    tendons, lines = [laws.read(x.tendon) for x in layout.pulls], [laws.read(x) for x in springs_between]
-    ends, count = layout.link_ends, len(bushings_between)
-    order = np.arange(0 if layout.flexible else len(ends.bodies))
+    tendons = [laws.read(x.tendon) for x in layout.pulls]
+    between = _between_nodes(layout, laws) if layout.has_links and not layout.flexible else _NOTHING_BETWEEN
+    return {
+        "tendon_whole": _integers([x for x, _ in tendons], 2), "tendon_real": _floats([x for _, x in tendons], 4),
+        "strand_whole": _integers([x[:3] for x in strands], 3), "strand_real": _floats([x[3] for x in strands], 1),
+        "curve_pieces": np.array([len(x) for x in laws.curves], dtype=np.int64),
+        "piece_real": _floats([row for x in laws.curves for row in x], 6),
+        **_in_hinges(layout), **between,
+    }  # fmt: skip
+
+
+def _in_hinges(layout: Layout) -> dict[str, Any]:
+    """Springs and dampers of hinges, a row for each dof; those of spherical and free ones together."""
+    bodies, at_q, at_v = layout.bodies, layout.hinge_q, layout.hinge_v
+    turning = [k for k in layout.sprung if type(bodies[k]._hinge) in (Spherical, Free)]
+    lines = [k for k in layout.sprung if k not in turning] if turning else layout.sprung
+    own = [bodies[k].passive for k in lines]
+    rests = [rest_of(bodies[k])[: x.stiffness.size] for k, x in zip(lines, own, strict=True)]
+    # of a nonholonomic hinge dampers alone: no coordinate of its counts
+    numbers = ([x.stiffness for x in own], [x.damping for x in own], rests)
+    whole = [
+        (at_q[k].start + i, at_v[k].start + i) for k, x in zip(lines, own, strict=True) for i in range(x.damping.size)
+    ]
+    balls = []
+    for k in turning:
+        x, pad = bodies[k].passive, [0.0] * (0 if type(bodies[k]._hinge) is Free else 3)
+        balls.append([*x.stiffness, *pad, *x.damping, *pad, *rest_of(bodies[k]), *pad])
+    where = [(at_q[k].start, at_v[k].start, type(bodies[k]._hinge) is Free) for k in turning]
+    return {
+        "spring_whole": _integers(whole, 2),
+        "spring_real": np.stack([np.concatenate([_NONE, *x]) for x in numbers], axis=1),
+        "ball_whole": _integers(where, 3), "ball_real": _floats(balls, 19),
+    }  # fmt: skip
+
+
+def _between_nodes(layout: Layout, laws: _Laws) -> dict[str, Any]:
+    """Springs and bushings between nodes, and these nodes on their bodies."""
+    lines = [laws.read(x) for x in layout.springs]
+    ends, count = layout.link_ends, len(layout.bushings)
+    order = np.arange(len(ends.bodies))
     order[layout.spring_nodes :] = layout.spring_nodes + np.arange(2 * count).reshape(2, count).T.ravel()
     poses = np.concatenate([ends.R.reshape(-1, 9), ends.at], axis=1)
     bushings = [
         np.concatenate([x.stiffness.ravel(), x.damping.ravel(), x.rest.rotation.ravel(), x.rest.translation])
-        for x in bushings_between
+        for x in layout.bushings
     ]
     return {
-        "spring_whole": _integers([x[:2] for x in springs], 2), "spring_real": _floats([x[2:] for x in springs], 3),
-        "ball_whole": _integers([x for x, _ in balls], 3), "ball_real": _floats([x for _, x in balls], 19),
-        "tendon_whole": _integers([x for x, _ in tendons], 2), "tendon_real": _floats([x for _, x in tendons], 4),
-        "strand_whole": _integers([x[:3] for x in strands], 3), "strand_real": _floats([x[3] for x in strands], 1),
-        "line_whole": _integers([(len(s.nodes), *x) for s, (x, _) in zip(springs_between, lines, strict=True)], 3),
+        "line_whole": _integers([(len(s.nodes), *x) for s, (x, _) in zip(layout.springs, lines, strict=True)], 3),
         "line_real": _floats([x for _, x in lines], 4), "bushing_real": _floats(bushings, 84),
         "node_body": _integers(ends.bodies[order], 1), "node_pose": _floats(poses[order], 12),
-        "curve_pieces": np.array([len(x) for x in laws.curves], dtype=np.int64),
-        "piece_real": _floats([row for x in laws.curves for row in x], 6),
     }  # fmt: skip
 
 
@@ -316,6 +341,13 @@ def _integers(rows: Any, width: int) -> npt.NDArray[np.int64]:
 
 def _floats(rows: Any, width: int) -> Array:
     return np.array(rows, dtype=np.float64).reshape(-1, width)
+
+
+_NONE = np.zeros(0)
+_NOTHING_BETWEEN = {
+    "line_whole": _integers((), 3), "line_real": _floats((), 4), "bushing_real": _floats((), 84),
+    "node_body": _integers((), 1), "node_pose": _floats((), 12),
+}  # fmt: skip
 
 
 def choose_instruction_set(name: str | None) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,8 +46,18 @@ class HingeGroup:
 
     hinge: Hinge
     bodies: Indices
-    q_index: Indices
-    v_index: Indices
+    q_starts: list[int]
+    v_starts: list[int]
+
+    @cached_property
+    def q_index(self) -> Indices:
+        """Where the coordinates of each hinge are in q, (bodies, nq)."""
+        return np.array(self.q_starts, dtype=np.intp)[:, None] + np.arange(self.hinge.nq)
+
+    @cached_property
+    def v_index(self) -> Indices:
+        """Where the dofs of each hinge are in v, (bodies, nv)."""
+        return np.array(self.v_starts, dtype=np.intp)[:, None] + np.arange(self.hinge.nv)
 
 
 class Own(NamedTuple):
@@ -113,11 +123,11 @@ class Layout:
         self.index = {body: k for k, body in enumerate(self.bodies)}
         find: Callable[[Any, int], int] = self.index.get
         self.parents = tuple([find(body._parent, -1) for body in self.bodies])
-        q_ends = np.cumsum([0] + [body._hinge.nq + len(body._own) for body in self.bodies]).tolist()
-        v_ends = np.cumsum([0] + [body._hinge.nv + len(body._own) for body in self.bodies]).tolist()
+        q_ends = [0, *accumulate([int(body._hinge.nq) + len(body._own) for body in self.bodies])]
+        v_ends = [0, *accumulate([int(body._hinge.nv) + len(body._own) for body in self.bodies])]
         self.q_slices = tuple([slice(i, j) for i, j in pairwise(q_ends)])
         self.v_slices = tuple([slice(i, j) for i, j in pairwise(v_ends)])
-        self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
+        self.nq, self.nv = q_ends[-1], v_ends[-1]
         self.rigid = not any(body._own for body in self.bodies)
         self.roads: dict[str, Any] = {}  # what `soacraft.ops` compiled for it, by axes
         given = tuple(tendons)
@@ -312,15 +322,11 @@ class Layout:
             if id(hinge) not in known:
                 known[id(hinge)] = members.setdefault(_group_key(hinge), [])
             known[id(hinge)].append(k)
-        starts = (np.array([x.start for x in some], dtype=np.intp) for some in (self.q_slices, self.v_slices))
-        q_starts, v_starts = starts
-        return tuple(
-            HingeGroup(
-                hinge, where, q_starts[where, None] + np.arange(hinge.nq), v_starts[where, None] + np.arange(hinge.nv)
-            )
-            for where in (np.array(ks, dtype=np.intp) for ks in members.values())
-            for hinge in (self.bodies[int(where[0])].hinge,)
-        )
+        found = []
+        for ks in members.values():
+            q, v = ([some[k].start for k in ks] for some in (self.q_slices, self.v_slices))
+            found.append(HingeGroup(self.bodies[ks[0]]._hinge, np.array(ks, dtype=np.intp), q, v))
+        return tuple(found)
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:

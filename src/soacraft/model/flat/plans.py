@@ -126,5 +126,5 @@ def spots_of(layout: Layout, frames: Sequence[Frame]) -> Records:
 
 def quaternions_of(layout: Layout) -> Integers:
     """Where the quaternions begin in q."""
-    found = [g.q_index[:, 0] for g in layout.groups if isinstance(g.hinge, Spherical | Free | RollingBall)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found]).astype(np.int64)
+    groups = [g for g in layout.groups if isinstance(g.hinge, (Spherical, Free, RollingBall))]
+    return np.array([start for group in groups for start in group.q_starts], dtype=np.int64)

@@ -83,7 +83,7 @@ class CurrentState:
             return self.parts
         now = self._state
         layout = now.layout
-        q, v, vdot = now.q, now.v, now.vdot
+        q, v, vdot = (np.asarray(x) for x in (now.q, now.v, now.vdot))  # plain arrays: they are cut into many parts
         if self.store is not None and self.store.stamp != self._stamp:
             _, q, v, vdot = self.store.state()
         slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)

@@ -14,10 +14,11 @@ from soacraft.model.modal.data import ModalData, ModalNode
 from soacraft.model.modal.hanging import read_hinge_node, read_modal, refuse_moved_hinge
 from soacraft.model.states.kinematics import frame_pose, frame_velocity
 from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
-from soacraft.model.tree.frames.frame import Body, Carrier, Node
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node
 from soacraft.model.tree.joining.attach import hinge_at, hinge_velocity
 from soacraft.model.tree.parts.compliance import make_flexible
 from soacraft.model.tree.parts.properties import Passive
+from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
@@ -118,11 +119,21 @@ def reattach(
         length = sum(float(np.linalg.norm(x.translation)) for x in (inboard, pose, outboard)) or 1.0
         q = hinge_at(hinge, inboard.inv @ pose @ outboard.inv, length, hinge_name, moved.name)
         v = hinge_velocity(hinge, q, outboard, np.asarray(frame_velocity(now, at, on, at)), length)
+    rehang(mb, moved, on, hinge, hinge_name, inboard, outboard, q, v, held)
+    return moved
+
+
+def rehang(
+    mb: Multibody, body: Body, on: Frame, hinge: Hinge, hinge_name: str, inboard: Pose, outboard: Pose, q: Array,
+    v: Array, held: ModalNode | None = None,
+) -> None:  # fmt: skip
+    """Hang a body on another frame by a hinge at q and v, from what was read: `inboard` is on that frame, `outboard`
+    on the modal node that the hinge holds."""
     with mb._edits.lock:
         mb._edits.structure()
-        inboard = inboard if on is carrier else on.offset @ inboard
-        tree.rehang(moved, carrier, hinge, hinge_name, inboard, outboard if held is None else outboard @ held.pose.inv)
-        moved._rides, moved._held = on.modal_node, held
-        mb._state.rehang(moved, q, v)
+        inboard = inboard if on is on.carrier else on.offset @ inboard
+        outboard = outboard if held is None else outboard @ held.pose.inv
+        mb._tree.rehang(body, on.carrier, hinge, hinge_name, inboard, outboard)
+        body._rides, body._held = on.modal_node, held
+        mb._state.rehang(body, q, v)
         hinge.watch(mb._edits)
-    return moved

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
 #: What of a body is said by how it hangs, or belongs to one model; everything else goes with it.
-_PLACED = frozenset(
+PLACED = frozenset(
     "_graph _name _parent _hinge _hinge_name _inertia _inboard _outboard _nodes _frames _children _geometries _removed"
     .split()
 )
@@ -37,6 +37,10 @@ def copy_into(mb: Multibody, other: Multibody) -> None:
     frames.update(zip(mb.root.nodes, other.root.nodes, strict=True))
     copy_bodies(mb.bodies, other, frames)
     other._tree.reorder(mb._tree.bodies)
+    for one in (mb.root, *mb.bodies):  # in the order in which they were attached
+        twin = frames[one]
+        assert isinstance(twin, Carrier)
+        twin._children = {name: twin._children[name] for name in one._children}
     copy_state(mb, other, frames)
     copy_parts(mb, other, frames)
     other._attachments.records.extend(mb.records)
@@ -78,7 +82,7 @@ def twin_of(body: Body, other: Multibody, parent: Frame, names: Renaming = SAME)
 
 def copy_numbers(body: Body, twin: Body) -> None:
     """All that a body has besides its place: the rotors, springs and limits of its hinge, and its own coordinates."""
-    vars(twin).update((name, x) for name, x in vars(body).items() if name not in _PLACED)
+    vars(twin).update((name, x) for name, x in vars(body).items() if name not in PLACED)
 
 
 def copy_fixtures(one: Carrier, other: Carrier, names: Renaming = SAME) -> None:

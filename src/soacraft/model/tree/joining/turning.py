@@ -110,6 +110,8 @@ def _refuse_uneven(who: str, body: Body) -> None:
 
 def has_hinge_numbers(body: Body) -> bool:
     """Whether a hinge has armature, springs, dampers, friction or limits."""
+    if body._armature is None and body._passive is None and body._limits is None:
+        return False
     plain = body.passive == Passive().sized(body.hinge, "") and body.limits == Limits().sized(body.hinge, "")
     return bool(body.armature.any()) or not plain
 

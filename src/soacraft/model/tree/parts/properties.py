@@ -124,7 +124,7 @@ class Passive(_PerDof):
     @property
     def acts(self) -> bool:
         """Whether there is a spring or a damper."""
-        return bool(self.stiffness.any() or self.damping.any())
+        return any(self.stiffness.tolist()) or any(self.damping.tolist())
 
 
 @cache
