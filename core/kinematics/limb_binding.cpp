@@ -15,6 +15,22 @@ void require(const char* name, const Array<double>& x, index rows, index columns
         refuse("%s must have the shape (%lld, %lld)", name, static_cast<long long>(rows), static_cast<long long>(columns));
 }
 
+// What a search is told, read once from a plan of Python's.
+class OwnedPlan {
+public:
+    explicit OwnedPlan(nb::handle plan) {
+        const Array<double> tolerance(field(plan, "tolerance"), "tolerance", 1);
+        if (tolerance.size() != 6) refuse("a limb's tolerance has six numbers");
+        for (int r = 0; r < 6; ++r) set.tolerance[r] = tolerance.data()[r];
+        set.seeds = integer(plan, "seeds"), set.steps = integer(plan, "steps"), set.patience = integer(plan, "patience");
+        set.enough = number(plan, "enough"), set.damping = number(plan, "damping"), set.damped = number(plan, "damped");
+        set.largest = number(plan, "largest"), set.seconds = number(plan, "seconds"), set.settled = number(plan, "settled");
+        set.all = integer(plan, "all") != 0, set.near_first = integer(plan, "near_first") != 0, set.settling = integer(plan, "settling");
+        if (set.seeds < 1 || set.steps < 1 || set.patience < 1 || !(set.largest > 0.0) || !(set.damped > 0.0)) refuse("a plan of a limb has a number out of range");
+    }
+    LimbOptions set = {};
+};
+
 class OwnedLimb {
 public:
     // hinges (count, PLACE + 4): pose, turn, slide, ratio, offset; their dofs; tip (PLACE); lower, upper, unit (dofs)
@@ -47,26 +63,38 @@ public:
     void set_table(nb::handle q_, nb::handle position_, nb::handle turn_) {
         const Array<double> q(q_, "q", 2), position(position_, "position", 2), turn(turn_, "turn", 2);
         const index m = q.size(0);
+        if (m > MOST_STORED) refuse("a table has at most %lld configurations", static_cast<long long>(MOST_STORED));
         require("q", q, m, limb_.dofs), require("position", position, 3, m), require("turn", turn, 4, m);
         table_q_.assign(q.data(), q.data() + m * limb_.dofs);
         position_own_.assign(position.data(), position.data() + 3 * m), turn_own_.assign(turn.data(), turn.data() + 4 * m);
         table_ = {table_q_.data(), position_own_.data(), turn_own_.data(), m};
     }
 
+    // q, left <- the answer for one goal; from how many starts, negative where it was not found.
+    index find(nb::handle rotation_, nb::handle translation_, nb::handle near_, const OwnedPlan& plan, nb::handle q_, nb::handle left_) const {
+        const Array<double> rotation(rotation_, "rotation", 2), translation(translation_, "translation", 1), near(near_, "near", 1), q(q_, "q", 1, true), left(left_, "left", 1, true);
+        const index n = limb_.dofs;
+        if (plan.set.all) refuse("find gives one answer, and the plan asks for all");
+        require("rotation", rotation, 3, 3);
+        if (translation.size() != 3 || near.size() != n || q.size() != n || left.size() != 6) refuse("the arrays of find do not fit the limb");
+        double goal[PLACE];
+        for (int i = 0; i < 9; ++i) goal[i] = rotation.data()[i];
+        for (int i = 0; i < 3; ++i) goal[9 + i] = translation.data()[i];
+        index told[3] = {0, 0, 0};
+        const LimbJob job = {&limb_, &table_, &plan.set, goal, near.data(), 0, 1, q.data(), left.data(), told};
+        {
+            nb::gil_scoped_release release;
+            limb_kernels().search(job, 0, 1);
+        }
+        return told[0] ? told[1] : -told[1];
+    }
+
     // q, left, told <- answers for goals (count, PLACE), starting at near (count or 1, dofs).
-    void search(nb::handle goals_, nb::handle near_, nb::handle plan, nb::handle q_, nb::handle left_, nb::handle told_, index threads) const {
+    void search(nb::handle goals_, nb::handle near_, const OwnedPlan& plan, nb::handle q_, nb::handle left_, nb::handle told_, index threads) const {
         const Array<double> goals(goals_, "goals", 2), near(near_, "near", 2), q(q_, "q", 2, true), left(left_, "left", 2, true);
         const Array<index> told(told_, "told", 2, true);
-        const Array<double> tolerance(field(plan, "tolerance"), "tolerance", 1);
         const index count = goals.size(0), n = limb_.dofs;
-        LimbOptions set = {};
-        if (tolerance.size() != 6) refuse("a limb's tolerance has six numbers");
-        for (int r = 0; r < 6; ++r) set.tolerance[r] = tolerance.data()[r];
-        set.seeds = integer(plan, "seeds"), set.steps = integer(plan, "steps"), set.patience = integer(plan, "patience");
-        set.enough = number(plan, "enough"), set.damping = number(plan, "damping"), set.damped = number(plan, "damped");
-        set.largest = number(plan, "largest"), set.seconds = number(plan, "seconds");
-        set.all = integer(plan, "all") != 0, set.near_first = integer(plan, "near_first") != 0;
-        if (set.seeds < 1 || set.steps < 1 || set.patience < 1 || !(set.largest > 0.0) || !(set.damped > 0.0)) refuse("a plan of a limb has a number out of range");
+        const LimbOptions& set = plan.set;
         const index rows = count * (set.all ? set.seeds : 1);
         require("goals", goals, count, PLACE), require("near", near, near.size(0) == 1 ? 1 : count, n);
         require("q", q, rows, n), require("left", left, rows, 6);
@@ -92,11 +120,14 @@ private:
 
 void bind_limbs(nb::module_& m) {
     const auto array = [](const char* name) { return nb::arg(name).none(); };
+    nb::class_<OwnedPlan>(m, "LimbPlan", "What a search of a limb is told.").def(nb::init<nb::handle>(), array("plan"));
     nb::class_<OwnedLimb>(m, "Limb", "Hinges one after the other, and inverse kinematics of their tip.")
         .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, double>(), array("hinges"), array("dofs"), array("tip"),
              array("lower"), array("upper"), array("unit"), nb::arg("length"))
         .def("set_table", &OwnedLimb::set_table, array("q"), array("position"), array("turn"), "Configurations that searches may start from.")
-        .def("search", &OwnedLimb::search, array("goals"), array("near"), array("plan"), array("q"), array("left"), array("told"),
+        .def("find", &OwnedLimb::find, array("rotation"), array("translation"), array("near"), nb::arg("plan"), array("q"), array("left"),
+             "Coordinates at which the tip is at a goal; from how many starts, negative where there are none.")
+        .def("search", &OwnedLimb::search, array("goals"), array("near"), nb::arg("plan"), array("q"), array("left"), array("told"),
              nb::arg("threads"), "Coordinates at which the tip is at each goal.");
 }
 

@@ -9,7 +9,7 @@ void search(unsigned seed) {
     using namespace kinematics;
     std::mt19937 rng(seed);
     std::uniform_real_distribution<double> angle(-1.5, 1.5), size(0.3, 1.0);
-    const index n = 2 + seed % 5, count = 1 + seed % 7, table_size = seed % 3 == 0 ? 0 : 32;
+    const index n = 2 + seed % 5, count = 1 + seed % 7, table_size = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 32 : 75;
     Buffer<LimbHinge> hinges(static_cast<std::size_t>(n));
     Buffer<double> lower(static_cast<std::size_t>(n), -2.0), upper(static_cast<std::size_t>(n), 2.0), unit(static_cast<std::size_t>(n), 1.0);
     double reach = 0.0, last = 0.0;
@@ -51,7 +51,7 @@ void search(unsigned seed) {
     for (index g = 0; g < count; ++g) tip(truth.data() + g * n, goals.data() + PLACE * g);
     const double free = seed % 2 ? HUGE_VAL : 1e-9;  // two dofs are enough where the turn is free
     for (const bool all : {false, true}) {
-        const LimbOptions set = {{free, free, free, 1e-9, 1e-9, 1e-9}, 12, 60, 5, 0.5, 0.3, 1e-12, 1.2, all, seed % 5 == 0, 0.0};
+        const LimbOptions set = {{free, free, free, 1e-9, 1e-9, 1e-9}, 12, 60, 5, 0.5, 0.3, 1e-12, 1.2, all, seed % 5 == 0, 0.0, 50, 1e-13};
         const index rows = all ? count * set.seeds : count;
         Buffer<double> q(static_cast<std::size_t>(rows * n), 0.0), left(static_cast<std::size_t>(6 * rows), 0.0);
         Buffer<index> told(static_cast<std::size_t>(3 * count), -1);

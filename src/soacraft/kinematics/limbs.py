@@ -9,13 +9,14 @@ A hinge whose screws follow each other (all but spherical, free and rolling ones
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
-from soacraft.kinematics.tolerances import LIMB_DAMPED, LIMB_DAMPING
+from soacraft.kinematics.tolerances import LIMB_DAMPED, LIMB_DAMPING, NO_PITCH, UNIMPROVED
 from soacraft.model.flat.layout import Layout
 from soacraft.model.hinges import Weld
 from soacraft.model.hinges.product import ScrewProduct
@@ -25,7 +26,7 @@ from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
-from soacraft.spatial.rotations import matrix_to_quaternion
+from soacraft.spatial.rotations import axes_along, matrix_to_quaternion
 
 #: Dofs of a limb that compiled code takes.
 MOST = 32
@@ -35,6 +36,8 @@ TABLE = 512
 STEPS, PATIENCE, ENOUGH = 60, 5, 0.5
 #: The largest step of a dof, in radians.
 LARGEST = 1.2
+#: Steps towards the nearest approach where no start got there; most need 20.
+SETTLING = 100
 #: A dof without limits is taken from here to there, in turns of half a circle, or lengths of the limb.
 _WIDE = np.pi
 
@@ -54,6 +57,13 @@ class Plan:
     damping: float = LIMB_DAMPING
     damped: float = LIMB_DAMPED
     largest: float = LARGEST
+    settling: int = SETTLING
+    settled: float = UNIMPROVED
+
+    @cached_property
+    def compiled(self) -> _core.LimbPlan:
+        """The same as compiled code keeps it."""
+        return _core.LimbPlan(self)
 
 
 class Answers(NamedTuple):
@@ -93,6 +103,7 @@ class LimbEngine:
         self.low, self.high, self.middle = low, high, 0.5 * (low + high)
         self._limb = _core.Limb(hinges, dofs, end, self.lower, self.upper, self.unit, reach)
         self._hinges, self._dofs, self._end = hinges, dofs, end
+        self.period = _periods(hinges, dofs, len(v))
         q = self.low + _halton(TABLE, len(v)) * (self.high - self.low)
         R, p = self.place(q)
         self._limb.set_table(q, np.ascontiguousarray(p.T), np.ascontiguousarray(matrix_to_quaternion(R).T))
@@ -111,12 +122,37 @@ class LimbEngine:
                           np.broadcast_to(R[..., 2], (*x.shape, 3))], axis=-1)  # fmt: skip
         return R @ self._end[:9].reshape(3, 3), p + R @ self._end[9:]
 
+    @property
+    def axes(self) -> tuple[Array, npt.NDArray[np.int64], Array]:
+        """Hinges (count, 16), pose in the one before, turn, slide, ratio and offset; their dofs; the tip in the last
+        (12)."""
+        return self._hinges, self._dofs, self._end
+
+    def unwound(self, q: Array) -> Array:
+        """The same configuration with dofs that turn as near to the middle of their range as whole turns bring them."""
+        turns = np.where(np.isfinite(self.period), self.period, 1.0)
+        moved = q - np.where(np.isfinite(self.period), turns * np.round((q - self.middle) / turns), 0.0)
+        return np.where((moved >= self.lower) & (moved <= self.upper), moved, q)
+
+    def apart(self, a: Array, b: Array) -> float:
+        """By how much configurations differ at most, in radians and lengths; whole turns do not count."""
+        turns = np.where(np.isfinite(self.period), self.period, 1.0)
+        d = a - b
+        d = d - np.where(np.isfinite(self.period), turns * np.round(d / turns), 0.0)
+        return float(np.abs(d * self.unit).max())
+
+    def find(self, goal: Pose, near: Array, plan: Plan) -> tuple[Array, Array, int]:
+        """Coordinates for one goal from `near` (dofs), what is left, and from how many starts, negative where none got
+        there: `search` of one, without the time that arrays take."""
+        q, left = np.empty(len(self.lower)), np.empty(6)
+        return q, left, self._limb.find(goal.rotation, goal.translation, near, plan.compiled, q, left)
+
     def search(self, goals: Array, near: Array, plan: Plan, threads: int = 1) -> Answers:
         """Answers for goals (count, 12), rows of the rotation then the position, from `near` (count or 1, dofs)."""
         count, n = len(goals), len(self.lower)
         rows = count * (plan.seeds if plan.all else 1)
         q, left, told = np.zeros((rows, n)), np.zeros((rows, 6)), np.zeros((count, 3), dtype=np.int64)
-        self._limb.search(goals, near, plan, q, left, told, threads)
+        self._limb.search(goals, near, plan.compiled, q, left, told, threads)
         if plan.all:
             q, left = q[: told[0, 0]], left[: told[0, 0]]
         return Answers(q, left, told[:, 0] > 0, told[:, 1], told[:, 2])
@@ -155,6 +191,16 @@ def _hinges(
             np.array([*np.ravel(end.rotation), *end.translation]))  # fmt: skip
 
 
+def _periods(hinges: Array, dofs: npt.NDArray[np.int64], count: int) -> Array:
+    """After how much of a dof its hinge is as it was: a turn, infinite where it slides too."""
+    found = np.full(count, np.inf)
+    for i in range(count):
+        own = hinges[dofs == i]
+        if len(own) == 1 and own[0, 12] != 0.0 and own[0, 13] == 0.0:
+            found[i] = 2.0 * np.pi / abs(own[0, 12] * own[0, 14])
+    return found
+
+
 def _about_z(screw: Array) -> tuple[Pose, float, float]:
     """A frame on the axis of a screw with z along it; its rates of turning and sliding."""
     w, v = screw[:3], screw[3:]
@@ -162,14 +208,14 @@ def _about_z(screw: Array) -> tuple[Pose, float, float]:
     if rate == 0.0:
         slide = float(np.linalg.norm(v))
         return Pose(rotation=_with_z(v / slide)), 0.0, slide
-    return Pose(rotation=_with_z(w / rate), translation=np.cross(w, v) / rate**2), rate, float(w @ v) / rate
+    slide = float(w @ v) / rate
+    pitch = 0.0 if abs(slide) <= NO_PITCH * float(np.linalg.norm(v)) else slide
+    return Pose(rotation=_with_z(w / rate), translation=np.cross(w, v) / rate**2), rate, pitch
 
 
 def _with_z(z: Array) -> Array:
     """Axes whose z is given."""
-    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
+    return np.roll(axes_along(z), -1, axis=0).T
 
 
 def _halton(count: int, dims: int) -> Array:

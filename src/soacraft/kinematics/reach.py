@@ -59,33 +59,54 @@ def joints_between(bounds: Bounds, state: State, a: Frame, b: Frame) -> list[Joi
     return found
 
 
-def out_of_reach(bounds: Bounds, state: State, aim: Aim) -> str:
-    """Why a position or a pose cannot be met: a text, empty where links do not tell."""
-    if aim.kind == "direction":
-        return ""
+class Span(NamedTuple):
+    """How far from a hinge a frame can be, or the last hinge before it: the same at every state."""
+
+    name: str
+    hinge: str
+    first: Array
+    """The first hinge, in the frame that it is seen from."""
+    last: Array
+    """Where the last link begins, in the frame itself; of a position its origin."""
+    least: float
+    most: float
+
+    def beyond(self, rotation: Array, position: Array, slack: float) -> str:
+        """Why a place cannot be taken: a text, empty where links do not tell."""
+        wanted = float(np.linalg.norm(position + rotation @ self.last - self.first))
+        slack += REACH_SLACK * max(self.most if np.isfinite(self.most) else 0.0, wanted)
+        if self.least - slack <= wanted <= self.most + slack:
+            return ""
+        how, bound = ("beyond", self.most) if wanted > self.most else ("within", self.least)
+        what = "the links and slides between reach" if wanted > self.most else "the links between keep it outside"
+        return (
+            f"{self.name} would have to be {wanted:.4g} m from hinge {self.hinge!r}, {abs(wanted - bound):.3g} m "
+            f"{how} the {bound:.4g} m that {what}"
+        )
+
+
+def span_of(bounds: Bounds, state: State, aim: Aim) -> Span | None:
+    """The span of a position or a pose; None without a hinge that moves."""
     joints = joints_between(bounds, state, aim.to, aim.frame)
     if not joints:
-        return ""
+        return None
     (R_to, p_to), (R, p) = pose_of_frame(state, aim.to), pose_of_frame(state, aim.frame)
-    goal = np.asarray(aim.goal if aim.kind == "position" else aim.goal.translation)
     spans = [(x, x) for x in _links(joints)] + [x.travel for x in joints]
+    last, name = R.T @ (joints[-1].last - p), f"the last hinge before {aim.name!r}"
     if aim.kind == "position":
-        last = float(np.linalg.norm(p - joints[-1].last))
-        spans.append((last, last))
-    else:
-        goal = goal + aim.goal.rotation @ (R.T @ (joints[-1].last - p))
-    wanted = float(np.linalg.norm(goal - R_to.T @ (joints[0].first - p_to)))
-    least, most = _bounds(spans)
-    slack = REACH_SLACK * max(most if np.isfinite(most) else 0.0, wanted) + aim.tolerance.distance
-    if least - slack <= wanted <= most + slack:
+        spans.append((float(np.linalg.norm(last)),) * 2)
+        last, name = np.zeros(3), repr(aim.name)
+    first = R_to.T @ (joints[0].first - p_to)
+    return Span(name, joints[0].body.hinge_name, first, last, *_bounds(spans))
+
+
+def out_of_reach(bounds: Bounds, state: State, aim: Aim) -> str:
+    """Why a position or a pose cannot be met: a text, empty where links do not tell."""
+    span = None if aim.kind == "direction" else span_of(bounds, state, aim)
+    if span is None:
         return ""
-    ends = f"{aim.name!r}" if aim.kind == "position" else f"the last hinge before {aim.name!r}"
-    how, bound = ("beyond", most) if wanted > most else ("within", least)
-    what = "the links and slides between reach" if wanted > most else "the links between keep it outside"
-    return (
-        f"{ends} would have to be {wanted:.4g} m from hinge {joints[0].body.hinge_name!r}, {abs(wanted - bound):.3g} m "
-        f"{how} the {bound:.4g} m that {what}"
-    )
+    R, p = (np.eye(3), np.asarray(aim.goal)) if aim.kind == "position" else (aim.goal.rotation, aim.goal.translation)
+    return span.beyond(R, p, aim.tolerance.distance)
 
 
 def _links(joints: list[Joint]) -> list[float]:

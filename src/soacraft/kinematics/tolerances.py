@@ -54,6 +54,7 @@ __all__ = [
     "NEAR_SINGULAR",
     "NOT_PRINTED",
     "NO_COMPONENT",
+    "NO_PITCH",
     "ONWARD",
     "OPEN_ROWS",
     "PARALLEL",
@@ -118,6 +119,8 @@ HEAVY = 1e4
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
 #: The same of limbs: times the square of what is left, and added to it, which keeps singular limbs from leaping.
 LIMB_DAMPING, LIMB_DAMPED = 0.3, 1e-12
+#: A slide along its axis that is less than this part of what a screw of a limb moves its frame by is rounding.
+NO_PITCH = 1e-14
 #: A row of a quadratic program holds to this, relative to the size of what is added in it.
 ROWS_OF_QP = 1e-12
 #: A step of inverse kinematics that betters the square of what is left by less than this part ends a descent.

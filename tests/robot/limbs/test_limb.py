@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from tests.profiles import tries
+from tests.robot.limbs.arms import SCREWS, arms
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -32,58 +32,7 @@ def off(limb, pose, q):
     return np.linalg.norm(X.translation, axis=-1), np.linalg.norm(log(X.rotation), axis=-1)
 
 
-HINGES = [
-    lambda rng: sc.Pin(rng.standard_normal(3)),
-    lambda rng: sc.Prismatic(rng.standard_normal(3)),
-    lambda rng: sc.Helical(rng.standard_normal(3), rng.uniform(-0.3, 0.3)),
-    lambda rng: sc.Cylindrical(rng.standard_normal(3)),
-    lambda rng: sc.Universal(rng.standard_normal(3), rng.standard_normal(3)),
-    lambda rng: sc.Gimbal(rng.standard_normal((3, 3))),
-    lambda rng: sc.Planar(),
-    lambda rng: sc.Screws(rng.standard_normal((1, 6))),
-    lambda rng: sc.Weld(),
-    lambda rng: sc.Spherical(),
-]
-
-
-def random_pose(rng, size=1.0):
-    return sc.Pose.from_quaternion(_unit(rng.standard_normal(4)), size * rng.uniform(-0.6, 0.6, 3))
-
-
-def _unit(x):
-    return x / np.linalg.norm(x)
-
-
-@st.composite
-def limbs(draw, kinds=HINGES):
-    """An arm of 3 to 9 dofs behind a moving base, with limits on some, and a tip that is not at its last body."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    picked = draw(st.lists(st.sampled_from(range(len(kinds))), min_size=3, max_size=7))
-    mb = sc.Multibody("arm")
-    mb.add_body("base", hinge=sc.Free(), inertia=sc.Inertia(1.0))
-    last, nv = "base", 0
-    for i, k in enumerate(picked):
-        hinge = kinds[k](rng)
-        if nv + hinge.nv > 9:
-            continue
-        nv += hinge.nv
-        body = mb.add_body(f"b{i}", parent=last, hinge=hinge, inertia=sc.Inertia(1.0), inboard=random_pose(rng))
-        body.outboard = random_pose(rng)
-        if hinge.nv and hinge.nq == hinge.nv and draw(st.booleans()):
-            middle, half = rng.uniform(-1.0, 1.0, hinge.nv), rng.uniform(0.2, 2.0, hinge.nv)
-            body.limits = sc.Limits(lower=middle - half, upper=middle + half)
-        last = f"b{i}"
-    while nv < 3:
-        pin = sc.Pin(rng.standard_normal(3))
-        mb.add_body(f"more{nv}", parent=last, hinge=pin, inertia=sc.Inertia(1.0), inboard=random_pose(rng))
-        last, nv = f"more{nv}", nv + 1
-    mb[last].add_node("tool", random_pose(rng, 0.3))
-    mb["base"].add_node("mount", random_pose(rng, 0.3))
-    mb.set_state(*mb.random_state(rng))
-    return sc.robot.Robot(mb).limb("arm", "base/mount", f"{last}/tool"), rng
-
-
-@given(limbs(HINGES[:-1]))
+@given(arms(SCREWS))
 @tries(30)
 def test_the_engine_has_the_kinematics_of_the_model(drawn_limb):
     limb, rng = drawn_limb
@@ -92,32 +41,6 @@ def test_the_engine_has_the_kinematics_of_the_model(drawn_limb):
     true = limb.pose(q)
     assert np.allclose(R, true.rotation, atol=1e-12)
     assert np.allclose(p, true.translation, atol=1e-12)
-
-
-@given(limbs(), st.booleans())
-@tries(40)
-def test_no_answer_is_outside_limits_or_off_its_pose_and_called_found(drawn_limb, within_reach):
-    limb, rng = drawn_limb
-    lower, upper = limb.limits
-    start = limb.q
-    if limb.nq == limb.nv:
-        start = np.clip(start, lower, upper)
-    goal = limb.pose(start) if within_reach else random_pose(rng, 3.0)
-    if within_reach and limb.nq == limb.nv:
-        goal = limb.pose(np.clip(rng.uniform(-1.0, 1.0, limb.nq), lower, upper))
-    r = limb.ik(goal, seeds=60 if limb.engine is not None else 4)
-    if limb.nq == limb.nv:
-        assert (r.q >= lower).all()
-        assert (r.q <= upper).all()
-    way, turn = off(limb, goal, r.q)
-    assert np.allclose(np.linalg.norm(r.residual[3:]), way, atol=1e-9 * (1.0 + way))
-    if r.found:
-        assert way <= 2e-9 * limb.reach + 1e-14
-        assert turn <= 2e-9
-        assert r.why == ""
-    else:
-        assert way > 1e-10 * limb.reach or turn > 1e-10
-        assert r.why
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -210,25 +133,6 @@ def test_tolerances_by_axis():
     assert np.abs(log(X.rotation)).max() < 1.01e-3
 
 
-def test_out_of_reach_is_told_with_the_reason_and_the_nearest_approach():
-    limb = arm("ur5e")
-    r = limb.ik(sc.Pose(translation=(3.0, 0.0, 0.0)), free=("rx", "ry", "rz"))
-    assert not r
-    assert r.why.startswith("too far: ")
-    assert "m beyond the" in r.why
-    straight = sc.robot.Robot(sc.serial_chain(2)).limb("two", "inertial", "link2/tip")
-    r = straight.ik(sc.Pose(translation=(0.0, 0.0, -3.0)), free=("rx", "ry", "rz"))
-    assert abs(np.linalg.norm(r.residual[3:]) - 1.0) < 1e-9        # 2 m of links
-    planar = sc.serial_chain(2)                                    # pins about y, 1 m each
-    for body in planar.bodies:
-        body.limits = sc.Limits(lower=[-0.1], upper=[0.1])
-    short = sc.robot.Robot(planar).limb("two", "inertial", "link2/tip")
-    r = short.ik(sc.Pose(translation=(0.0, 0.0, -1.9)), free=("rx", "ry", "rz"))
-    assert not r.found
-    assert "link1 at its upper limit 0.1" in r.why or "link1 at its lower limit -0.1" in r.why
-    assert np.abs(r.q).max() <= 0.1
-
-
 def test_jacobian_pose_and_torques_are_those_of_the_model():
     mb = sc.load("h1")
     rng = np.random.default_rng(2)
@@ -245,19 +149,6 @@ def test_jacobian_pose_and_torques_are_those_of_the_model():
     assert np.allclose(limb.torques(q, f) @ v, f @ (J @ v))
     assert np.allclose(limb.jacobian(np.array([q, q]))[1], J)
     assert dyn.jacobian(mb, limb.of_robot(q), limb.tip).shape == (6, mb.nv)
-
-
-def test_a_limb_with_a_coupling_goes_by_the_model():
-    mb = sc.serial_chain(3)
-    mb.couple("mimic", {"link2": 1.0, "link3": -1.0})
-    limb = sc.robot.Robot(mb).limb("finger", "inertial", "link3/tip")
-    assert limb.engine is None
-    mb.set_state(q=[0.1, 0.4, 0.4])
-    goal = limb.pose([0.3, 0.7, 0.7])
-    r = limb.ik(goal, near=[0.2, 0.5, 0.5], free=("rx", "ry", "rz"))
-    assert r.found
-    assert abs(r.q[1] - r.q[2]) < 1e-6
-    assert np.linalg.norm(limb.pose(r.q).translation - goal.translation) < 1e-5
 
 
 def test_self_motion_keeps_the_tip_and_closes_or_ends_at_a_limit():
@@ -353,3 +244,218 @@ def test_a_changed_link_changes_the_engine():
     mb["link2"].inboard = sc.Pose(translation=(2.0, 0.0, 0.0))
     assert np.allclose(limb.engine.place(np.zeros(3))[1] - before, limb.pose(np.zeros(3)).translation - before)
     assert np.linalg.norm(limb.engine.place(np.zeros(3))[1] - before) > 0.5
+
+
+def test_changed_limits_change_the_engine():
+    """No answer is within the limits of before."""
+    mb = sc.serial_chain(3)
+    limb = sc.robot.Robot(mb).limb("arm", "inertial", "link3/tip")
+    goal = limb.pose([1.0, -0.5, 0.4])
+    assert limb.ik(goal, near=[1.0, -0.5, 0.4]).found
+    mb["link1"].limits = sc.Limits(lower=[-0.3], upper=[0.3])
+    assert limb.limits[1][0] == 0.3
+    r = limb.ik(goal, near=[1.0, -0.5, 0.4])
+    assert abs(r.q[0]) <= 0.3
+    many = limb.ik(sc.Pose(goal.rotation[None], goal.translation[None]))
+    assert abs(many.q[0, 0]) <= 0.3
+
+
+def test_half_a_turn_away_is_not_there():
+    """Where the tip is at its goal but turned by half a turn about any axis, it is not at its goal."""
+    limb = arm("panda")
+    q = np.array([0.1, 0.5, 0.2, -1.5, 0.3, 1.7, 0.4])
+    for axis in np.eye(3):
+        goal = limb.pose(q) @ sc.Pose.from_quaternion([*axis, 0.0])
+        r = limb.ik(goal, near=q)
+        assert r.found
+        assert max(off(limb, goal, r.q)) < 1e-8
+
+
+def test_poses_relative_to_any_frame_that_stays():
+    rng = np.random.default_rng(1)
+    mb = sc.load("h1")
+    mb.set_state(*mb.random_state(rng))
+    rb = sc.robot.Robot(mb)
+    limb = rb.limb("right arm", "torso_link", "right_elbow_link")
+    q = 0.5 * sum(limb.limits) + 0.1
+    goal = limb.pose(q)
+    for frame in ("inertial", "pelvis", "left_elbow_link", mb["left_ankle_link"]):
+        there = mb.pose("torso_link", mb.root if frame == "inertial" else frame) @ goal
+        r = limb.ik(there, near=q + 0.05, relative_to=frame)
+        assert r.found
+        assert np.abs(r.q - q).max() < 1e-6
+        many = limb.ik(sc.Pose(there.rotation[None], there.translation[None]), near=q, relative_to=frame)
+        assert many.found.all()
+        path = sc.Pose(there.rotation[None], there.translation[None])
+        assert limb.follow(path, near=q, relative_to=frame).reached == 1
+    assert len(limb.solutions(mb.pose("torso_link") @ goal, relative_to="inertial")) == len(limb.solutions(goal))
+    for frame in ("right_elbow_link", "right_shoulder_roll_link"):
+        text = rf"'{frame}' moves with limb 'right arm', by hinge 'right_.*Give it relative to a frame that stays"
+        with pytest.raises(StateError, match=text):
+            limb.ik(goal, relative_to=frame)
+    with pytest.raises(ModelError, match="'nowhere'"):
+        limb.ik(goal, relative_to="nowhere")
+
+
+def test_the_rest_of_the_robot_may_be_outside_its_limits():
+    """What a leg does is nothing to an arm: it is asked for poses in and out of reach."""
+    mb = sc.load("h1")
+    q = np.array(mb.q)
+    place = mb.layout.hinge_q[mb.layout.index[mb["left_knee_link"]]]
+    q[place] = 9.0
+    mb.set_state(q=q)
+    limb = sc.robot.Robot(mb).limb("right arm", "torso_link", "right_elbow_link")
+    assert limb.ik(limb.pose(0.5 * sum(limb.limits))).found
+    far = limb.ik(sc.Pose(translation=(4.0, 0.0, 0.0)), free=("rx", "ry", "rz"))
+    assert far.why.startswith("too far: ")
+    assert mb.q[place] == 9.0
+
+
+def hand(shared=False):
+    mb = sc.load("shadow_hand")
+    rb = sc.robot.Robot(mb)
+    tips = [f"rh_{x}distal" for x in ("ff", "mf", "rf", "lf", "th")]
+    for tip in tips:
+        mb[tip].add_node("tip", sc.Pose(translation=(0.0, 0.0, 0.02)))
+    return rb.limb("hand", "rh_forearm" if shared else "rh_palm", [f"{x}/tip" for x in tips])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_hand_has_a_pose_a_jacobian_and_forces_of_each_tip(shared):
+    """Columns of the tips are those of limbs of one tip each; differences of poses agree; power balances."""
+    limb, rng = hand(shared), np.random.default_rng(4)
+    mb, low, high = limb.robot.mb, *limb.limits
+    q, v = rng.uniform(low, high), rng.standard_normal(limb.nv)
+    J, poses = limb.jacobian(q), limb.pose(q)
+    assert poses.batch_shape == (5,)
+    assert limb.pose(np.array([q, q, q])).batch_shape == (3, 5)
+    assert J.shape == (30, limb.nv)
+    assert limb.jacobian(np.array([q, q])).shape == (2, 30, limb.nv)
+    h = 1e-6
+    ends = [limb.pose(q + s * h * v) for s in (1, -1)]
+    linear = (ends[0].translation - ends[1].translation) / (2 * h)
+    angular = log(ends[0].rotation @ ends[1].rotation.mT) / (2 * h)
+    assert np.allclose(J @ v, np.concatenate([angular, linear], axis=-1).ravel(), atol=1e-8)
+    f = rng.standard_normal((5, 6))
+    assert np.allclose(limb.torques(q, f) @ v, f.ravel() @ (J @ v))
+    whole = limb.of_robot(q)
+    for i, tip in enumerate(limb.tips):
+        one = limb.robot.limb("one", limb.base, tip)
+        assert np.allclose(poses.translation[i], mb.pose(tip, limb.base, state=mb.state(whole)).translation)
+        columns = np.isin(limb.v_places, one.v_places)
+        assert np.allclose(J[6 * i : 6 * i + 6][:, columns], one.jacobian(whole[one.q_places]))
+        assert (J[6 * i : 6 * i + 6][:, ~columns] == 0.0).all()
+    with pytest.raises(StateError, match=r"wrench on limb 'hand' must .*\(\.\.\., 5, 6\)"):
+        limb.torques(q, np.zeros(6))
+    with pytest.raises(ModelError, match="limb 'hand' has 5 tips: ask for its tips"):
+        limb.tip  # noqa: B018
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_hand_reaches_with_all_its_tips(shared):
+    limb, rng = hand(shared), np.random.default_rng(5)
+    low, high = limb.limits
+    free = ("rx", "ry", "rz")
+    for q in rng.uniform(low, high, (3, limb.nq)):
+        goal = limb.pose(q)
+        r = limb.ik(goal, near=0.5 * (low + high), free=free)
+        assert r.found
+        assert r.residual.shape == (5, 6)
+        assert np.abs(limb.pose(r.q).translation - goal.translation).max() < 1e-8
+        assert ((r.q >= low) & (r.q <= high)).all()
+        names = [x.full_name for x in limb.tips]
+        thumb = sc.Pose(goal.rotation[4], goal.translation[4])
+        some = limb.ik({names[4]: thumb}, near=0.5 * (low + high), free={names[4]: free})
+        assert some.found
+        assert np.abs(limb.pose(some.q).translation[4] - goal.translation[4]).max() < 1e-8
+        assert (some.residual[:4] == 0.0).all()
+    goals = limb.pose(rng.uniform(low, high, (2 if shared else 40, limb.nq)))
+    many = limb.ik(goals, free=free)
+    assert many.found.all()
+    assert many.residual.shape == (*many.found.shape, 5, 6)
+    assert np.abs(limb.pose(many.q).translation - goals.translation).max() < 1e-8
+
+
+def test_a_tip_of_a_hand_that_is_not_met_is_named():
+    limb = hand()
+    goal = limb.pose(0.5 * sum(limb.limits))
+    away = np.array(goal.translation)
+    away[2] += (0.3, 0.0, 0.0)
+    r = limb.ik(sc.Pose(goal.rotation, away), free=("rx", "ry", "rz"))
+    assert not r.found
+    assert "'rh_rfdistal/tip' would have to be" in r.why
+    assert "rh_ffdistal" not in r.why
+    assert np.abs(r.residual[[0, 1, 3, 4]]).max() < 1e-8
+    assert np.linalg.norm(r.residual[2]) > 0.1
+
+
+def test_parts_of_a_hand_are_searched_apart():
+    """Fingers from the palm have nothing in common; behind the wrist they do."""
+    assert [x.tips for x in hand().data.parts] == [(0,), (1,), (2,), (3,), (4,)]
+    assert all(x.engine is not None for x in hand().data.parts)
+    assert [x.tips for x in hand(shared=True).data.parts] == [(0, 1, 2, 3, 4)]
+
+
+def test_what_is_refused_of_several_tips():
+    limb = hand()
+    rb, goal = limb.robot, limb.pose(limb.q)
+    with pytest.raises(ModelError, match=r"limb 'x' has a tip, or several different ones; got \[\]"):
+        rb.limb("x", "rh_palm", [])
+    with pytest.raises(ModelError, match="several different ones"):
+        rb.limb("x", "rh_palm", ["rh_ffdistal", "rh_ffdistal"])
+    with pytest.raises(ModelError, match="the tip 'rh_wrist' is not outboard of the base 'rh_palm'"):
+        rb.limb("x", "rh_palm", ["rh_ffdistal", "rh_wrist"])
+    with pytest.raises(StateError, match=r"are a Pose with a last leading axis for its 5 tips, or \{tip: Pose\}"):
+        limb.ik(sc.Pose())
+    with pytest.raises(StateError, match="'rh_fdistal/tip' is no tip of limb 'hand'; did you mean 'rh_rfdistal"):
+        limb.ik({"rh_fdistal/tip": sc.Pose()})
+    with pytest.raises(StateError, match="the goal of 'rh_ffdistal/tip' must be a Pose"):
+        limb.ik({"rh_ffdistal/tip": (0, 0, 1)})
+    two = {"rh_ffdistal/tip": sc.Pose(), "rh_mfdistal/tip": goal}
+    with pytest.raises(StateError, match=r"have the leading axes \[\(\), \(5,\)\]: give all the same"):
+        limb.ik(two)
+    with pytest.raises(StateError, match="or 5 rows of six for its tips"):
+        limb.ik(goal, tolerance=np.ones((4, 6)))
+    with pytest.raises(StateError, match="limb 'hand' has 5 tips: ask for solutions of limbs of one tip each"):
+        limb.solutions(goal)
+    for ask in (lambda: limb.self_motion(limb.q), lambda: limb.follow(goal)):
+        with pytest.raises(StateError, match="has several tips, loops, couplings, stops, or hinges that are no screws"):
+            ask()
+    wrist = hand(shared=True)
+    with pytest.raises(StateError, match=r"there free may be one axis of rotation, or all three; got \['x'\]"):
+        wrist.ik(wrist.pose(wrist.q), free="x")
+
+
+def test_a_hand_of_a_robot_that_changed_is_made_again_with_all_its_tips():
+    limb = hand()
+    rb = limb.robot
+    rb.mb.add_body("ring", parent="rh_palm", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
+    assert [x.full_name for x in rb["hand"].tips] == [x.full_name for x in limb.tips]
+    assert [x.full_name for x in rb.copy()["hand"].tips] == [x.full_name for x in limb.tips]
+    assert "to 'rh_ffdistal/tip', 'rh_mfdistal/tip'" in repr(limb)
+
+
+def test_calls_with_other_arguments_are_other_questions():
+    """What is kept from one call to the next is not taken for another."""
+    limb = arm("ur5e")
+    goal = limb.pose([0.3, -1.1, 1.4, -0.9, 1.2, 0.4])
+    loose = limb.ik(goal, tolerance=1e-2)
+    tight = limb.ik(goal, tolerance=1e-12)
+    assert np.abs(loose.residual).max() > 1e-6
+    assert np.abs(tight.residual).max() < 1e-11
+    within = np.full(6, 1e-2)
+    assert (limb.ik(goal, tolerance=within).q == limb.ik(goal, tolerance=within).q).all()
+    within[:] = 1e-12
+    assert np.abs(limb.ik(goal, tolerance=within).residual).max() < 1e-11
+    turned = goal @ sc.Pose.from_rpy(0.0, 0.0, 2.0)
+    assert np.abs((turned.inv @ limb.pose(limb.ik(turned, free="rz").q)).rotation[2, 2] - 1.0) < 1e-12
+    assert np.abs((turned.inv @ limb.pose(limb.ik(turned).q)).rotation - np.eye(3)).max() < 1e-8
+    assert limb.ik(goal, seeds=1).tried == 1
+    for wrong in (dict(seeds=1.0), dict(seeds=True), dict(seeds=0), dict(time_limit="1"), dict(tolerance="1")):
+        with pytest.raises((ModelError, StateError)):
+            limb.ik(goal, **wrong)
+
+
+def test_the_graph_of_a_hand_that_hangs_from_a_moving_palm_is_refused():
+    with pytest.raises(ModelError, match="the bodies are not connected"):
+        hand().graph  # noqa: B018

@@ -9,6 +9,7 @@ namespace kinematics {
 
 constexpr index MOST_DOFS = 32;  // of a limb
 constexpr index PLACE = 12;      // numbers of a pose: rows of the rotation, then the translation
+constexpr index MOST_STORED = 512;  // configurations of a table
 
 // z turns by `turn` and slides by `slide` for each unit of ratio * q[dof] + offset, behind a constant pose.
 struct LimbHinge {
@@ -45,6 +46,8 @@ struct LimbOptions {
     bool all;               // every start, not only until one gets there
     bool near_first;        // the first start is waited for
     double seconds;         // for one goal; 0: no limit
+    index settling;         // steps towards the nearest approach where no start got there
+    double settled;         // one that betters the square of what is left by a smaller part is the last
 };
 
 // What became of a goal.

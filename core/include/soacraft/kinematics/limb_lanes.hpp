@@ -3,7 +3,8 @@
 //
 //     e = turn and way from tip to goal, in axes of the goal,    dq = J* (J J* + (c |e|^2 + d) I)^-1 e
 //
-// A dof at its limit that is pushed outward leaves the step.
+// or, of fewer than six dofs, (J* J + (c |e|^2 + d) I)^-1 J* e, the same but for digits. A dof at its limit that is pushed outward
+// leaves the step.
 #pragma once
 
 #include "limb.hpp"
@@ -72,12 +73,14 @@ struct LimbLanes {
             if (h.slide != 0.0) p += (T(h.slide) * x) * R.c;
         }
         go(R, p, limb.tip);
-        // the turn that is left, as 2 sin(angle / 2) along its axis, lengthened to the angle by the first terms of its series
-        const T half = square_root(maximum(T(0.25) * (T(1.0) + R.a.x + R.b.y + R.c.z), T(1e-6)));
-        const T scale = T(0.5) / half;
+        // the turn that is left, as 2 sin(angle / 2) along its axis, lengthened to the angle by the first terms of its series, and one
+        // that makes up for the rest at half a turn: before that it is up to a tenth longer, never shorter
+        const T cosine2 = T(0.25) * (T(1.0) + R.a.x + R.b.y + R.c.z);  // of half the angle, squared
+        const T scale = T(0.5) / square_root(maximum(cosine2, T(HALF_TURN)));
         Vec<T> w{scale * (R.b.z - R.c.y), scale * (R.c.x - R.a.z), scale * (R.a.y - R.b.x)};
+        if (any_not_above(cosine2, T(HALF_TURN))) turn_over(R, cosine2, w);
         const T ww = dot(w, w);
-        w = (T(1.0) + ww * (T(1.0 / 24.0) + ww * (T(3.0 / 640.0) + ww * T(5.0 / 7168.0)))) * w;
+        w = (T(1.0) + ww * (T(1.0 / 24.0) + ww * (T(3.0 / 640.0) + ww * (T(5.0 / 7168.0) + ww * T(LAST_TERM))))) * w;
         const T row[6] = {-w.x, -w.y, -w.z, -p.x, -p.y, -p.z};
         square = T(0.0);
         for (int r = 0; r < 6; ++r) {
@@ -111,13 +114,15 @@ struct LimbLanes {
         return all;
     }
 
+    T damping() const { return T(set.damping) * square + T(set.damped); }
+
     // dq, within limits; the coordinates after it.
-    void step() {
+    void step(const T& mu) {
         const index n = limb.dofs;
         for (index i = 0; i < n; ++i) keep[i] = T(1.0);
-        const T mu = T(set.damping) * square + T(set.damped);
         for (int round = 0; round < 3; ++round) {
-            solve(mu);
+            if (n < 6) solve_dofs(mu);
+            else solve_rows(mu);
             M left{};
             for (index i = 0; i < n; ++i) {
                 const M out = ((q[i].x >= T(limb.upper[i]).x) & (dq[i].x > T(0.0).x)) | ((q[i].x <= T(limb.lower[i]).x) & (dq[i].x < T(0.0).x));
@@ -140,8 +145,41 @@ struct LimbLanes {
         return any == 0;
     }
 
+    // All lanes where one is.
+    void spread(int lane) {
+        square = T(square.x[lane]);
+        for (index i = 0; i < limb.dofs; ++i) q[i] = T(q[i].x[lane]);
+        for (int r = 0; r < 6; ++r) {
+            e[r] = T(e[r].x[lane]);
+            for (index i = 0; i < limb.dofs; ++i) J[r][i] = T(J[r][i].x[lane]);
+        }
+    }
+
 private:
     static constexpr index MOST = 2 * kinematics::MOST_DOFS;  // hinges: some share a dof
+    static constexpr double LAST_TERM = 1.1113e-3;  // (pi / 2 - (the terms before it at 4)) / 4^4, rounded up
+    static constexpr double HALF_TURN = 1e-4;  // below this square of the cosine of half an angle, R - R* has lost half its digits
+
+    // The turn that is left where it is near half a turn: its axis n is the largest column of R + R* + (1 - tr R) I = 2 (1 - cos) n n*.
+    SOACRAFT_APART static void turn_over(const Mat<T>& R, const T& cosine2, Vec<T>& w) {
+        for (int i = 0; i < W; ++i) {
+            if (cosine2.x[i] > HALF_TURN) continue;
+            const double r[9] = {R.a.x.x[i], R.b.x.x[i], R.c.x.x[i], R.a.y.x[i], R.b.y.x[i], R.c.y.x[i], R.a.z.x[i], R.b.z.x[i], R.c.z.x[i]};
+            const double rest = 1.0 - (r[0] + r[4] + r[8]);
+            int k = 0;
+            for (int j = 1; j < 3; ++j)
+                if (r[4 * j] > r[4 * k]) k = j;
+            double n[3], length = 0.0, side = 0.0;
+            const double skew[3] = {r[7] - r[5], r[2] - r[6], r[3] - r[1]};
+            for (int j = 0; j < 3; ++j) {
+                n[j] = r[3 * j + k] + r[3 * k + j] + (j == k ? rest : 0.0);
+                length += n[j] * n[j], side += n[j] * skew[j];
+            }
+            const double sine2 = 1.0 - (cosine2.x[i] > 0.0 ? cosine2.x[i] : 0.0);
+            const double size = (side < 0.0 ? -2.0 : 2.0) * std::sqrt(sine2 / length);
+            w.x.x[i] = size * n[0], w.y.x[i] = size * n[1], w.z.x[i] = size * n[2];
+        }
+    }
 
     SOACRAFT_FLAT void add(index dof, const T* col) {
         for (int r = 0; r < 6; ++r) {
@@ -150,8 +188,28 @@ private:
         }
     }
 
+    // (keep J* J keep + mu I) dq = keep J* e, by Cholesky's factors; dofs that are not kept stay.
+    void solve_dofs(const T& mu) {
+        const index n = limb.dofs;
+        T A[6][6], y[6];
+        for (index r = 0; r < n; ++r) {
+            T s = T(0.0);
+            for (int k = 0; k < 6; ++k) s += J[k][r] * (k < 3 ? e[k] : T(to_way) * e[k]);
+            y[r] = keep[r] * s;
+            for (index c = 0; c <= r; ++c) {
+                T sum = T(0.0);
+                for (int k = 0; k < 6; ++k) sum += J[k][r] * J[k][c];
+                A[r][c] = keep[r] * keep[c] * sum;
+            }
+            A[r][r] += mu;
+        }
+        factor(A, n);
+        solve(A, y, n);
+        for (index i = 0; i < n; ++i) dq[i] = y[i];
+    }
+
     // dq = keep J* y,  (J keep J* + mu I) y = e, by Cholesky's factors.
-    void solve(const T& mu) {
+    void solve_rows(const T& mu) {
         const index n = limb.dofs;
         T A[6][6], y[6];
         for (int r = 0; r < 6; ++r)
@@ -161,31 +219,37 @@ private:
                 const T x = keep[i] * J[r][i];
                 for (int c = 0; c <= r; ++c) A[r][c] += x * J[c][i];
             }
-        for (int c = 0; c < 6; ++c) {
-            T d = A[c][c];
-            for (int k = 0; k < c; ++k) d -= A[c][k] * A[c][k];
-            const T root = square_root(maximum(d, T(1e-300)));
-            A[c][c] = T(1.0) / root;
-            for (int r = c + 1; r < 6; ++r) {
-                T s = A[r][c];
-                for (int k = 0; k < c; ++k) s -= A[r][k] * A[c][k];
-                A[r][c] = s * A[c][c];
-            }
-        }
-        for (int r = 0; r < 6; ++r) {
-            T s = r < 3 ? e[r] : T(to_way) * e[r];
-            for (int k = 0; k < r; ++k) s -= A[r][k] * y[k];
-            y[r] = s * A[r][r];
-        }
-        for (int r = 5; r >= 0; --r) {
-            T s = y[r];
-            for (int k = r + 1; k < 6; ++k) s -= A[k][r] * y[k];
-            y[r] = s * A[r][r];
-        }
+        factor(A, 6);
+        for (int r = 0; r < 6; ++r) y[r] = r < 3 ? e[r] : T(to_way) * e[r];
+        solve(A, y, 6);
         for (index i = 0; i < n; ++i) {
             T s = T(0.0);
             for (int r = 0; r < 6; ++r) s += J[r][i] * y[r];
             dq[i] = keep[i] * s;
+        }
+    }
+
+    // A = L L*, L in its place with one over its diagonal.
+    SOACRAFT_FLAT static void factor(T (&A)[6][6], index n) {
+        for (index c = 0; c < n; ++c) {
+            T d = A[c][c];
+            for (index k = 0; k < c; ++k) d -= A[c][k] * A[c][k];
+            A[c][c] = T(1.0) / square_root(maximum(d, T(1e-300)));
+            for (index r = c + 1; r < n; ++r) {
+                T s = A[r][c];
+                for (index k = 0; k < c; ++k) s -= A[r][k] * A[c][k];
+                A[r][c] = s * A[c][c];
+            }
+        }
+    }
+    SOACRAFT_FLAT static void solve(const T (&A)[6][6], T* y, index n) {
+        for (index r = 0; r < n; ++r) {
+            for (index k = 0; k < r; ++k) y[r] -= A[r][k] * y[k];
+            y[r] *= A[r][r];
+        }
+        for (index r = n - 1; r >= 0; --r) {
+            for (index k = r + 1; k < n; ++k) y[r] -= A[k][r] * y[k];
+            y[r] *= A[r][r];
         }
     }
 };

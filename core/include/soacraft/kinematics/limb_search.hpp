@@ -1,12 +1,13 @@
 // Starts of inverse kinematics of a limb: which go first, and when a lane takes the next. A goal has `near` as its first start,
 // then configurations of the table, those whose tips are nearest to the goal first. One goal has all lanes; of many goals each has
-// a lane, so that an answer does not depend on the others.
+// a lane, so that an answer does not depend on the others. Where no start gets there, the best of them goes on to the nearest
+// approach. Nothing is allocated.
 #pragma once
 
 #include <chrono>
-#include <vector>
 
 #include "limb_lanes.hpp"
+#include "limb_table.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -16,9 +17,7 @@ using kinematics::LimbTable;
 template <int W>
 class LimbSearch {
 public:
-    LimbSearch(const LimbJob& job) : job_(job), table_(*job.table), set_(*job.options), n_(job.limb->dofs), lanes_(*job.limb, *job.options) {
-        scores_.resize(static_cast<std::size_t>(W * table_.count));
-    }
+    LimbSearch(const LimbJob& job) : job_(job), table_(*job.table), set_(*job.options), n_(job.limb->dofs), lanes_(*job.limb, *job.options) {}
 
     // All lanes for each goal.
     void singly(index begin, index end) {
@@ -46,8 +45,10 @@ public:
                     next = take(i, next, end);
                 }
             }
-            lanes_.step();
+            lanes_.step(lanes_.damping());
         }
+        for (index g = begin; g < end; ++g)
+            if (!job_.told[3 * g]) settle(g);
     }
 
 private:
@@ -63,9 +64,8 @@ private:
     const index n_;
     LimbLanes<W> lanes_;
     Lane lane_[W];
-    std::vector<double> scores_;
+    LimbScores scores_[W];
 
-    double* scores(int i) { return scores_.data() + i * table_.count; }
     const double* near(index goal) const { return job_.near + job_.near_step * goal * n_; }
     bool some() const {
         for (int i = 0; i < W; ++i)
@@ -77,40 +77,6 @@ private:
         return set_.seconds > 0.0 && steps > set_.steps && std::chrono::duration<double>(Clock::now() - began).count() > set_.seconds;
     }
 
-    // How far the tips of the table are from a goal: squares of the way and, about, of the turn.
-    void score(double* to, const double* goal) const {
-        const double scale = 1.0 / (job_.limb->length * job_.limb->length);
-        double q[4], weight[2] = {0.0, 0.0};
-        for (int r = 0; r < 6; ++r)
-            if (set_.tolerance[r] < HUGE_VAL) weight[r / 3] += 1.0 / 3.0;
-        quaternion(goal, q);
-        const index m = table_.count;
-        const double *x = table_.position, *t = table_.turn;
-        for (index i = 0; i < m; ++i) {
-            const double dx = x[i] - goal[9], dy = x[m + i] - goal[10], dz = x[2 * m + i] - goal[11];
-            const double c = q[0] * t[i] + q[1] * t[m + i] + q[2] * t[2 * m + i] + q[3] * t[3 * m + i];
-            to[i] = weight[1] * scale * (dx * dx + dy * dy + dz * dz) + weight[0] * 8.0 * (1.0 - std::fabs(c));
-        }
-    }
-    static void quaternion(const double* R, double* q) {  // x, y, z, w
-        const double d[4] = {R[0] - R[4] - R[8], R[4] - R[0] - R[8], R[8] - R[0] - R[4], R[0] + R[4] + R[8]};
-        int k = 0;
-        for (int i = 1; i < 4; ++i)
-            if (d[i] > d[k]) k = i;
-        const double w = 0.5 * std::sqrt(1.0 + d[k] > 0.0 ? 1.0 + d[k] : 0.0), s = 0.25 / w;
-        const double a[3] = {R[7] - R[5], R[2] - R[6], R[3] - R[1]}, b[3] = {R[5] + R[7], R[2] + R[6], R[1] + R[3]};
-        for (int i = 0; i < 3; ++i) q[i] = k == 3 ? s * a[i] : i == k ? w : s * b[3 - i - k];
-        q[3] = k == 3 ? w : s * a[k];
-    }
-    index least(double* score) const {
-        index k = -1;
-        double low = HUGE_VAL;
-        for (index i = 0; i < table_.count; ++i)
-            if (score[i] < low) low = score[i], k = i;
-        if (k >= 0) score[k] = HUGE_VAL;
-        return k;
-    }
-
     void look() {
         for (int i = 0; i < W; ++i) ++lane_[i].steps, ++lane_[i].total;
         lanes_.look();
@@ -119,11 +85,9 @@ private:
     // Let lane i begin start `number` of its goal, whose scores are those of lane `of`; false where there is none.
     bool begin_start(int i, index number, int of) {
         Lane& x = lane_[i];
-        const double* from = nullptr;
-        if (number == 0) {
-            from = near(x.goal);
-        } else {
-            const index k = least(scores(of));
+        const double* from = near(x.goal);
+        if (number > 0) {
+            const index k = scores_[of].take();
             if (k < 0) return false;
             from = table_.q + k * n_;
         }
@@ -156,7 +120,7 @@ private:
         }
         x = {next, 0, 1, -1, 0, HUGE_VAL, HUGE_VAL, Clock::now()};
         const double* goal = job_.goals + kinematics::PLACE * next;
-        score(scores(i), goal);
+        scores_[i].set(*job_.limb, table_, set_, goal);
         lanes_.aim(i, goal);
         begin_start(i, 0, i);
         return next + 1;
@@ -189,7 +153,7 @@ private:
         const double* goal = job_.goals + kinematics::PLACE * g;
         const Clock::time_point began = Clock::now();
         double *q = set_.all ? job_.q + g * set_.seeds * n_ : job_.q + g * n_, *left = set_.all ? job_.left + 6 * g * set_.seeds : job_.left + 6 * g;
-        score(scores(0), goal);
+        scores_[0].set(*job_.limb, table_, set_, goal);
         index tried = 0, found = 0, total = 0;
         double best = HUGE_VAL, nearest = HUGE_VAL;
         bool more = true, waits = set_.near_first;
@@ -226,11 +190,50 @@ private:
             if (found && !set_.all && !waits) break;
             if (late(began, total)) break;
             if (!some()) break;
-            lanes_.step(), ++total;
+            lanes_.step(lanes_.damping()), ++total;
         }
         index* told = job_.told + 3 * g;
         told[0] = found, told[1] = tried, told[2] = total;
+        if (!found && !set_.all) settle(g);
     }
+
+    // The nearest approach to a goal from where starts came nearest: steps of which each lane takes one with another damping, and
+    // the best is kept, until none makes what is left smaller. Should that lead to the goal, it is found.
+    void settle(index g) {
+        double *q = job_.q + g * n_, *left = job_.left + 6 * g;
+        for (int i = 0; i < W; ++i) lanes_.aim(i, job_.goals + kinematics::PLACE * g);
+        double factor = 1.0;
+        index raised = 0;
+        gather(q);
+        for (index steps = 0; steps < set_.settling && raised < 4; ++steps) {
+            const double here = lanes_.square.x[0];
+            write(0, q, left);
+            auto mu = lanes_.damping();
+            double part = factor;
+            for (int i = 0; i < W; ++i, part *= FINER) mu.x[i] *= part;
+            lanes_.step(mu), lanes_.look();
+            int best = 0;
+            for (int i = 1; i < W; ++i)
+                if (lanes_.square.x[i] < lanes_.square.x[best]) best = i;
+            if (!(lanes_.square.x[best] < here)) {  // smaller steps
+                factor *= 64.0, ++raised;
+                gather(q);
+                continue;
+            }
+            raised = 0;
+            for (int i = 0; i + 1 < best; ++i) factor *= FINER;  // the best near the middle of the next
+            if (best == 0) factor /= FINER;
+            lanes_.spread(best);
+            if (lanes_.met()[0]) job_.told[3 * g] = 1;
+            if (job_.told[3 * g] || lanes_.square.x[0] > (1.0 - set_.settled) * here) break;
+        }
+        write(0, q, left);
+    }
+    void gather(const double* q) {
+        for (int i = 0; i < W; ++i) lanes_.start(i, q);
+        lanes_.look();
+    }
+    static constexpr double FINER = 0.25;  // from the damping of one lane to that of the next
 };
 
 template <int W>

@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.kinematics.limbs import LimbEngine, Plan
 from soacraft.robot.limbs import reaching
+from soacraft.robot.limbs.searching import SAME
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
@@ -54,7 +55,7 @@ def self_motion(limb: Limb, q: Any, step: float, most: int) -> Array:
     lower, upper = limb.limits
     if ((q < lower) | (q > upper)).any():
         raise StateError(f"q of limb {limb.name!r} is outside its limits.")
-    pose = limb._true_pose(q)
+    pose = limb.true_pose(q)
     goal = np.ascontiguousarray(np.concatenate([pose.rotation.ravel(), pose.translation])[None])
     plan = Plan(reaching.read_tolerance(limb, (), None), 1)
     ways: list[list[Array]] = []
@@ -110,7 +111,7 @@ def _branches(engine: LimbEngine, goal: Array, near: Array, within: Array) -> Ar
     order = np.argsort([np.linalg.norm((q - near) * engine.unit) for q in found])
     kept: list[Array] = []
     for i in order:
-        if all(np.abs((found[i] - x) * engine.unit).max() > reaching.SAME for x in kept):
+        if all(np.abs((found[i] - x) * engine.unit).max() > SAME for x in kept):
             kept.append(found[i])
     return np.array(kept[:_BRANCHES]).reshape(-1, len(near))
 
@@ -121,7 +122,7 @@ def _track(limb: Limb, engine: LimbEngine, goals: Array, first: Array, within: A
         here = path[-1]
         a = engine.search(goals[k : k + 1], here[None], plan)
         if not a.found[0]:
-            why = reaching.why_not(limb, goals[k], a.q[0], a.left[0], within)
+            why = reaching.missed(limb, goals[k : k + 1], a.q[0], within[None])[1]
             return Followed(np.array(path), k, f"pose {k} is not met from the one before: {why}")
         way = float(np.linalg.norm(goals[k, 9:] - goals[k - 1, 9:])) / engine.length
         turn = float(np.linalg.norm(goals[k, :9] - goals[k - 1, :9])) / np.sqrt(2.0)
@@ -134,6 +135,10 @@ def _track(limb: Limb, engine: LimbEngine, goals: Array, first: Array, within: A
 
 
 def _engine(limb: Limb) -> LimbEngine:
-    if limb.engine is None:
-        raise StateError(f"limb {limb.name!r} has loops, or hinges that are no screws: ask ik pose by pose.")
-    return limb.engine
+    engine = limb.engine
+    if engine is None or not limb.data.plain:
+        raise StateError(
+            f"limb {limb.name!r} has several tips, loops, couplings, stops, or hinges that are no screws: ask ik pose "
+            "by pose."
+        )
+    return engine

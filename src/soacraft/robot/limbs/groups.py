@@ -1,13 +1,17 @@
-"""Limbs from the groups of an SRDF file, which the model keeps as records (`files/srdf.py`)."""
+"""Limbs from the groups of an SRDF file, which the model keeps as records (`files/srdf.py`).
+
+A group names chains by two links, joints, links, or other groups. What it names is a limb where all of it hangs from
+one body: a chain, or a tree with a tip at each end.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from soacraft.errors import ModelError
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping.holds import is_outboard
+from soacraft.robot.limbs.data import path
 
 if TYPE_CHECKING:
     from soacraft.robot.robot import Robot
@@ -27,35 +31,87 @@ class Groups(NamedTuple):
 
 
 def limbs_of(robot: Robot) -> Groups:
-    """Make a limb of every group that is one chain: by its two links, or by joints that follow each other."""
+    """Make a limb of every group that is a chain or a tree."""
+    groups = {x.name: x.attributes for x in robot.mb.records if x.kind == "group"}
     made, left = [], {}
-    for record in robot.mb.records:
-        if record.kind != "group":
-            continue
+    for name in groups:
         try:
-            robot.limb(record.name, *_ends(robot.mb, record.attributes))
+            robot.limb(name, *_ends(robot.mb, groups, name))
         except ModelError as wrong:
-            left[record.name] = str(wrong)
+            left[name] = str(wrong)
         else:
-            made.append(record.name)
+            made.append(name)
     return Groups(tuple(made), left)
 
 
-def _ends(mb: Multibody, group: Any) -> tuple[Any, Any]:
-    """Base and tip."""
-    if group["groups"]:
-        raise ModelError(f"it is made of other groups: {', '.join(group['groups'])}.")
-    if len(group["chains"]) == 1 and not group["joints"] and not group["links"]:
-        base, tip = group["chains"][0]
-        return (base if base in mb else mb.root), mb.frame(tip)
-    names = {x.hinge_name: x for x in mb.bodies}
-    bodies = [names[x] for x in group["joints"] if x in names] + [mb[x] for x in group["links"] if x in mb]
-    inside = {x for x in bodies if isinstance(x, Body) and x.hinge.nv}
-    if not inside or group["chains"]:
-        raise ModelError("it names no joint that moves, or a chain and more.")
-    tips = [x for x in inside if not any(y is not x and is_outboard(y, x) for y in inside)]
-    if len(tips) != 1:
-        raise ModelError(f"it branches: {', '.join(sorted(x.name for x in tips))} are all at an end.")
-    first = min(inside, key=lambda x: mb.bodies.index(x))
-    return first.parent, tips[0]
+class _Named(NamedTuple):
+    """What a group names: bodies that move, and the ends of its chains."""
 
+    bodies: set[Body]
+    bases: list[Frame]
+    tips: list[Frame]
+
+
+def _ends(mb: Multibody, groups: dict[str, Any], name: str) -> tuple[Frame, Any]:
+    """Base and tip, or tips."""
+    named = _named(mb, groups, name)
+    if not named.bodies:
+        raise ModelError("it names no joint that moves.")
+    base = _base(mb, named)
+    ends = [x for x in named.bodies if not any(_outboard(y, x) for y in named.bodies)]
+    known = {x.carrier for x in named.tips}
+    tips = [x for x in named.tips if not any(y is not x and _outboard(y.carrier, x.carrier) for y in named.tips)]
+    tips += [x for x in sorted(ends, key=mb.bodies.index) if not any(_outboard(y, x) or y is x for y in known)]
+    for tip in tips:
+        between = [x.hinge_name for x in path(base, tip) or () if x.hinge.nv and x not in named.bodies]
+        if between:
+            raise ModelError(
+                f"{', '.join(map(repr, between))} between {base.full_name!r} and {tip.full_name!r} "
+                f"{'is' if len(between) == 1 else 'are'} not in it."
+            )
+    return base, tips[0] if len(tips) == 1 else tips
+
+
+def _named(mb: Multibody, groups: dict[str, Any], name: str) -> _Named:
+    """The bodies that a group and its groups name; the reader has refused circles and groups that are not there."""
+    group, found = groups[name], _Named(set(), [], [])
+    for other in group["groups"]:
+        inner = _named(mb, groups, other)
+        found.bodies.update(inner.bodies)
+        found.bases.extend(inner.bases)
+        found.tips.extend(inner.tips)
+    for first, last in group["chains"]:
+        base, tip = mb.frame(first) if first in mb else mb.root, mb.frame(last)
+        way = path(base, tip)
+        if way is None:
+            raise ModelError(f"the chain from {first!r} to {last!r} does not lead outboard.")
+        found.bodies.update(x for x in way if x.hinge.nv)
+        found.bases.append(base)
+        found.tips.append(tip)
+    joints = {x.hinge_name: x for x in mb.bodies}
+    own = [joints[x] for x in group["joints"] if x in joints] + [mb[x] for x in group["links"] if x in mb]
+    found.bodies.update(x for x in own if isinstance(x, Body) and x.hinge.nv)
+    return found
+
+
+def _base(mb: Multibody, named: _Named) -> Frame:
+    """The frame that all hang from: the base of its chains where that is one, or the nearest body that carries all."""
+    inner = [[x.parent for x in _inboard(body)] for body in named.bodies]
+    shared = next(x for x in inner[0] if all(x in each for each in inner))
+    of_chains = [x for x in named.bases if x.carrier is shared]
+    return of_chains[0] if of_chains else shared
+
+
+def _inboard(body: Body) -> list[Body]:
+    """The body and those that carry it, to the base."""
+    found: list[Body] = []
+    at: Carrier = body
+    while isinstance(at, Body):
+        found.append(at)
+        at = at.parent
+    return found
+
+
+def _outboard(x: Carrier, of: Carrier) -> bool:
+    """Whether a body hangs from another."""
+    return isinstance(x, Body) and any(y.parent is of for y in _inboard(x))

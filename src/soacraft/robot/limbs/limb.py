@@ -1,7 +1,7 @@
-"""A part of a robot from a base to a tip: an arm, a leg, a neck, a finger, with its own kinematics.
+"""A part of a robot from a base to a tip, or to several: an arm, a leg, a neck, a hand, with its own kinematics.
 
 Its coordinates are those of the hinges between, in the order of the tree; those of the rest of the robot do not matter,
-since poses are of the tip as seen from the base.
+since poses are of the tips as seen from the base.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import dynamics as dyn
-from soacraft.analysis.manipulability import Manipulability, manipulability
+from soacraft.analysis.manipulability import Manipulability
 from soacraft.attributes import Strict
 from soacraft.errors import ConvergenceError, ModelError, StaleError, StateError
-from soacraft.kinematics.limbs import LimbEngine, engine_of
-from soacraft.model.sizes.lengths import chain
-from soacraft.model.states.ranges import Ranges
+from soacraft.kinematics.limbs import LimbEngine
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.subgraph import SubGraph
-from soacraft.robot.limbs import following, reaching
-from soacraft.robot.limbs.reaching import Reach, Solver, close, tied_dofs
+from soacraft.robot.limbs import following, reaching, ties
+from soacraft.robot.limbs.asking import Solver, in_base
+from soacraft.robot.limbs.closed_form import CLOSED_FORM, ClosedForm
+from soacraft.robot.limbs.data import LimbData, path
+from soacraft.robot.limbs.moving import measured
+from soacraft.robot.limbs.reaching import Reach
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Limb(Strict):
-    """Hinges from `base` to `tip`, made by `Robot.limb`.
+    """Hinges from `base` to `tip`, or to several tips, made by `Robot.limb`.
 
     >>> import soacraft as sc
     >>> arm = sc.robot.Robot(sc.load("panda")).limb("arm", base="inertial", tip="link7")
@@ -42,20 +44,18 @@ class Limb(Strict):
     (True, True)
     """
 
-    def __init__(self, robot: Robot, name: str, base: Frame, tip: Frame) -> None:
-        self._robot, self._name, self._base, self._tip = robot, name, base, tip
-        self._bodies = _between(robot.mb.name, name, base, tip)
+    def __init__(self, robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> None:
+        self._robot, self._name, self._base, self._tips = robot, name, base, tips
+        self._bodies = _between(robot, name, base, tips)
         layout = robot.mb.layout
         spans = [layout.index[x] for x in self._bodies]
         self._q = np.array([i for k in spans for i in range(layout.hinge_q[k].start, layout.hinge_q[k].stop)], np.intp)
         self._v = np.array([i for k in spans for i in range(layout.hinge_v[k].start, layout.hinge_v[k].stop)], np.intp)
-        if not len(self._v):
-            raise ModelError(f"limb {name!r}: nothing moves between {base.full_name!r} and {tip.full_name!r}.")
         self._version = robot.mb.version
-        self._engine: tuple[int, LimbEngine | None] | None = None
-        self._reach: tuple[int, float] | None = None
+        self._data: LimbData | None = None
         self._fk: Any = None
         self._ik: Solver | None = None
+        self._closed: ClosedForm | None = None
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -70,13 +70,20 @@ class Limb(Strict):
         return self._base
 
     @property
+    def tips(self) -> tuple[Frame, ...]:
+        """The frames at its ends."""
+        return self._tips
+
+    @property
     def tip(self) -> Frame:
-        """The frame at its end."""
-        return self._tip
+        """The frame at its end, of a limb that has one."""
+        if len(self._tips) > 1:
+            raise ModelError(f"limb {self._name!r} has {len(self._tips)} tips: ask for its tips.")
+        return self._tips[0]
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """The bodies that move with respect to the base, from there to the tip."""
+        """The bodies that move with respect to the base, from there to the tips."""
         return self._bodies
 
     @property
@@ -97,13 +104,21 @@ class Limb(Strict):
     @property
     def limits(self) -> tuple[Array, Array]:
         """The lowest and the highest of each dof, infinite where there is no limit."""
-        ranges = Ranges(self._robot.mb)
-        return ranges.lower[self._v], ranges.upper[self._v]
+        return self.data.lower.copy(), self.data.upper.copy()
 
     @property
     def q(self) -> Array:
         """Its coordinates at the robot's present state."""
         return np.array(self._robot.mb.q)[self._q]
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the dofs that columns of `jacobian` belong to: all of the limb's; where loops or couplings tie them,
+        as many as can move on their own, chosen once, at the state the robot is in then."""
+        if not self.data.tied:
+            return self.dof_names
+        dofs, own = self.data.independent(self)
+        return tuple(self._robot.mb.dof_names[i] for i in dofs[own])
 
     @cached_property
     def graph(self) -> SubGraph:
@@ -112,88 +127,127 @@ class Limb(Strict):
 
     @property
     def engine(self) -> LimbEngine | None:
-        """Its compiled inverse kinematics; None where a hinge is no row of screws, or tied by a loop or coupling."""
-        mb = self._robot.mb
-        if self._engine is None or self._engine[0] != mb.parameters:
-            tied = bool(tied_dofs(mb)[self._v].any())
-            made = None if tied else engine_of(mb, self._bodies, self._base, self._tip)
-            self._engine = mb.parameters, made
-        return self._engine[1]
+        """Its compiled inverse kinematics; None where it has several tips, or a hinge that is no row of screws or is
+        tied by a loop or coupling."""
+        return self.data.engine
+
+    @property
+    def reach(self) -> float:
+        """The sum of the links between base and tip, in metres; of several tips the longest."""
+        return self.data.reach
 
     # -- kinematics ----------------------------------------------------------------------------------------------
 
-    def of_robot(self, q: Any) -> Array:
-        """The robot's coordinates with these of the limb, the rest as at present, (..., nq of the robot)."""
+    def placed(self, q: Any) -> Array:
+        """The robot's coordinates with these of the limb, the rest as at present, (..., nq of the robot); loops and
+        couplings are not looked at."""
         self._require_current()
         q = finite(np.asarray(q, dtype=float), (..., self.nq), f"q of limb {self._name!r}", StateError)
         whole = np.array(np.broadcast_to(self._robot.mb.q, (*q.shape[:-1], self._robot.mb.nq)))
         whole[..., self._q] = q
         return whole
 
+    def of_robot(self, q: Any) -> Array:
+        """The robot's coordinates with these of the limb, (..., nq of the robot): the rest as at present, but for what
+        loops and couplings move along. Coordinates of the limb at which these do not close are a `LoopError`."""
+        whole = self.placed(q)
+        if not self.data.tied:
+            return whole
+        each = [ties.closed(self, x) for x in whole[..., self._q].reshape(-1, self.nq)]
+        return np.array(each).reshape(whole.shape)
+
     def pose(self, q: Any = None) -> Pose:
-        """The pose of the tip in the base, q (..., nq) or the present one. O(n)."""
+        """The pose of the tip in the base, q (..., nq) or the present one; of several tips one more leading axis, the
+        last, in the order of `tips`. O(n)."""
         if self._fk is not None:
             return self._checked_fk(self.q if q is None else q)
-        return self._true_pose(self.q if q is None else q)
+        return self.true_pose(self.q if q is None else q)
 
-    def _true_pose(self, q: Any) -> Pose:
-        mb, whole = self._robot.mb, self.of_robot(q)
-        return mb.pose(self._tip, self._base, state=mb.state(whole))
+    def true_pose(self, q: Any) -> Pose:
+        """The pose by the model, whatever `use` says."""
+        mb = self._robot.mb
+        state = mb.state(self.placed(q))
+        each = [mb.pose(tip, self._base, state=state) for tip in self._tips]
+        if len(each) == 1:
+            return each[0]
+        rotation, translation = np.stack([x.rotation for x in each], -3), np.stack([x.translation for x in each], -2)
+        return Pose.unchecked(rotation, translation)
 
     def jacobian(self, q: Any = None) -> Array:
-        """J qdot = [angular; linear] velocity of the tip in the base, in axes of the base, (..., 6, nv). O(n)."""
-        whole = self.of_robot(self.q if q is None else q)
-        J = dyn.jacobian(self._robot.mb, whole, self._tip, self._base, relative_to=self._base, ignore_loops=True)
-        return np.ascontiguousarray(J[..., self._v])
+        """J qdot = [angular; linear] velocity of the tip in the base, in axes of the base, (..., 6, nv). O(n).
+
+        Of k tips (..., 6 k, nv), in the order of `tips`. Where loops or couplings tie dofs, columns are those of the
+        `independent` ones, with all that moves along: J X, at coordinates where the loops close.
+        """
+        q = self.q if q is None else q
+        if not self.data.tied:
+            return np.ascontiguousarray(self.columns(self.placed(q))[..., self._v])
+        whole = self.of_robot(q)
+        rows = whole.reshape(-1, whole.shape[-1])
+        each = []
+        for x in rows:
+            m = ties.motions(self, x)
+            each.append(self.columns(x) @ m.X[:, m.own])
+        found = np.array(each)
+        return found.reshape(*whole.shape[:-1], *found.shape[1:])
+
+    def columns(self, whole: Array) -> Array:
+        """Columns of all dofs of the robot at coordinates of it, loops left alone, (..., 6 k, nv of the robot)."""
+        return dyn.jacobian(
+            self._robot.mb, whole, self._tips, self._base, relative_to=self._base, ignore_loops=True
+        )
 
     def manipulability(self, q: Any = None, rows: Any = None, scale: Any = None) -> Manipulability:
-        """How well the tip can be moved: `analysis.manipulability` of the limb alone."""
-        q = self.q if q is None else q
-        self.of_robot(q)
-        return manipulability(self.graph, q, self._tip, rows, scale=scale, ignore_loops=True)
+        """How well the tips can be moved: measures of `jacobian`, with their gradients along its dofs.
+
+        `rows` picks some ("linear", "angular", or numbers), `scale` weighs them: see `analysis.manipulability`.
+        """
+        return measured(self, self.q if q is None else q, rows, scale)
 
     def torques(self, q: Any, wrench: Any) -> Array:
-        """Generalized forces J* f of a wrench [moment; force] on the tip, at its origin in axes of the base, (..., nv).
+        """Generalized forces J* f of a wrench [moment; force] on the tip, at its origin in axes of the base, (..., nv);
+        of k tips wrenches (..., k, 6). Where dofs are tied, forces on the `independent` ones.
 
         T = J* f                                                                             (000 Eq. 13)
         """
-        f = finite(np.asarray(wrench, dtype=float), (..., 6), f"wrench on limb {self._name!r}", StateError)
+        shape = (..., 6) if len(self._tips) == 1 else (..., len(self._tips), 6)
+        f = finite(np.asarray(wrench, dtype=float), shape, f"wrench on limb {self._name!r}", StateError)
+        f = f if len(self._tips) == 1 else f.reshape(*f.shape[:-2], -1)
         return np.asarray(np.einsum("...ij,...i->...j", self.jacobian(q), f))
 
     def use(self, fk: Any = None, ik: Any = None) -> None:
         """Take functions of your own: `fk(q) -> Pose` and `ik(pose, near) -> q or None`. Each answer is verified: one
         of `fk` against the model, one of `ik` against the pose and the limits; what fails is refused. Where `ik` gives
-        None, the limb's own search goes on."""
-        for what, f in (("fk", fk), ("ik", ik)):
-            if f is not None and not callable(f):
-                raise StateError(f"{what} of limb {self._name!r} must be a function, got {f!r:.60}.")
-        self._fk, self._ik = fk, ik
+        None, the limb's own search goes on. `ik="closed form"` takes that of the package EAIK (the extra `ik`), for
+        limbs of pins whose geometry has one; its answers are verified as well."""
+        closed = None
+        if isinstance(ik, str) and ik == CLOSED_FORM:
+            self._require_current()
+            closed = ClosedForm.of(self)
+        elif ik is not None and not callable(ik):
+            raise StateError(f"ik of limb {self._name!r} must be a function, or {CLOSED_FORM!r}; got {ik!r:.60}.")
+        if fk is not None and not callable(fk):
+            raise StateError(f"fk of limb {self._name!r} must be a function, got {fk!r:.60}.")
+        self._fk, self._ik, self._closed = fk, None if closed is not None else ik, closed
 
     def _checked_fk(self, q: Any) -> Pose:
-        given, true = self._fk(q), self._true_pose(q)
-        if not isinstance(given, Pose) or not close(given, true, self.reach):
+        given, true = self._fk(q), self.true_pose(q)
+        if not isinstance(given, Pose) or not _close(given, true, self.data.length):
             raise ConvergenceError(
                 f"fk of limb {self._name!r} gave {given!r:.80}, and the model has {true!r:.80}: mend it, or take it "
                 "away with use(fk=None)."
             )
         return given
 
-    @property
-    def reach(self) -> float:
-        """The sum of the links between base and tip, in metres."""
-        parameters = self._robot.mb.parameters
-        if self._reach is None or self._reach[0] != parameters:
-            self._reach = parameters, float(sum(chain(self._base, self._tip).links))
-        return self._reach[1]
-
     # -- inverse kinematics --------------------------------------------------------------------------------------
 
     def ik(
         self,
-        pose: Pose,
+        pose: Any,
         near: Any = None,
         free: Any = (),
         *,
+        relative_to: Any = None,
         tolerance: Any = None,
         seeds: int | None = None,
         collisions: World | None = None,
@@ -203,27 +257,36 @@ class Limb(Strict):
     ) -> Reach:
         """Coordinates at which the tip is at a pose in the base, within the limits. True where it was found.
 
-        `pose` may have leading axes; `near` is where to start, by default between the limits. `free` names axes of the
-        goal about or along which the tip may be anywhere: "rx", "ry", "rz", "x", "y", "z". `tolerance` is a number, in
-        radians and parts of the limb's reach, or six, in radians and metres, for those axes; by default 1e-9. Starts
-        are `near` and then stored configurations, those whose tips are nearest first, `seeds` at most.
+        `pose` may have leading axes; of several tips the last is theirs, or it is {tip: Pose}, and tips that are left
+        out may be anywhere. `relative_to` is a frame of the robot, or "inertial", that poses are given in: they are
+        taken to the base at the robot's present state. `near` is where to start, by default between the limits.
+
+        `free` names axes of the goal about or along which the tip may be anywhere, "rx", "ry", "rz", "x", "y", "z", or
+        is {tip: axes}. `tolerance` is a number, in radians and parts of the limb's reach, or six, in radians and
+        metres, for those axes, or a row of six for each tip; by default 1e-9. Starts are `near` and then stored
+        configurations, those whose tips are nearest first, `seeds` at most.
 
         `prefer` says which of several solutions: "near" (the default where `near` is given: the one that is reached
         from there, or else the nearest), "mid-range", "manipulability", or a function of q whose value is to be least.
         With `collisions` solutions in which the world is touched do not count.
         `time_limit` in seconds ends a search of one pose. The same call gives the same answer, with any number of
-        threads, unless a time limit cuts it. Out of reach, `q` is the nearest approach (of a batch where the search
-        gave up, near to it) and `why` says what is in the way. Levenberg-Marquardt steps (Sugihara 2011), one start in
-        each lane of a register; O(n) a step.
+        threads, unless a time limit cuts it. Out of reach, `q` is the nearest approach found, and `why` says what is in
+        the way. Levenberg-Marquardt steps (Sugihara 2011), one start in each lane of a register; O(n) a step. Limbs
+        with loops, couplings, balls, or tips that share hinges are searched by `sc.inverse_kinematics`.
         """
         self._require_current()
+        if relative_to is not None:
+            pose = in_base(self, pose, relative_to)
         return reaching.reach(self, pose, near, free, tolerance, seeds, collisions, prefer, time_limit, threads)
 
-    def solutions(self, pose: Pose, free: Any = (), *, tolerance: Any = None, seeds: int | None = None) -> Array:
-        """Every configuration found at which the tip is at a pose, (k, nq), each once; of a limb with as many dofs as
-        conditions. A redundant limb has curves of them: `self_motion`."""
+    def solutions(
+        self, pose: Pose, free: Any = (), *, relative_to: Any = None, tolerance: Any = None, seeds: int | None = None
+    ) -> Array:
+        """Every configuration found at which the tip is at a pose, (k, nq), of a limb with as many dofs as conditions.
+        Those that differ by whole turns are one: that nearest to the middle of the range. A redundant limb has curves
+        of them: `self_motion`."""
         self._require_current()
-        return reaching.solutions(self, pose, free, tolerance, seeds)
+        return reaching.solutions(self, in_base(self, pose, relative_to), free, tolerance, seeds)
 
     def self_motion(self, q: Any, step: float = 0.02, most: int = 2000) -> Array:
         """The curve through q along which the tip of a limb with one dof more than conditions stays where it is, to its
@@ -231,18 +294,51 @@ class Limb(Strict):
         self._require_current()
         return following.self_motion(self, q, step, most)
 
-    def follow(self, poses: Pose, near: Any = None, *, tolerance: Any = None) -> following.Followed:
+    def follow(
+        self, poses: Pose, near: Any = None, *, relative_to: Any = None, tolerance: Any = None
+    ) -> following.Followed:
         """One continuous branch along a path of poses with one leading axis, from the branch nearest to `near`; where
         none goes all the way, the longest, and where it must jump."""
         self._require_current()
-        return following.follow(self, poses, near, tolerance)
+        return following.follow(self, in_base(self, poses, relative_to), near, tolerance)
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> LimbData:
+        """What is made once, and again after constants or limits of the model have changed."""
+        known = self._data
+        if known is None or not known.holds(self._robot.mb.parameters):
+            self._require_current()
+            self._data = known = LimbData(self)
+        return known
 
     @property
     def own_ik(self) -> Solver | None:
         """The user's own solver."""
         return self._ik
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its own search alone is asked."""
+        return self._ik is None and self._closed is None
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """The closed form that is in use; made again after constants of the model have changed."""
+        if self._closed is not None and not self._closed.holds(self):
+            self._closed = ClosedForm.of(self)
+        return self._closed
+
+    def apart(self, a: Array, b: Array) -> Array:
+        """The way from one configuration of the robot to another along the dofs of the limb, in radians and lengths."""
+        return np.asarray(self._robot.mb.difference(b, a)[self._v] * self.data.unit)
+
+    @property
+    def ends(self) -> tuple[str, str | list[str]]:
+        """What `Robot.limb` is told to make it: names of the base and of the tip, or the tips."""
+        base, *tips = ("inertial" if f is self._robot.mb.root else f.full_name for f in (self._base, *self._tips))
+        return base, tips[0] if len(tips) == 1 else tips
 
     @property
     def robot(self) -> Robot:
@@ -260,6 +356,11 @@ class Limb(Strict):
         return self._q
 
     @property
+    def dof_places(self) -> npt.NDArray[np.intp]:
+        """Places of the coordinates of its dofs among the robot's; -1 for dofs that are no rates of coordinates."""
+        return self.data.places
+
+    @property
     def is_current(self) -> bool:
         """Whether the robot has not changed since."""
         return self._robot.mb.version == self._version
@@ -272,18 +373,30 @@ class Limb(Strict):
             )
 
     def __repr__(self) -> str:
-        ends = f"from {self._base.full_name!r} to {self._tip.full_name!r}"
+        ends = f"from {self._base.full_name!r} to {', '.join(repr(x.full_name) for x in self._tips)}"
         return f"Limb {self._name!r} {ends}: {self.nv} dofs ({', '.join(self.dof_names)})"
 
 
-def _between(robot: str, name: str, base: Frame, tip: Frame) -> tuple[Body, ...]:
-    bodies, at = [], tip.carrier
-    while at is not base.carrier:
-        if not isinstance(at, Body):
+def _between(robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> tuple[Body, ...]:
+    """The bodies between, in the order of the tree."""
+    names = [x.full_name for x in tips]
+    if not tips or len(set(names)) < len(names):
+        raise ModelError(f"limb {name!r} has a tip, or several different ones; got {names}.")
+    found: set[Body] = set()
+    for tip in tips:
+        way = path(base, tip)
+        if way is None:
             raise ModelError(
-                f"limb {name!r} of {robot!r}: the tip {tip.full_name!r} is not outboard of the base "
+                f"limb {name!r} of {robot.mb.name!r}: the tip {tip.full_name!r} is not outboard of the base "
                 f"{base.full_name!r}. Exchange them, or take a base that carries both."
             )
-        bodies.append(at)
-        at = at.parent
-    return tuple(reversed(bodies))
+        if not any(x.hinge.nv for x in way):
+            raise ModelError(f"limb {name!r}: nothing moves between {base.full_name!r} and {tip.full_name!r}.")
+        found.update(way)
+    return tuple(sorted(found, key=robot.mb.layout.index.__getitem__))
+
+
+def _close(a: Pose, b: Pose, length: float) -> bool:
+    """Whether poses agree to 1e-9 of a radian and of a length."""
+    X = a.inv @ b
+    return bool(np.abs(X.rotation - np.eye(3)).max() < 1e-9 and np.abs(X.translation).max() <= 1e-9 * length)

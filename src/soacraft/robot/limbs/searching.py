@@ -1,0 +1,298 @@
+"""The search for one goal of a limb: solutions of each of its parts, which of them are taken, and what stops the rest.
+
+A part of screws in a row is searched by compiled code (`kinematics.limbs`), others by `sc.inverse_kinematics` with the
+rest of the robot held: hinges that turn as balls, tips that share hinges, loops and couplings, which are kept. A
+solution is a row of the robot's coordinates, so that what loops move along is part of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import ConvergenceError, LoopError, StateError
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.inverse import inverse_kinematics
+from soacraft.kinematics.limbs import Plan
+from soacraft.kinematics.targets import Direction, Placement, Position
+from soacraft.model.sizes.lengths import chain
+from soacraft.robot.limbs.asking import AXES, Question, as_pose
+from soacraft.robot.limbs.data import Part
+from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
+from soacraft.robot.limbs.ties import passed, tied_dofs
+from soacraft.spatial.checks import Array, finite
+
+if TYPE_CHECKING:
+    from soacraft.robot.limbs.limb import Limb
+
+#: Starts of the slower search, at most; and of one for several solutions.
+_STARTS, _SEVERAL = 100, 12
+#: Solutions of parts that are put together, at most.
+_TOGETHER = 256
+#: Angles that differ by less are one solution, in radians.
+SAME = 1e-4
+
+
+class Found(NamedTuple):
+    """What came of one goal."""
+
+    whole: Array
+    """The robot's coordinates."""
+    left: Array
+    """(tips, 6)."""
+    found: bool
+    tried: int
+    why: str
+
+
+class Several(NamedTuple):
+    """Solutions of a part, rows of the robot's coordinates; or, where there are none, the nearest approach."""
+
+    rows: Array
+    found: bool
+    tried: int
+    more: str = ""
+    """What is known of why there are none."""
+
+
+def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:
+    """The answer for one goal of each tip, (tips, 12), from coordinates of the limb."""
+    if limb.own_ik is not None:
+        given = limb.own_ik(as_pose(goals[0] if len(goals) == 1 else goals), start)
+        if given is not None:
+            q = verified(limb, goals, given, how.within)
+            whole = limb.of_robot(q)
+            told = _stopped(limb, whole[None], how)[1]
+            return Found(whole, left_of(limb, goals, q), not told, 1, told)
+    parts = limb.data.parts
+    each = [_part(limb, part, goals, start, how) for part in parts]
+    tried = max(x.tried for x in each)
+    if not all(x.found for x in each):
+        whole = _joined(limb, [x.rows[0] for x in each])
+        left = left_of(limb, goals, whole[limb.q_places])
+        why = []
+        for part, x in zip(parts, each, strict=True):
+            if not x.found:
+                tips = [i for i in part.tips if not met(left[i], how.within[i])]
+                missed = [Missed(i, goals[i], left[i], how.within[i]) for i in tips]
+                why.append(why_not(limb, part, missed, whole, x.more))
+        return Found(whole, np.where(np.isfinite(how.within), left, 0.0), False, tried, "; ".join(why))
+    rows = _combined(limb, each, start, how)
+    order = np.argsort([cost(limb, x, start, how.prefer) for x in rows], kind="stable") if len(rows) > 1 else [0]
+    rows = rows[order]
+    free, told = _stopped(limb, rows, how)
+    whole = rows[0] if told else rows[free]
+    left = np.where(np.isfinite(how.within), left_of(limb, goals, whole[limb.q_places]), 0.0)
+    return Found(whole, left, not told, tried, told)
+
+
+def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> Several:
+    """Solutions of one part."""
+    asked = [i for i in part.tips if np.isfinite(how.within[i]).any()]
+    whole = limb.placed(start)
+    if not asked:
+        return Several(Bounds(limb.robot.mb, ~part.moves, True).inside(whole)[None], True, 0)
+    several = how.chosen or bool(limb.data.stops or limb.data.ropes)
+    if part.engine is None:
+        return _by_tree(limb, part, goals, whole, how, several)
+    tip = part.tips[0]
+    closed = limb.closed_form
+    if closed is not None and np.isfinite(how.within[tip]).all():
+        q = closed.solutions(as_pose(goals[tip]), how.within[tip], start)
+        if len(q):
+            return Several(limb.placed(q), True, 1)
+    goal, near = np.ascontiguousarray(goals[tip : tip + 1]), np.ascontiguousarray(start[None, part.q])
+    plan = Plan(how.within[tip], how.seeds, all=int(several), near_first=1, seconds=how.seconds)
+    a = part.engine.search(goal, near, plan)
+    q, tried, found = a.q, int(a.tried[0]), bool(a.found[0])
+    if several and not found:
+        q = part.engine.search(goal, near, Plan(how.within[tip], how.seeds, seconds=how.seconds)).q
+    rows = np.repeat(whole[None], len(q), axis=0)
+    rows[:, limb.q_places[part.q]] = q
+    return Several(rows, found, tried)
+
+
+# -- hinges that are no screws, loops, tips that share hinges --------------------------------------------------------
+
+
+def _by_tree(limb: Limb, part: Part, goals: Array, whole: Array, how: Question, several: bool) -> Several:
+    """By `sc.inverse_kinematics`: from the start, then from others, the same every time."""
+    targets, tolerance = _targets(limb, part, goals, how.within)
+    mb, begun = limb.robot.mb, time.perf_counter()
+    held = ~part.moves & ~tied_dofs(mb)  # loops elsewhere may close by themselves
+    fixed = [mb.dof_names[i] for i in np.flatnonzero(held)]
+    bounds = Bounds(mb, held, True)
+    inside = Bounds(mb, np.zeros(mb.nv, dtype=np.bool_), True).inside(whole)  # the rest does not move relative poses
+    one_by_one = several or how.seconds > 0.0
+    count = min(how.seeds, _SEVERAL if several else _STARTS) if one_by_one else 1
+    kept: list[Array] = []
+    best: tuple[float, Array] | None = None
+    tried, more = 0, ""
+    for q0 in islice(_starts(bounds, inside, mb.is_closed), count):
+        if tried and how.seconds and time.perf_counter() - begun > how.seconds:
+            break
+        try:
+            r = inverse_kinematics(mb, targets, fixed, q0=q0, tolerance=tolerance, allow_partial=True,
+                                   starts=1 if one_by_one else min(how.seeds, _STARTS))  # fmt: skip
+        except LoopError as wrong:
+            tried, more = tried + 1, str(wrong)
+            continue
+        row = np.array(whole)
+        row[part.q_moves] = np.asarray(r.q)[part.q_moves]
+        tried, more = tried + int(r.starts), str(r.proof)
+        left = left_of(limb, goals, row[limb.q_places])
+        if all(met(left[i], how.within[i]) for i in part.tips):
+            if all(np.abs(limb.apart(row, x)).max() > SAME for x in kept):
+                kept.append(row)
+            if not several:
+                break
+        else:
+            size = float(np.linalg.norm(np.where(np.isfinite(how.within), left, 0.0)))
+            best = (size, row) if best is None or size < best[0] else best
+    if kept:
+        return Several(np.array(kept), True, tried)
+    row = np.array(whole)
+    row[part.q_moves] = inside[part.q_moves]
+    return Several((row if best is None else best[1])[None], False, tried, more)
+
+
+def _starts(bounds: Bounds, q: Array, is_closed: bool) -> Iterator[Array]:
+    """The start, then others: anywhere in a tree, ever further away in a closed chain."""
+    yield q
+    rng, spread = np.random.default_rng(0), 0.1
+    while True:
+        yield bounds.scattered(q, rng, spread) if is_closed else bounds.drawn(q, rng, 1)[0]
+        spread = min(1.0, 1.4 * spread)
+
+
+def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[Any], float]:
+    """Targets for the tips that have a goal, and how well they are to be met, relative to a radian and a length."""
+    found: list[Any] = []
+    tolerance = 1e-6
+    for i in part.tips:
+        free = {name for name, x in zip(AXES, within[i], strict=True) if not np.isfinite(x)}
+        if len(free) == 6:
+            continue
+        tip, pose = limb.tips[i], as_pose(goals[i])
+        far = max(chain(limb.base, tip).length, float(np.linalg.norm(pose.translation))) or 1.0
+        tight = np.where(np.isfinite(within[i]), within[i], np.inf) / np.repeat([1.0, far], 3)
+        tolerance = min(tolerance, float(tight.min()))
+        if not free:
+            found.append(Placement(tip, pose, relative_to=limb.base))
+            continue
+        turns = free & set(AXES[:3])
+        if free - turns or len(turns) == 2:
+            raise StateError(
+                f"limb {limb.name!r} has loops, shared hinges or hinges that are no screws: there free may be one axis "
+                f"of rotation, or all three; got {sorted(free)}."
+            )
+        found.append(Position(tip, pose.translation, relative_to=limb.base))
+        if len(turns) == 1:
+            axis = np.eye(3)[AXES.index(turns.pop())]
+            found.append(Direction(tip, axis=axis, direction=pose.rotation @ axis, relative_to=limb.base))
+    return found, tolerance
+
+
+# -- which is taken --------------------------------------------------------------------------------------------------
+
+
+def _joined(limb: Limb, rows: list[Array]) -> Array:
+    """One row from one of each part."""
+    whole = np.array(rows[0])
+    for part, row in zip(limb.data.parts, rows, strict=True):
+        whole[part.q_moves] = row[part.q_moves]
+    return whole
+
+
+def _combined(limb: Limb, each: list[Several], start: Array, how: Question) -> Array:
+    """Rows of the whole limb: those of its only part, or each solution of one with each of the others."""
+    if len(each) == 1:
+        return each[0].rows
+    prefer = how.prefer if isinstance(how.prefer, str) and how.prefer != "manipulability" else "near"
+    few = max(1, int(_TOGETHER ** (1.0 / len(each))))
+    sorted_rows = []
+    for x in each:
+        order = np.argsort([cost(limb, row, start, prefer) for row in x.rows], kind="stable")
+        sorted_rows.append(x.rows[order[:few]])
+    return np.array([_joined(limb, list(rows)) for rows in product(*sorted_rows)])
+
+
+def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:
+    """The first row that nothing stops; or what stops all of them."""
+    broken = [passed(limb, x) for x in rows] if limb.data.stops or limb.data.ropes else [""] * len(rows)
+    good = np.array([not x for x in broken])
+    if not good.any():
+        what = "the only solution found" if len(rows) == 1 else f"all {len(rows)} solutions; at the preferred one"
+        return 0, f"a stop or a rope forbids {what}: {broken[0]}"
+    if how.world is not None:
+        hit = np.ones(len(rows), dtype=np.bool_)
+        hit[good] = np.atleast_1d(how.world.collides(rows[good]))
+        if hit.all():
+            first = " - ".join(how.world.touching(rows[int(np.argmax(good))])[0])
+            if len(rows) == 1:
+                return 0, f"the only solution found touches something: {first}"
+            return 0, f"all {len(rows)} solutions touch something; the preferred one {first}"
+        good = ~hit
+    return int(np.argmax(good)), ""
+
+
+def cost(limb: Limb, whole: Array, start: Array, prefer: Any) -> float:
+    """What is to be least of a solution, a row of the robot's coordinates."""
+    q = whole[limb.q_places]
+    if callable(prefer):
+        return float(prefer(q))
+    if prefer is None or prefer == "near":
+        return float(np.linalg.norm(limb.apart(whole, limb.placed(start))))
+    if prefer == "manipulability":
+        scale = np.tile(np.repeat([1.0, 1.0 / limb.data.length], 3), len(limb.tips))
+        J = limb.jacobian(q) * scale[:, None]
+        return -float(np.prod(np.linalg.svd(J if limb.data.tied else J / limb.data.unit, compute_uv=False)))
+    low, high = limb.data.range
+    place = limb.dof_places
+    known = (place >= 0) & (high > low)
+    x = whole[place[known]]
+    return float(np.sum(((2.0 * x - low[known] - high[known]) / (high - low)[known]) ** 2))
+
+
+# -- answers of others -----------------------------------------------------------------------------------------------
+
+
+def verified(limb: Limb, goals: Array, given: Any, within: Array) -> Array:
+    """Coordinates that a solver of the user's own gave, where they are at the goal and within the limits."""
+    q = finite(np.asarray(given, dtype=float), (limb.nq,), f"q of the ik of limb {limb.name!r}", StateError)
+    left = left_of(limb, goals, q)
+    if not met(left, within):
+        worst = int(np.argmax(np.abs(left) / within))
+        axis = AXES[worst % 6]
+        raise ConvergenceError(
+            f"ik of limb {limb.name!r} gave q = {q.round(6).tolist()}, which is off by {np.abs(left).max():.3g} along "
+            f"{axis}: mend it, or take it away with use(ik=None)."
+        )
+    told = outside(limb, q)
+    if told:
+        raise ConvergenceError(
+            f"ik of limb {limb.name!r} gave {told}: mend it, or take it away with use(ik=None)."
+        )
+    return q
+
+
+def outside(limb: Limb, q: Array) -> str:
+    """A dof of the limb that is outside its limits, with numbers; empty where none is."""
+    data, whole = limb.data, limb.placed(q)
+    place = limb.dof_places
+    x = np.where(place >= 0, whole[place], 0.0)
+    out = (place >= 0) & ((x < data.lower) | (x > data.upper))
+    if out.any():
+        i = int(np.argmax(out))
+        return (
+            f"{limb.dof_names[i]!r} = {x[i]:.6g}, outside its limits {data.lower[i]:.6g} to {data.upper[i]:.6g}"
+        )
+    for ball in data.balls:
+        angle = float(np.linalg.norm(ball.rotation(whole)))
+        if np.isin(limb.v_places, np.arange(ball.v.start, ball.v.stop)).any() and angle > ball.largest:
+            return f"{ball.name!r} turned by {angle:.6g}, beyond its largest angle {ball.largest:.6g}"
+    return ""

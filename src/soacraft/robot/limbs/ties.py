@@ -1,0 +1,177 @@
+"""What loops and couplings tie to the dofs of a limb, and how its tips move then.
+
+Of the velocities v of a closed chain some are independent, v = X v_i (`kinematics.independent`, formula F5). So the
+tips of a limb move by
+
+    J_i = J X,     dJ_i / dq_c = sum over k of (dJ / dq_k) X_kc X + J dX / dq_c,     G_d dX_d = -(dG / dq_c) X
+
+which is its Jacobian: J alone, with a column for each dof of the limb, would let dofs move that are tied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import LoopError
+from soacraft.kinematics.assemble import close
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.independent import Indices, Partition, completed, expansion, refuse_held
+from soacraft.kinematics.partition import partition, partition_with
+from soacraft.kinematics.row_derivatives import row_derivatives
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import Sizes, sizes_of
+from soacraft.kinematics.tolerances import CLOSED
+from soacraft.model.sizes.lengths import chain
+from soacraft.model.states.kinematics import relative_pose
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import Closure, Coupling, coordinate_names, coupling_error
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.robot.limbs.limb import Limb
+
+Mask = npt.NDArray[np.bool_]
+
+#: A stop may be passed by as much as this of a radian, or of the limb's reach, makes of its sum, a rope by this part of
+#: its length: what tolerances of goals leave.
+_PASSED = 1e-9
+
+
+def ties_of(mb: Multibody) -> list[Mask]:
+    """Of each active loop and coupling the dofs that it ties, (nv)."""
+    found = []
+    for loop in mb.loops:
+        if loop.active and not loop.one_sided:
+            tied = np.zeros(mb.nv, dtype=np.bool_)
+            for body in chain(loop.a, loop.b).bodies:
+                tied[mb.layout.hinge_v[mb.layout.index[body]]] = True
+            found.append(tied)
+    for coupling in mb.couplings:
+        if coupling.active and not coupling.one_sided:
+            tied = np.zeros(mb.nv, dtype=np.bool_)
+            tied[[mb.dof_names.index(x) for x in coupling.terms]] = True
+            found.append(tied)
+    return found
+
+
+def tied_dofs(mb: Multibody) -> Mask:
+    """Which dofs active loops and couplings tie, (nv)."""
+    found = np.zeros(mb.nv, dtype=np.bool_)
+    for tied in ties_of(mb):
+        found |= tied
+    return found
+
+
+def moved_with(mb: Multibody, dofs: Mask) -> Mask:
+    """These dofs and all that loops and couplings move with them, (nv)."""
+    found, ties = dofs.copy(), ties_of(mb)
+    while True:
+        more = [x for x in ties if (x & found).any() and (x & ~found).any()]
+        if not more:
+            return found
+        for x in more:
+            found |= x
+
+
+def closed(limb: Limb, q: Array) -> Array:
+    """The robot's coordinates with those of the limb (nq), and the dofs that are tied to it where loops close."""
+    mb, data = limb.robot.mb, limb.data
+    state = mb.current.replace(q=limb.placed(q), v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
+    fixed = ~data.moves
+    fixed[limb.v_places] = True
+    fixed &= ~(tied_dofs(mb) & ~data.moves)  # loops elsewhere may close by themselves
+    rows = close(Constraints(mb, state), Bounds(mb, fixed, True))
+    if rows.opening > CLOSED:
+        openings = [(x.opening, x.name) for x in rows.loops] + [(x.opening, x.name) for x in rows.couplings]
+        opening, name = max(openings)
+        raise LoopError(
+            f"limb {limb.name!r} has {name!r} open by {opening:.3g} (radians, or parts of its "
+            f"length) at q = {np.round(q, 6).tolist()}: give coordinates at which loops and couplings close, such as "
+            "those that ik finds."
+        )
+    whole = np.array(mb.q)
+    whole[data.q_moves] = np.asarray(rows.state.q)[data.q_moves]
+    return whole
+
+
+class Independent(NamedTuple):
+    """The independent motions of a tied limb at a configuration."""
+
+    rows: Constraints
+    choice: Partition
+    sizes: Sizes
+    G: Array
+    X: Array
+    """(nv, all independent dofs)."""
+    own: Indices
+    """Those columns that move the limb."""
+
+
+def choose_independent(limb: Limb) -> tuple[Indices, Indices]:
+    """Dofs of the robot that may be taken for independent, at its present state, those of the limb first; and the
+    numbers of those that move the limb. Where all dofs of the limb are independent, others do not move it."""
+    mb = limb.robot.mb
+    q = closed(limb, np.asarray(limb.q))
+    wanted = np.zeros(mb.nv, dtype=np.bool_)
+    wanted[limb.v_places] = True
+    found = partition(Constraints(mb, mb.current.replace(q=q)), wanted=wanted | ~limb.data.moves).independent
+    moves = wanted if np.isin(limb.v_places, found).all() else limb.data.moves
+    return found, np.flatnonzero(moves[found])
+
+
+def motions(limb: Limb, whole: Array) -> Independent:
+    """X at closed coordinates of the robot, for the dofs that were chosen; refused where these are no longer free."""
+    mb, still = limb.robot.mb, np.zeros(limb.robot.mb.nv)
+    rows = Constraints(mb, mb.current.replace(q=whole, v=still, vdot=still, forces=()))
+    independent, own = limb.data.independent(limb)
+    choice, sizes, G = partition_with(rows, independent), sizes_of(rows), rows.jacobian()
+    X = expansion(G, choice, sizes)
+    refuse_held(rows, G, choice, X, sizes)
+    return Independent(rows, choice, sizes, G, X, own)
+
+
+def gradient(limb: Limb, m: Independent, J: Array, dJ: Array) -> Array:
+    """dJ_i (rows, own, own) from J (rows, nv) of the robot and dJ (rows, limb's nv, limb's nv). O(own nv^2)."""
+    still, v = np.zeros(limb.robot.mb.nv), limb.v_places
+    X = m.X[:, m.own]
+    found = np.einsum("rjk,ja,kc->rac", dJ, X[v], X[v])
+    for a in range(X.shape[1]):
+        speed = row_derivatives(m.rows, X[:, a], still, np.zeros(m.rows.size)).speed @ X
+        none = np.zeros((len(m.choice.independent), X.shape[1]))
+        found[:, a] += J @ completed(m.G, m.choice, none, -speed, m.sizes)
+    return np.asarray(found)
+
+
+def passed(limb: Limb, whole: Array) -> str:
+    """A stop (a one-sided coupling) or a rope of the limb that coordinates of the robot pass; empty where none."""
+    mb, data = limb.robot.mb, limb.data
+    names = coordinate_names(mb)
+    for coupling in data.stops:
+        below = -coupling_error(coupling, names, whole)
+        ones = {dof: 1.0 / data.units[mb.dof_names.index(dof)] for dof in coupling.terms}
+        size = sum(abs(a) * ones[dof] ** n for dof, c in coupling.terms.items() for n, a in enumerate(c, 1))
+        if below > _PASSED * size:
+            return f"{coupling.name!r} is passed by {below:.3g}"
+    for rope in data.ropes:
+        length = float(str(rope.attributes["length"]))
+        away = float(np.linalg.norm(relative_pose(mb.state(whole), rope.b, rope.a)[1]))
+        if away > length * (1.0 + _PASSED):
+            return f"rope {rope.name!r} would have to be {away:.4g} m long, {away - length:.3g} m more than it is"
+    return ""
+
+
+def one_sided(mb: Multibody, moves: Mask) -> tuple[list[Coupling], list[Closure]]:
+    """Stops and ropes that have to do with some dofs."""
+    stops = [
+        x for x in mb.couplings
+        if x.one_sided is True and moves[[mb.dof_names.index(name) for name in x.terms]].any()
+    ]  # fmt: skip
+    ropes = []
+    for x in mb.loops:
+        bodies = chain(x.a, x.b).bodies if x.one_sided else ()
+        if any(moves[mb.layout.hinge_v[mb.layout.index[b]]].any() for b in bodies):
+            ropes.append(x)
+    return stops, ropes
