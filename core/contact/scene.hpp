@@ -54,6 +54,9 @@ class ShapeScene : public SpotQuery {
 public:
     index count() const { return static_cast<index>(shapes_.size()); }
     index shapes() const override { return count(); }
+    const Shape& shape(index i) const { return shapes_[at(i)]; }
+    double padding(index i) const { return padding_[at(i)]; }
+    bool padded(index i, index j) const { return pair_padding_.count(key(i, j)) > 0; }
 
     void spots(const double* poses, double within, Spots& out) const override {
         out.numbers.clear(), out.places.clear();
@@ -92,6 +95,7 @@ protected:
         if (sized) typical_ /= static_cast<double>(sized);
     }
 
+public:
     // Whether two shapes, i < j, may touch.
     bool may(index i, index j) const {
         if (!exceptions_.empty()) {
@@ -103,6 +107,22 @@ protected:
         return (a.type & b.affinity) != 0 || (b.type & a.affinity) != 0;
     }
 
+    // f(i, j) for the pairs that somebody named.
+    template <class F>
+    void each_exception(const F& f) const {
+        for (const auto& [pair, touch] : exceptions_) f(static_cast<index>(pair) / count(), static_cast<index>(pair) % count());
+    }
+    // What two shapes, i < j, keep clear of each other by.
+    double pad(index i, index j) const {
+        double sum = padding_[at(i)] + padding_[at(j)];
+        if (!pair_padding_.empty()) {
+            const auto known = pair_padding_.find(key(i, j));
+            if (known != pair_padding_.end()) sum += known->second;
+        }
+        return sum;
+    }
+
+protected:
     // What touches at one set of poses, appended.
     void one(index state, const double* poses, double within, bool several, Spots& out) const {
         close_pairs(poses, within, out.pairs);
@@ -114,15 +134,6 @@ private:
     static constexpr double WIDER = 8.0, SKIN = 0.1;
 
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
-
-    double pad(index i, index j) const {
-        double sum = padding_[at(i)] + padding_[at(j)];
-        if (!pair_padding_.empty()) {
-            const auto known = pair_padding_.find(key(i, j));
-            if (known != pair_padding_.end()) sum += known->second;
-        }
-        return sum;
-    }
 
     // Sweep and prune along the axis on which the shapes are spread most, then the pairs in the order of their numbers.
     void close_pairs(const double* poses, double within, std::vector<NearPair>& close) const {

@@ -17,6 +17,7 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.geometry.table import Contacts
 from soacraft.contact.solvers.blocks import Cone
 from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import axes_along
 
 #: What is left of motions relative to them, where they cancel: rounding, along which nothing presses.
 _CANCELLED = 1e-13
@@ -64,7 +65,7 @@ def contact_rows(scene: Scene, surfaces: Surfaces, q: Array, within: float) -> C
     impulses keep the angular momentum. O(points nv)."""
     found = scene.contacts(q, within)
     J, most = scene.sized_twists(found, meet=True)
-    axes = np.array([frame_of(n) for n in found.normal]).reshape(-1, 3, 3)
+    axes = np.array([axes_along(n) for n in found.normal]).reshape(-1, 3, 3)
     laws, e, kept = [], np.zeros(len(found)), [np.zeros(0, dtype=np.intp)]
     for i, (a, b) in enumerate(found.pairs):
         coefficients, e[i] = surfaces.of(a, b)
@@ -105,18 +106,3 @@ def same_points(before: ContactRows, after: ContactRows, within: float) -> list[
         found.append(same[len(away) - 1 - int(np.argmin(away[::-1]))])
         left.remove(found[-1])
     return found
-
-
-def frame_of(normal: Array) -> Array:
-    """The normal and two tangents, right-handed, chosen by the normal alone.
-
-    >>> frame_of(np.array([0.0, 0.0, 1.0]))
-    array([[0., 0., 1.],
-           [1., 0., 0.],
-           [0., 1., 0.]])
-    """
-    away = np.zeros(3)
-    away[int(np.argmin(np.abs(normal)))] = 1.0
-    first = away - (away @ normal) * normal
-    first /= np.linalg.norm(first)
-    return np.array([normal, first, np.cross(normal, first)])

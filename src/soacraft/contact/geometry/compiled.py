@@ -7,6 +7,7 @@ import numpy as np
 from soacraft._core import (
     ContactScene,
     ContactShape,
+    MovingScene,
     contact_call,
     contact_distance,
     contact_hull,
@@ -14,6 +15,7 @@ from soacraft._core import (
     contact_mesh,
     contact_primitive,
     contact_rays,
+    contact_smooth,
 )
 from soacraft.errors import ModelError
 from soacraft.spatial.checks import Array
@@ -25,6 +27,7 @@ __all__ = [
     "SPOT",
     "ContactScene",
     "ContactShape",
+    "MovingScene",
     "contact_call",
     "contact_distance",
     "contact_hull",
@@ -32,6 +35,7 @@ __all__ = [
     "contact_mesh",
     "contact_primitive",
     "contact_rays",
+    "contact_smooth",
     "pose_rows",
     "require_near",
 ]

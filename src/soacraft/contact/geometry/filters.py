@@ -24,6 +24,7 @@ from soacraft.model.hinges import Weld
 
 Integers = npt.NDArray[np.int64]
 Pair = tuple[int, int]
+Groups = tuple[dict[Any, Any], dict[Any, Any]]
 #: MJCF's masks have 32 bits.
 _BITS = 0xFFFFFFFF
 
@@ -44,20 +45,21 @@ def collision_shapes(mb: Multibody) -> list[Placed]:
     placed = [
         Placed(f"{carrier.name}/{each.name}", carrier, number, each)
         for number, carrier in carriers
-        for each in carrier.geometries
+        for each in carrier._geometries.values()
         if each.role != "visual"
     ]
     return sorted(placed, key=lambda x: x.name)
 
 
-def rigid_groups(mb: Multibody) -> tuple[dict[Any, Any], dict[Any, Any]]:
+def rigid_groups(mb: Multibody) -> Groups:
     """By body: the body it is welded to (itself, or the inertial frame), and by such a body: the one it hangs from.
     What is welded to a node of a flexible body moves relative to what is on other nodes."""
     group: dict[Any, Any] = {mb.root: mb.root}
     above: dict[Any, Any] = {}
     for body in mb.bodies:
-        on = group[body.parent]
-        carried = isinstance(body.hinge, Weld) and not (isinstance(body.parent, Body) and body.parent.modal is not None)
+        parent = body._parent
+        on = group[parent]
+        carried = isinstance(body._hinge, Weld) and not (isinstance(parent, Body) and parent.modal is not None)
         group[body] = on if carried else body
         if group[body] is body:
             above[body] = on
@@ -89,26 +91,34 @@ class Names:
         return {(min(i, j), max(i, j)) for i in self.of(first) for j in self.of(second) if i != j}
 
 
-def classes(mb: Multibody, shapes: list[Placed], adjacent: bool) -> Integers:
-    """By shape: its rigid group, the group above it that it must not touch (-1: none), its two masks. O(shapes)."""
-    group, above = rigid_groups(mb)
-    number = {carrier: i for i, carrier in enumerate(dict.fromkeys(group.values()))}
+def masks(mb: Multibody, shapes: list[Placed]) -> Integers:
+    """By shape: its two masks, (shapes, 2). They do not depend on how the bodies hang together. O(shapes)."""
     silent = {str(a.get("link", "")) for kind, a in _records(mb) if kind == "disable_default_collisions"}
-    rows = np.zeros((len(shapes), 4), dtype=np.int64)
-    for i, x in enumerate(shapes):
-        on = group[x.carrier]
-        under = above.get(on)
-        joined = not adjacent and under is not None and under is not mb.root
-        masks = (0, 0) if x.carrier.name in silent else _masks(x.geometry)
-        rows[i] = number[on], number[under] if joined else -1, *masks
+    rows = [(0, 0) if x.carrier.name in silent else _masks(x.geometry) for x in shapes]
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def classes(mb: Multibody, shapes: list[Placed], masks: Integers, groups: Groups, adjacent: bool) -> Integers:
+    """By shape: its rigid group, the group above it that it must not touch (-1: none), its two masks. O(shapes)."""
+    group, above = groups
+    number: dict[Any, int] = {carrier: i for i, carrier in enumerate(dict.fromkeys(group.values()))}
+    joined = {} if adjacent else {on: number[under] for on, under in above.items() if under is not mb.root}
+    on = [group[x.carrier] for x in shapes]
+    rows = np.empty((len(shapes), 4), dtype=np.int64)
+    rows[:, 0], rows[:, 1], rows[:, 2:] = [number[x] for x in on], [joined.get(x, -1) for x in on], masks
     return rows
 
 
-def exceptions(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
+def between_groups(named: Mapping[Pair, bool], shapes: list[Placed], groups: Groups) -> dict[Pair, bool]:
+    """Pairs without those of one rigid group, which never touch."""
+    group, _ = groups
+    return {(i, j): may for (i, j), may in named.items() if group[shapes[i].carrier] is not group[shapes[j].carrier]}
+
+
+def file_pairs(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
     """The pairs that the files name, and whether they may touch; a pair of shapes counts more than bodies, and enabled
-    more than disabled. Shapes that are one rigid group never touch. O(pairs named).
+    more than disabled. They do not depend on how the bodies hang together. O(pairs named).
     """
-    group, _ = rigid_groups(mb)
     bodies: dict[str, list[int]] = defaultdict(list)
     for i, x in enumerate(shapes):
         bodies[x.carrier.name].append(i)
@@ -120,7 +130,7 @@ def exceptions(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
             a, b = (bodies.get(str(attributes.get(key, "")), []) for key in _KEYS[kind])
             made.update({(min(i, j), max(i, j)): may for i in a for j in b})
     made.update({pair: True for pair, _ in named_pairs(mb, shapes)})
-    return {(i, j): may for (i, j), may in made.items() if group[shapes[i].carrier] is not group[shapes[j].carrier]}
+    return made
 
 
 def named_pairs(mb: Multibody, shapes: list[Placed]) -> list[tuple[Pair, Mapping[str, Any]]]:

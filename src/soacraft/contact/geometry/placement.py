@@ -8,14 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.contact.geometry.compiled import ContactScene, pose_rows
-from soacraft.contact.geometry.filters import Integers, Names, Pair, Placed, classes, collision_shapes, exceptions
+from soacraft.contact.geometry.compiled import ContactScene, require_near
+from soacraft.contact.geometry.filters import (
+    Integers,
+    Names,
+    Pair,
+    Placed,
+    between_groups,
+    classes,
+    collision_shapes,
+    file_pairs,
+    masks,
+    rigid_groups,
+)
 from soacraft.contact.geometry.queries import unanswerable
 from soacraft.contact.geometry.records import ShapeMaker
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
 from soacraft.model import Body, Multibody
-from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.checks import Array, finite, frozen
 
 
 @dataclass
@@ -30,6 +41,26 @@ class Choices:
     adjacent: bool
     pairs: dict[frozenset[str], bool] = field(default_factory=dict)
     padding: dict[frozenset[str], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Shapes with what holds for them wherever their bodies hang; as in `Placement`."""
+
+    shapes: list[Shape]
+    names: Names
+    index: dict[str, int]
+    local: Array
+    moving: dict[int, Array]
+
+    @classmethod
+    def of(cls, placed: list[Placed], shapes: list[Shape], names: Names) -> Parts:
+        """The shapes of geometries. O(shapes)."""
+        poses, local = [x.geometry.pose for x in placed], np.empty((len(placed), 12))
+        local[:, :9] = np.array([x.rotation for x in poses]).reshape(-1, 9)
+        local[:, 9:] = require_near(np.array([x.translation for x in poses]).reshape(-1, 3))
+        moving = {i: v for i, x in enumerate(placed) if (v := _surface_velocity(x)) is not None}
+        return cls(shapes, names, {x.name: i for i, x in enumerate(placed)}, frozen(local), moving)
 
 
 @dataclass(frozen=True)
@@ -51,7 +82,7 @@ class Placement:
 
 def key_of(mb: Multibody) -> tuple[Any, ...]:
     """What a placement depends on: structure, and the very records (by identity) that tell shapes and pairs."""
-    shapes = [x for carrier in (mb.root, *mb.bodies) for x in carrier.geometries]
+    shapes = [x for carrier in (mb.root, *mb.bodies) for x in carrier._geometries.values()]
     return mb.version, *shapes, *mb.records
 
 
@@ -59,28 +90,40 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
     """The placement of a model. O(shapes + pairs that are named)."""
     skip = choices.skip
     placed = [x for x in collision_shapes(mb) if x.name not in skip and x.carrier.name not in skip]
-    _refuse_flexible(placed)
     shapes = [choices.shapes.get(x.name) or maker.make(x.geometry, x.name) for x in placed]
-    names, known = Names(placed), classes(mb, placed, choices.adjacent)
-    named = exceptions(mb, placed)
+    names, groups = Names(placed), rigid_groups(mb)
+    known = classes(mb, placed, masks(mb, placed), groups, choices.adjacent)
+    named = between_groups(file_pairs(mb, placed), placed, groups)
     for pair, touch in choices.pairs.items():
         named.update(dict.fromkeys(names.pairs(pair), touch))
-    _refuse_planes(placed, shapes, known, named)
-    local = np.concatenate([pose_rows(x.geometry.pose) for x in placed]) if placed else np.empty((0, 12))
-    body = np.array([x.body for x in placed], dtype=np.int64)
     single, padded = np.zeros(len(placed)), dict[Pair, float]()
     for who, value in choices.padding.items():
         if len(who) == 1:
             single[names.of(next(iter(who)))] = value
         else:
             padded.update(dict.fromkeys(names.pairs(who), value))
+    return assemble(key, placed, Parts.of(placed, shapes, names), known, named, single, padded)
+
+
+def assemble(
+    key: tuple[Any, ...],
+    placed: list[Placed],
+    parts: Parts,
+    known: Integers,
+    named: dict[Pair, bool],
+    single: Array,
+    padded: dict[Pair, float],
+) -> Placement:
+    """A placement of shapes whose classes and exceptions are `known` and `named`, with the paddings of each and of
+    pairs. O(shapes + pairs that are named)."""
+    _refuse_flexible(placed)
+    _refuse_planes(placed, parts.shapes, known, named)
+    body = np.array([x.body for x in placed], dtype=np.int64)
     core = ContactScene(
-        [x.core for x in shapes], single, known, _rows([(*pair, touch) for pair, touch in named.items()], 3),
+        [x.core for x in parts.shapes], single, known, _rows([(*pair, touch) for pair, touch in named.items()], 3),
         _rows(list(padded), 2), np.array(list(padded.values()), dtype=np.float64),
     )  # fmt: skip
-    moving = {i: v for i, x in enumerate(placed) if (v := _surface_velocity(x)) is not None}
-    index = {x.name: i for i, x in enumerate(placed)}
-    return Placement(key, placed, shapes, names, index, local, body, moving, core)
+    return Placement(key, placed, parts.shapes, parts.names, parts.index, parts.local, body, parts.moving, core)
 
 
 def _rows(rows: list[Any], columns: int) -> Integers:

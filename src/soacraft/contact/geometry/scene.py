@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.arguments import read_path, whole_number
-from soacraft.contact.geometry.compiled import ContactScene, require_near
-from soacraft.contact.geometry.filters import Names, Placed, collision_shapes
+from soacraft.contact.geometry.compiled import ContactScene, contact_smooth, require_near
+from soacraft.contact.geometry.filters import Integers, Names, Placed, collision_shapes
 from soacraft.contact.geometry.impact import first_impact
 from soacraft.contact.geometry.placement import Choices, Placement, key_of, place
 from soacraft.contact.geometry.queries import Hits, hits_of, read_rays, read_within
@@ -200,10 +201,19 @@ class Scene:
     def gradient(self, rows: Contacts) -> Array:
         """The derivative of each row's distance along the dofs, (rows, nv): n.(J_b - J_a). O(rows nv).
 
-        It is that of the nearest points; where faces are parallel and these jump, it is one of the one-sided ones.
+        It is that of the nearest points; where faces are parallel and these jump, it is between the one-sided ones.
         """
         J = self.jacobian(rows)
         return np.asarray(np.einsum("ri,rij->rj", rows.normal, J))
+
+    def smooth(self, q: Any, places: Integers, numbers: Array) -> npt.NDArray[np.bool_]:
+        """Whether distances have derivatives, (rows): `places` (rows, 3) are state and shapes, `numbers` (rows, 11) what
+        was told of them. Where faces or edges are parallel there are many nearest points, and shapes in each other may
+        have two ways out that are equally long; `gradient` is then between the one-sided derivatives. O(rows)."""
+        built, out = self._current(), np.empty(len(numbers), dtype=np.int64)
+        at, _ = self._poses(q, built)
+        contact_smooth(built.core, at, np.ascontiguousarray(places), np.ascontiguousarray(numbers), out)
+        return np.asarray(out != 0)
 
     def fastest(self, q: Any, v: Any) -> float:
         """A bound on the speed of any point of any shape at one state, in m/s. O(n + shapes)."""

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from soacraft.arguments import whole_number
+from soacraft.contact.geometry.filters import rigid_groups
+from soacraft.contact.geometry.scene import Scene
+from soacraft.progress import Bar
+from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.robot.world.world import World
 
 #: Configurations that are looked at together.
-_TOGETHER = 2048
+TOGETHER = 2048
+KINDS = ("adjacent", "disabled", "always", "default", "sometimes", "never")
 
 
 class Row(NamedTuple):
-    """A pair of bodies: "adjacent", "always", "default" (as the robot stands now), "sometimes" or "never", and in how
-    many of the configurations it touched."""
+    """A pair of bodies and in how many of the configurations it touched. Kinds: "adjacent" (joined by a hinge) and
+    "disabled" (by the files) are not checked; "always", "default" (as the robot is now), "sometimes", "never"."""
 
     a: str
     b: str
@@ -30,7 +35,16 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """What random configurations told of the pairs of bodies."""
+    """What random configurations told of the pairs of bodies.
+
+    >>> import soacraft as sc
+    >>> w = sc.robot.World(sc.robot.Robot(sc.load("anymal_b")))
+    >>> told = w.make_allowed(samples=100)
+    >>> told.of("always")
+    [('LF_THIGH', 'base'), ('LH_THIGH', 'base'), ('RF_THIGH', 'base'), ('RH_THIGH', 'base')]
+    >>> w.allowed == dict.fromkeys(told.of("always"), "always")
+    True
+    """
 
     rows: tuple[Row, ...]
     samples: int
@@ -41,45 +55,59 @@ class Allowed:
 
     def __repr__(self) -> str:
         counts = Counter(x.kind for x in self.rows)
-        kinds = [f"{counts[k]} {k}" for k in ("adjacent", "always", "default", "sometimes", "never")]
+        kinds = [f"{counts[k]} {k}" for k in KINDS]
         lines = [f"pairs of bodies in {self.samples:,} configurations: {', '.join(kinds)}"]
         shown = [x for x in self.rows if x.kind in ("always", "default", "sometimes")]
-        lines += [f"  {x.a} - {x.b}: {x.kind}, {x.touched} times" for x in shown[:20]]
+        lines += [f"  {x.a} - {x.b}: {x.kind}, {x.touched / self.samples:.3%}" for x in shown[:20]]
         return "\n".join(lines)
 
 
-def sampled(world: World, samples: int, seed: int) -> Allowed:
-    """Look at random configurations within the limits; objects of the world do not count."""
+def sampled(world: World, samples: int, seed: int, progress: bool) -> Allowed:
+    """Look at random configurations within the limits; objects of the world, paddings and pairs that were allowed do
+    not count."""
     count = whole_number(samples, "samples", 1)
     rng = np.random.default_rng(whole_number(seed, "seed", 0))
     mb = world.robot.mb
-    bodies = sorted({world.body_of(x) for x in world.scene.names} & {x.name for x in mb.bodies})
+    usual, open_ = world.scenes_of_robot()
+    carriers = {x.carrier for x in open_.placed}
+    group, above = rigid_groups(mb)
     touched: Counter[tuple[str, str]] = Counter()
-    done = 0
-    while done < count:
-        some = min(_TOGETHER, count - done)
-        touched.update(_touching(world, world.sample(rng, some)))
-        done += some
-    now = set(_touching(world, np.array(mb.q)[None]))
+    with Bar("allowed pairs", 0.0, float(count), progress) as bar:
+        for done in range(0, count, TOGETHER):
+            touched.update(touching(open_, world.sample(rng, min(TOGETHER, count - done))))
+            bar.at(float(done + TOGETHER))
+    now = touching(open_, np.array(mb.q)[None])
+    checked = {_of_bodies(usual, *pair) for pair in usual.pairs}
     rows = []
-    for a, b in combinations(bodies, 2):
-        if world.adjacent(a, b):
-            kind = "adjacent"
-        elif touched[a, b] == count:
+    for x, y in combinations(sorted(carriers, key=lambda x: x.name), 2):
+        pair, (gx, gy) = (x.name, y.name), (group[x], group[y])
+        if gx is gy:
+            continue
+        if pair not in checked:
+            kind = "adjacent" if above.get(gx) is gy or above.get(gy) is gx else "disabled"
+        elif touched[pair] == count:
             kind = "always"
-        elif (a, b) in now:
+        elif pair in now:
             kind = "default"
         else:
-            kind = "sometimes" if touched[a, b] else "never"
-        rows.append(Row(a, b, kind, touched[a, b]))
+            kind = "sometimes" if touched[pair] else "never"
+        rows.append(Row(*pair, kind, touched[pair]))
     return Allowed(tuple(rows), count)
 
 
-def _touching(world: World, q: np.ndarray) -> Counter[tuple[str, str]]:
-    rows = world.distances(q, 0.0)
-    seen: set[tuple[int, str, str]] = set()
-    for state, pair, distance in zip(rows.state, rows.pairs, rows.distance, strict=True):
-        if distance <= 0.0:
-            a, b = sorted(map(world.body_of, pair))
-            seen.add((int(state), a, b))
-    return Counter((a, b) for _, a, b in seen)
+def touching(scene: Scene, q: Array) -> Counter[tuple[str, str]]:
+    """In how many configurations (count, nq) the shapes of two bodies touch, by their names."""
+    rows = scene.distances(q, 0.0)
+    owner = [x.carrier.name for x in scene.placed]
+    known = sorted(set(owner))
+    number = np.array([known.index(x) for x in owner], dtype=np.int64)
+    hit = rows.distance <= 0.0
+    a, b = number[rows.a[hit]], number[rows.b[hit]]
+    seen = np.unique(np.stack([rows.state[hit], np.minimum(a, b), np.maximum(a, b)], axis=1), axis=0)
+    pairs, times = np.unique(seen[:, 1:], axis=0, return_counts=True)
+    return Counter({(known[i], known[j]): int(n) for (i, j), n in zip(pairs, times, strict=True)})
+
+
+def _of_bodies(scene: Scene, a: str, b: str) -> tuple[str, str]:
+    owner = {x.name: x.carrier.name for x in scene.placed}
+    return min(owner[a], owner[b]), max(owner[a], owner[b])

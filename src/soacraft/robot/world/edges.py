@@ -1,32 +1,35 @@
 """Motions from one configuration to another: free all the way, or where something is first touched.
 
-Along q(s) = integrate(q0, s dv) no point of a shape moves faster, relative to another, than
+Along q(s) = integrate(q0, s dv) each hinge moves at a constant rate. Two shapes that are apart by d along n at s are
+still apart at s + h as long as
 
-    mu = sum over the hinges between the two of  |dv_turn| L + |dv_slide|
+    d > h c + h^2 A / 2,      c = max over their points of n.(v_a - v_b),   A a bound on their accelerations
 
-with L from the hinge to the farthest point of the shape, links straight and slides at their longest. From s on nothing
-is touched before s + distance / mu (conservative advancement, Mirtich 1996).
+with velocities as they are at s, relative to what carries both shapes. So a configuration clears a part of the motion;
+the middle is looked at first, then what is left on both sides. Nothing is between samples. The proof is in the core,
+`contact/moving/edges.hpp`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.contact.geometry.scene import Scene
-from soacraft.errors import ConvergenceError, StateError
+from soacraft.errors import StateError
 from soacraft.model.hinges import Cylindrical, Free, Gimbal, Helical, Pin, Planar, Prismatic, Spherical, Universal, Weld
-from soacraft.model.hinges.base import H_T_of
-from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
 
 #: Nearer than this part of the robot's size is a touch.
 GAP = 1e-6
+#: Configurations that are looked at on one edge: the time that a motion along a surface, barely clear of it, may take.
 STEPS = 100_000
-#: Hinges whose axes pass through one point, so that the sizes of their columns do not change.
+#: Hinges that move at constant twists.
 _KNOWN = (Weld, Pin, Prismatic, Helical, Cylindrical, Universal, Gimbal, Planar, Spherical, Free)
 
 
@@ -42,107 +45,73 @@ class Edge:
     pair: tuple[str, str] | None
     """What is touched."""
     distance: float
-    """The least distance seen."""
+    """The least distance seen; infinite where nothing was near enough to be looked at."""
 
     def __bool__(self) -> bool:
         return self.free
 
     def __repr__(self) -> str:
         if self.free:
-            return f"free, nowhere nearer than {self.distance:.4g} m where it was looked"
+            near = "nothing is near" if self.distance == np.inf else f"nowhere nearer than {self.distance:.4g} m"
+            return f"free, {near} where it was looked"
         assert self.pair is not None
         return f"{' - '.join(self.pair)} touch at {self.part:.6g} of the way"
 
 
-class Reaches:
-    """How fast each dof can move the shapes of each body, at most: `turns` and `slides`, (bodies, nv)."""
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Motions, one after the other: an `Edge` by its number, and all of them as arrays."""
 
-    def __init__(self, mb: Multibody, scene: Scene) -> None:
-        for body in mb.bodies:
-            if not isinstance(body.hinge, _KNOWN) or body.modal is not None:
-                raise StateError(
-                    f"an edge needs bounds on how far hinges move things, and body {body.name!r} has none: "
-                    f"{body.hinge!r:.60}. Look at configurations between with collides(...)."
-                )
-        layout, n = mb.layout, len(mb.bodies)
-        self.slices, self.index = layout.hinge_v, layout.index
-        self._far = scene.far()
-        self._mb, self._bodies = mb, mb.bodies
-        self.above = np.zeros((n, layout.nv), dtype=bool)
-        for k, body in enumerate(mb.bodies):
-            at: Any = body
-            while isinstance(at, Body):
-                self.above[k, layout.hinge_v[layout.index[at]]] = True
-                at = at.parent
-        self.turns, self.slides = np.zeros(layout.nv), np.zeros(layout.nv)
-        for k, body in enumerate(mb.bodies):
-            if body.hinge.nv:
-                H = H_T_of(body.hinge, np.asarray(body.hinge.neutral()))
-                self.turns[layout.hinge_v[k]] = np.linalg.norm(H[:3], axis=0)
-                self.slides[layout.hinge_v[k]] = np.linalg.norm(H[3:], axis=0)
-        size = max((float(np.linalg.norm(x.inboard.translation)) for x in mb.bodies), default=0.0)
-        self.size = float(max(size, self._far[np.isfinite(self._far)].max(initial=0.0))) or 1.0
+    free: npt.NDArray[np.bool_]
+    part: Array
+    q: Array
+    """The configurations where they end, (count, nq)."""
+    distance: Array
+    names: tuple[str, ...]
+    """Of the shapes."""
+    shapes: npt.NDArray[np.int64]
+    """The numbers of the shapes that touch, (count, 2); -1 where it is free."""
 
-    def levers(self, travel: Array) -> Array:
-        """From each hinge to the farthest point of the shapes of each body outboard of it, (bodies, nv), with slides
-        as far out as `travel` (nv) says."""
-        layout, n = self._mb.layout, len(self._bodies)
-        lever = np.zeros((n, layout.nv))
-        for k, body in enumerate(self._bodies):
-            length, at = float(self._far[k]), body
-            while True:
-                i = layout.index[at]
-                length += float(np.linalg.norm(at.outboard.translation))
-                lever[k, layout.hinge_v[i]] = length
-                length += float(np.abs(travel[layout.hinge_v[i]]) @ self.slides[layout.hinge_v[i]])
-                length += float(np.linalg.norm(at.inboard.translation))
-                if not isinstance(at.parent, Body):
-                    break
-                at = at.parent
-        return lever
+    def __len__(self) -> int:
+        return len(self.free)
+
+    def __getitem__(self, i: int) -> Edge:
+        a, b = self.shapes[i]
+        pair = None if self.free[i] else (self.names[a], self.names[b])
+        return Edge(bool(self.free[i]), float(self.part[i]), self.q[i], pair, float(self.distance[i]))
+
+    def __iter__(self) -> Iterator[Edge]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"{len(self)} motions, {int(self.free.sum())} free"
 
 
-def advance(mb: Multibody, scene: Scene, reaches: Reaches, start: Array, end: Array, gap: Any, nq: int) -> Edge:
-    """From `start` to `end`, both of the whole model; the first `nq` coordinates are told."""
-    close = GAP * reaches.size if gap is None else float(finite(gap, (), "gap", StateError))
-    if not close > 0.0:
+def require_bounds(mb: Multibody, scene: Scene) -> None:
+    """Refuse hinges and shapes that no bound on motions is known of."""
+    for body in mb.bodies:
+        if type(body.hinge) not in _KNOWN or body.modal is not None:
+            raise StateError(
+                f"an edge needs bounds on how far hinges move things, and body {body.name!r} has none: "
+                f"{body.hinge!r:.60}. Look at configurations between with collides(...)."
+            )
+    for placed, shape in zip(scene.placed, scene.shapes.values(), strict=True):
+        if shape.kind == "plane" and placed.body >= 0:
+            raise StateError(
+                f"shape {placed.name!r} is a plane without end that moves, which no bound holds for; make it a box."
+            )
+
+
+def default_gap(mb: Multibody, scene: Scene) -> float:
+    """What is a touch, in metres: a small part of the longest link or the largest shape."""
+    far = scene.far()
+    size = max((float(np.linalg.norm(x.inboard.translation)) for x in mb.bodies), default=0.0)
+    return GAP * (float(max(size, far[np.isfinite(far)].max(initial=0.0))) or 1.0)
+
+
+def read_gap(gap: Any) -> float:
+    """A gap that was given."""
+    value = float(finite(gap, (), "gap", StateError))
+    if not value > 0.0:
         raise StateError(f"gap must be positive, in metres; got {gap!r:.40}.")
-    dv = np.asarray(mb.difference(start, end))
-    places = mb.layout.hinge_q
-    out = np.zeros(mb.nv)
-    for at, v in zip(places, mb.layout.hinge_v, strict=True):  # how far slides are out anywhere on the way
-        if at.stop - at.start == v.stop - v.start:
-            out[v] = np.maximum(np.abs(start[at]), np.abs(end[at]))
-        elif v.stop > v.start:
-            out[v] = np.repeat(max(np.linalg.norm(start[at][-3:]), np.linalg.norm(end[at][-3:])), v.stop - v.start)
-    rate = np.abs(dv) * (reaches.turns * reaches.levers(out) + reaches.slides)
-    _, body, _, _ = scene.compiled
-    names = scene.names
-    above = reaches.above
-    moving = np.where(above, rate, 0.0)
-    most = 2.0 * float(moving.sum(axis=1).max(initial=0.0))
-    s, least = 0.0, np.inf
-    for _ in range(STEPS):
-        q = np.asarray(mb.integrate(start, s * dv))
-        rows = scene.distances(q, most * (1.0 - s) + close)
-        if not len(rows):
-            return Edge(True, 1.0, end[:nq], None, float(least))
-        i = int(np.argmin(rows.distance))
-        least = min(least, float(rows.distance[i]))
-        if rows.distance[i] <= close:
-            return Edge(False, s, q[:nq], (names[rows.a[i]], names[rows.b[i]]), float(least))
-        a, b = body[rows.a], body[rows.b]
-        mu = _relative(moving, above, a, b) + _relative(moving, above, b, a)
-        with np.errstate(divide="ignore"):
-            step = float(np.min(np.where(mu > 0.0, (rows.distance - 0.5 * close) / mu, np.inf)))
-        if s + step >= 1.0:
-            return Edge(True, 1.0, end[:nq], None, float(least))
-        s += step
-    raise ConvergenceError(f"an edge took {STEPS} steps and is at {s:.6g} of the way: give a larger gap.")
-
-
-def _relative(moving: Array, above: Any, a: Any, b: Any) -> Array:
-    """How fast shapes on bodies a move by hinges that those on bodies b do not hang from, (rows)."""
-    mine = np.where(a[:, None] >= 0, moving[a], 0.0)
-    shared = np.where((b[:, None] >= 0), above[b], False)
-    return np.asarray(np.where(shared, 0.0, mine).sum(axis=1))
+    return value

@@ -42,7 +42,7 @@ class Part:
     colour: Colour
     alpha: float = 1.0
     kind: str = "geometry"
-    """geometry, link, hinge, skin, frame, inertia or floor."""
+    """geometry, link, hinge, skin, frame, inertia or floor; of a world object, cover, padding or distance."""
     bending: Bending | None = None
 
     def bent(self, moving: Track, i: int) -> Surface:
@@ -65,9 +65,18 @@ class Tie:
 class PartMaker:
     """Makes the parts of a graph as it is now. Mesh files are read in `folder` alone, and kept."""
 
-    def __init__(self, graph: Graph, folder: Path | None, frames: bool, inertias: bool, ground: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        folder: Path | None,
+        frames: bool,
+        inertias: bool,
+        ground: bool,
+        more: Callable[[], list[Part]] | None = None,
+    ) -> None:
         self._graph, self._folder = graph, folder
         self._frames, self._inertias, self._ground = frames, inertias, ground
+        self._more = more
         self._meshes: dict[tuple[str, tuple[float, ...]], Surface] = {}
         self.missing: dict[str, str] = {}
         """By name of a geometry that is not drawn: why."""
@@ -84,6 +93,8 @@ class PartMaker:
             found += [x for k, body in enumerate(graph.bodies) for x in _triad(body.name, k, graph)]
         if self._inertias:
             found += [x for k, body in enumerate(graph.bodies) for x in self._ellipsoid(body, k)]
+        if self._more is not None:
+            found += self._more()
         return found
 
     def colour_of(self, k: int) -> Colour:

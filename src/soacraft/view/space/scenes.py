@@ -12,8 +12,11 @@ import numpy as np
 from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, ViewError
+from soacraft.model.sizes.scale import scale_of
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
+from soacraft.robot.world.queries import Distances
+from soacraft.robot.world.world import World
 from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import Array, finite
 from soacraft.view.drawing.gif import gif_rate
@@ -28,10 +31,11 @@ from soacraft.view.space.parts import Part, PartMaker
 from soacraft.view.space.pictures import picture
 from soacraft.view.space.reading import angles, ending, positive, read_look, read_size
 from soacraft.view.space.video import write_video
+from soacraft.view.space.world_parts import near_parts, world_parts
 
 
 def scene(
-    graph: Graph,
+    graph: Graph | World,
     motion: Any = None,
     *,
     folder: str | PathLike[str] | None = None,
@@ -51,6 +55,8 @@ def scene(
     files are; they are read there alone, STL and OBJ by ourselves, PLY, OFF and glTF by trimesh. What cannot be drawn
     is listed in `missing`. Closures are rods, green where they are met, from yellow to red by how far they are open.
     Contacts of a run are points with the arrows of their forces and cones of friction.
+    A `sc.robot.World` is shown with its robot: objects, in blue what stands for shapes of the robot, in orange what
+    keeps clear by its padding.
     `frames`, `inertias` and `ground` add axes, ellipsoids of inertia, and a floor under a model that has none.
 
     A flexible body is drawn by its skin, deformed as its modal coordinates say, and coloured by how far its points are
@@ -84,7 +90,7 @@ class Scene(Strict):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph | World,
         motion: Any = None,
         *,
         folder: str | PathLike[str] | None = None,
@@ -95,16 +101,22 @@ class Scene(Strict):
         colour: str = "deflection",
         caption: str = "",
     ) -> None:
+        self._world = graph if isinstance(graph, World) else None
+        if isinstance(graph, World):
+            graph = graph.robot.mb
+            folder = graph.mesh_folder if folder is None else folder
         if not isinstance(graph, Graph):
             raise ModelError(
-                f"a scene shows a model or a sub-graph, and its motion: scene(mb, run); got {type(graph).__name__}."
+                f"a scene shows a model or a sub-graph, and its motion: scene(mb, run); got {type(graph).__name__}. It "
+                "shows a sc.robot.World too."
             )
         self.graph, self.motions = graph, read_motions(graph, motion)
         place = None if folder is None else read_path(folder, "folder=", ViewError).resolve()
         if place is not None and not place.is_dir():
             raise ViewError(f"there is no folder {str(folder)!r}; folder= is where the mesh files of the model are.")
         self._exaggerate, self._look = positive(exaggerate, "exaggerate"), read_look(colour, caption)
-        self._maker = PartMaker(graph, place, frames, inertias, ground)
+        self._near: list[Part] = []
+        self._maker = PartMaker(graph, place, frames, inertias, ground, self._more)
         self._ellipsoids: list[NodeEllipsoid] = []
         self._follower: Follower | None = None
 
@@ -152,6 +164,22 @@ class Scene(Strict):
         made = NodeEllipsoid(self.graph.frame(node), kind, positive(size, "size"))
         made.at(self.graph, tracks(self.graph, ())[0].state)  # refused now, not when it is drawn
         self._ellipsoids.append(made)
+
+    def distances(self, rows: Distances) -> None:
+        """Draw the nearest points of pairs from now on, as `w.distances(q, within=...)` told them: a rod between the
+        two points of each, red where they touch. They stay where they were when they were computed.
+
+        >>> import soacraft as sc
+        >>> w = sc.robot.World(sc.robot.Robot(sc.load("panda")))
+        >>> w.add("post", sc.contact.Capsule(0.05, 1.0), sc.Pose(translation=(0.4, 0.4, 0.5)))
+        >>> view = sc.view.scene(w)
+        >>> view.distances(w.distances(w.robot.mb.q, within=0.3))
+        >>> sorted({x.kind for x in view.parts})
+        ['distance', 'geometry', 'link', 'object']
+        """
+        if not isinstance(rows, Distances):
+            raise ViewError(f"distances are what w.distances(q) of a World gives, got {type(rows).__name__}.")
+        self._near = list(near_parts(rows, scale_of(self.graph).length))
 
     # -- pictures --------------------------------------------------------------------------------------------------
 
@@ -284,6 +312,10 @@ class Scene(Strict):
         return self._exaggerate
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _more(self) -> list[Part]:
+        """What is drawn besides the model."""
+        return [*([] if self._world is None else world_parts(self._world)), *self._near]
 
     def _at(self, t: float | None) -> tuple[Track, ...]:
         if t is None:

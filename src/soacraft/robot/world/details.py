@@ -1,0 +1,304 @@
+"""How coarse shapes are: as they were given, by their hull, a box, capsules or spheres that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.arguments import whole_number
+from soacraft.contact.geometry.filters import Placed
+from soacraft.contact.geometry.meshes import ConvexHull
+from soacraft.contact.geometry.records import ShapeMaker
+from soacraft.contact.geometry.scene import Scene
+from soacraft.contact.geometry.shapes import Shape
+from soacraft.errors import ModelError, StateError, near
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.records import Geometry
+from soacraft.progress import Bar
+from soacraft.robot.robot import Robot
+from soacraft.robot.world.covers import FINEST, MOST, cover, sticks_out
+from soacraft.robot.world.objects import Item
+from soacraft.robot.world.placing import Filters, Laid, Roll, WorldScene, item_shapes, lay_out, robot_shapes
+from soacraft.robot.world.rules import Rules
+from soacraft.robot.world.solids import Solid, box_of, has_cover, stands_out, volume_ratio
+from soacraft.spatial.checks import finite
+from soacraft.spatial.pose import Pose
+
+KINDS = ("given", "mesh", "hull", "box", "capsules", "spheres")
+#: Balls and capsules stand out by this part of the diagonal of a shape's box, unless told otherwise.
+ERROR = 0.1
+#: So many shapes of geometries are kept.
+_KEPT = 20_000
+
+
+class Detail(NamedTuple):
+    """A wish: a kind, and how close or how many."""
+
+    kind: str
+    error: float | None
+    number: int | None
+
+
+_GIVEN = Detail("given", None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """What stands for a shape: shapes with their poses in its frame, how far they stand out of it and how far it
+    sticks out of them, at most, in metres, and their volume relative to its own (inf for a surface)."""
+
+    name: str
+    kind: str
+    shapes: tuple[tuple[Shape, Pose], ...]
+    stands_out: float
+    sticks_out: float
+    volume_ratio: float
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __repr__(self) -> str:
+        held = "all of it is inside" if self.sticks_out == 0.0 else f"it sticks out by at most {self.sticks_out:.3g} m"
+        size = f"{self.volume_ratio:.3g} times its volume"
+        return f"{self.name}: {_counted(self)}, {self.stands_out:.3g} m beyond it at most, {size}, {held}"
+
+
+def _counted(cover: Cover) -> str:
+    one = {"spheres": "sphere", "capsules": "capsule"}.get(cover.kind, cover.kind)
+    return f"1 {one}" if len(cover) == 1 else f"{len(cover)} {cover.kind}"
+
+
+class Details(Rules):
+    """How closely the shapes of a world are taken, and the scene of them."""
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(robot)
+        self._details: dict[str | None, Detail] = {}
+        self._makers: dict[tuple[int, Path | None, str], tuple[Multibody, ShapeMaker]] = {}
+        self._covers: dict[tuple[Shape, Detail], Cover] = {}
+        self._plain: dict[int, tuple[Geometry, Path | None, Shape]] = {}
+        self._standing: dict[str, tuple[Item, list[tuple[Placed, Shape | None, tuple[str, ...]]]]] = {}
+        self._roll: tuple[Any, Roll] | None = None
+
+    def detail(
+        self,
+        name: str | None,
+        kind: str,
+        *,
+        error: float | None = None,
+        count: int | None = None,
+        progress: bool = False,
+    ) -> list[Cover]:
+        """Take the shapes of a body or object, one shape, or all (`None`) more coarsely, or as they are again; what
+        stands for each of them is told. A shape's own choice counts before its body's, that before the one for all.
+
+        "mesh": triangles as they are. "hull": the convex hull of a mesh, which is what mesh files are by default.
+        "box": a box around it. "spheres", "capsules": balls, or capsules and balls, that stand out by no more than
+        `error` metres (a tenth of the diagonal of its box, unless told), or at most `count` of them that stand out as
+        little as is found. All are proven to hold the shape. "given": undo. Primitives have no coarser mesh or hull;
+        planes and height fields stay as they are. `progress` shows a bar.
+
+        >>> import soacraft as sc
+        >>> w = sc.robot.World(sc.robot.Robot(sc.load("ur5e")))
+        >>> covers = w.detail("forearm_link", "spheres", count=6)
+        >>> [len(x) <= 6 and x.sticks_out == 0.0 for x in covers]
+        [True, True]
+        """
+        if kind not in KINDS:
+            raise StateError(f"detail is {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}{near(str(kind), KINDS)}")
+        if name is not None:
+            self._require(name)
+        wish = Detail(kind, *_read_size(kind, error, count))
+        before = dict(self._details)
+        self._details[name] = wish
+        if kind == "given":
+            del self._details[name]
+        try:
+            mine = [x for x in self._wanted(self._robot.mb) if name is None or name in x[2]]
+            told, bar = [], Bar("covers", 0.0, float(len(mine)), progress)
+            with bar:
+                for i, (model, placed, names, own) in enumerate(mine):
+                    told.append(self._made_of(model, placed, names, own))
+                    bar.at(float(i + 1))
+        except Exception:
+            self._details = before
+            raise
+        self._change()
+        return told
+
+    def remove(self, name: str) -> None:
+        """Take an object away, and what was said of it and its shapes."""
+        super().remove(name)
+        mine = [x for x in self._details if x is not None and (x == name or x.startswith((f"{name}/", f"{name}.")))]
+        for x in mine:
+            del self._details[x]
+        self._standing.pop(name, None)
+
+    @property
+    def details(self) -> dict[str | None, str]:
+        """What stands for shapes, by the names it was said of; `None` for all."""
+        return {name: wish.kind for name, wish in self._details.items()}
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _wanted(self, mb: Multibody) -> Iterator[tuple[Multibody, Placed, tuple[str, ...], Shape | None]]:
+        """The shapes that are not hidden: the model they are of, where they are, all names that mean them, and their
+        shape where it was given as such."""
+        own, hidden = self._robot.mb, self._hidden
+        given = {body: name for name, bodies in self._given.items() for body in bodies}
+        for placed, names in robot_shapes(mb):
+            if placed.carrier.name in given:
+                names = (*names, given[placed.carrier.name])
+            if not hidden.intersection(names):
+                yield own, placed, names, self._own.get(placed.name)
+        for name, item in self._items.items():
+            for placed, shape, names in self._stood(mb, name, item):
+                if not hidden.intersection(names):
+                    yield item.model or own, placed, names, shape
+
+    def _stood(self, mb: Multibody, name: str, item: Item) -> list[tuple[Placed, Shape | None, tuple[str, ...]]]:
+        """The shapes of an object, made once for as long as it stays where it is."""
+        if mb is not self._robot.mb or item.on is not None:
+            return list(item_shapes(mb, name, item))
+        if name not in self._standing or self._standing[name][0] is not item:
+            self._standing[name] = item, list(item_shapes(mb, name, item))
+        return self._standing[name][1]
+
+    def _wish(self, names: tuple[str, ...]) -> Detail:
+        """What was said of the first of some names, or of all."""
+        return next((self._details[x] for x in (*names, None) if x in self._details), _GIVEN)
+
+    def _given_shape(self, model: Multibody, placed: Placed) -> Shape:
+        """The shape of a geometry as it is, made once: geometries are never changed, only replaced."""
+        if len(self._plain) > _KEPT:  # of geometries that are long gone
+            self._plain.clear()
+        known = self._plain.get(id(placed.geometry))
+        if known is None or known[0] is not placed.geometry or known[1] != model.mesh_folder:
+            shape = self._maker(model, "hull").make(placed.geometry, placed.name)
+            known = self._plain[id(placed.geometry)] = placed.geometry, model.mesh_folder, shape
+        return known[2]
+
+    def _made_of(self, model: Multibody, placed: Placed, names: tuple[str, ...], own: Shape | None) -> Cover:
+        """What stands for a shape."""
+        wish = self._wish(names)
+        if wish.kind == "given":
+            shape = own or self._given_shape(model, placed)
+        else:
+            shape = own or self._maker(model, "triangles").make(placed.geometry, placed.name)
+        solid = hasattr(shape, "triangles") or wish.kind in ("box", "capsules", "spheres")
+        if wish.kind in ("given", "mesh") or not has_cover(shape) or not solid:
+            return Cover(placed.name, wish.kind, ((shape, Pose()),), 0.0, 0.0, 1.0)
+        key = shape, wish
+        if key not in self._covers:
+            self._covers[key] = _cover(shape, wish)
+        return replace(self._covers[key], name=placed.name)
+
+    def _maker(self, model: Multibody, meshes: str) -> _Maker:
+        key = id(model), model.mesh_folder, meshes
+        if key not in self._makers:
+            self._makers[key] = model, ShapeMaker(model, model.mesh_folder, meshes)
+        return _Maker(self._makers[key][1])
+
+    def _lay_out(self, mb: Multibody, pads: Mapping[tuple[str, ...], float]) -> WorldScene:
+        """The scene of all that is not hidden, on the robot's model or a copy of it."""
+        filters = Filters(self._robot.held, self._given, self._items, self._allowed, pads)
+        return lay_out(mb, self._roll_of(mb), filters)
+
+    def _roll_of(self, mb: Multibody) -> Roll:
+        """All shapes that are not hidden; those of the robot's own model are kept until anything but how its bodies
+        hang together has changed."""
+        if mb is not self._robot.mb:
+            return Roll(mb, (y for x in self._wanted(mb) for y in self._laid(*x)))
+        shapes = {x: tuple(x._geometries.values()) for x in (mb.root, *mb.bodies)}
+        folders = [x.model.mesh_folder for x in self._items.values() if x.model is not None]
+        key = self._changes, shapes, mb.records, mb.mesh_folder, folders
+        if self._roll is None or self._roll[0] != key:
+            self._roll = key, Roll(mb, (y for x in self._wanted(mb) for y in self._laid(*x)))
+        return self._roll[1]
+
+    def scenes_of_robot(self) -> tuple[Scene, Scene]:
+        """The robot alone, without paddings and pairs that were allowed: as it is checked, and with all pairs that the
+        masks of its shapes let touch."""
+        mb = self._robot.mb
+        given = {x for bodies in self._given.values() for x in bodies}
+        wanted = (x for x in self._wanted(mb) if x[1].carrier.name not in given and not self._items.keys() & set(x[2]))
+        roll, filters = Roll(mb, (y for x in wanted for y in self._laid(*x))), Filters(self._robot.held, {}, (), (), {})
+        return lay_out(mb, roll, filters), lay_out(mb, roll, filters, every=True)
+
+    def _laid(self, model: Multibody, placed: Placed, names: tuple[str, ...], own: Shape | None) -> Iterator[Laid]:
+        """What stands for a shape, in its place."""
+        if self._wish(names).kind == "given":
+            yield Laid(placed, own or self._given_shape(model, placed), names)
+            return
+        made = self._made_of(model, placed, names, own)
+        for i, (shape, pose) in enumerate(made.shapes):
+            full = placed.name if len(made) == 1 else f"{placed.name}.{i}"
+            geometry = _geometry(placed.geometry, shape, pose)
+            yield Laid(replace(placed, name=full, geometry=geometry), shape, (*names, full))
+
+
+class _Maker:
+    """Makes shapes of geometries; what it refuses has a cure that a world knows."""
+
+    def __init__(self, maker: ShapeMaker) -> None:
+        self._maker = maker
+
+    def make(self, geometry: Geometry, name: str) -> Shape:
+        """The shape of a geometry."""
+        try:
+            return self._maker.make(geometry, name)
+        except ModelError as problem:
+            said = str(problem).partition("; pass ")[0]
+            cure = f"leave it out with w.hide({name!r}), or set mb.mesh_folder to where its files are"
+            raise type(problem)(f"{said}; {cure}.") from None
+
+
+def _geometry(geometry: Geometry, shape: Shape, pose: Pose) -> Geometry:
+    if shape.kind == geometry.kind and pose == Pose():
+        return geometry
+    sized = shape.kind in ("sphere", "capsule", "box")
+    size = tuple(np.asarray(getattr(shape, "size", ()))) if sized else geometry.size
+    kind = shape.kind if sized else geometry.kind
+    return replace(geometry, kind=kind, size=size, pose=geometry.pose @ pose)
+
+
+def _read_size(kind: str, error: Any, count: Any) -> tuple[float | None, int | None]:
+    if kind not in ("spheres", "capsules"):
+        if error is not None or count is not None:
+            raise StateError(f"error= and count= are of 'spheres' and 'capsules'; {kind!r} has none.")
+        return None, None
+    if error is not None and count is not None:
+        raise StateError("give error= or count=, not both: fewer shapes stand out farther.")
+    if count is not None:
+        number = whole_number(count, "count", 1)
+        if number > MOST:
+            raise StateError(f"count={number} shapes are too many: {MOST} is the most.")
+        return None, number
+    if error is None:
+        return None, None
+    value = float(finite(error, (), "error", StateError))
+    if not value > 0.0:
+        raise StateError(f"error must be positive, in metres, got {value:g}.")
+    return value, None
+
+
+def _cover(shape: Shape, wish: Detail) -> Cover:
+    solid = Solid(shape)
+    tolerance = FINEST * solid.size
+    if wish.kind in ("hull", "box"):
+        around, pose = (ConvexHull(shape.vertices), Pose()) if wish.kind == "hull" else box_of(shape)  # type: ignore[attr-defined]
+        beyond = stands_out(Solid(around), pose, solid, tolerance)
+        return Cover("", wish.kind, ((around, pose),), beyond, 0.0, volume_ratio([(around, pose)], solid))
+    if shape.kind == "sphere" or (shape.kind == "capsule" and wish.kind == "capsules"):
+        return Cover("", wish.kind, ((shape, Pose()),), 0.0, 0.0, 1.0)
+    error = wish.error
+    if error is None and wish.number is None:
+        error = ERROR * float(np.linalg.norm(solid.high - solid.low))
+    made = cover(solid, wish.kind == "capsules", error, wish.number)
+    shapes = tuple(made.shapes())
+    left = sticks_out(solid, made, min(tolerance, 0.02 * made.stands_out(solid)))
+    return Cover("", wish.kind, shapes, made.stands_out(solid), left, volume_ratio(shapes, solid))

@@ -1,0 +1,72 @@
+"""Random configurations of a robot within its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from soacraft.errors import ConvergenceError, LoopError
+from soacraft.loops import TreeAugmented
+from soacraft.model.hinges import Free, Spherical
+from soacraft.model.hinges.base import integrate_of
+from soacraft.model.sizes.lengths import length_of
+from soacraft.model.states.ranges import Ranges
+from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.checks import Array
+
+#: So many times as many draws as are wanted, at most, where loops do not close from some.
+_TRIES = 20
+
+
+def draw(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[str] = ()) -> Array:
+    """Configurations (count, nq), drawn evenly: dofs within their limits, those without over a turn, or the length of
+    the model either way, about where they are; balls over all rotations, or those that their limit lets. Bodies named
+    in `still` stay. Closed chains are closed near what was drawn, which takes some milliseconds for each."""
+    made = _drawn(mb, rng, count, still)
+    if not any(x.active for x in mb.loops) and not mb.couplings:
+        return made
+    kept: list[Array] = []
+    solver, tries = TreeAugmented(mb), 0
+    while len(kept) < count:
+        if tries >= _TRIES * count:
+            raise ConvergenceError(
+                f"of {tries} configurations of {mb.name!r} that were drawn only {len(kept)} could be closed."
+            )
+        for one in made:
+            try:
+                kept.append(np.asarray(solver.assemble(one, limits=True)))
+            except LoopError:
+                continue
+        tries += len(made)
+        made = _drawn(mb, rng, count - len(kept), still) if len(kept) < count else made
+    return np.array(kept)
+
+
+def _drawn(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[str]) -> Array:
+    ranges, q, layout = Ranges(mb), np.array(mb.q), mb.layout
+    x = np.where(ranges.place >= 0, q[ranges.place], 0.0)
+    wide = np.where([u == "r" for u in "".join(layout.units.hinge)], np.pi, length_of(mb) or 1.0)
+    low = np.where(np.isfinite(ranges.lower), ranges.lower, x - wide)
+    high = np.where(np.isfinite(ranges.upper), ranges.upper, x + wide)
+    step = rng.uniform(low - x, high - x, (count, mb.nv))
+    turns = rng.standard_normal((count, 4 * len(mb.bodies))).reshape(count, -1, 4)
+    fixed = set(still)
+    for k, body in enumerate(mb.bodies):
+        if body.name in fixed:
+            step[:, layout.hinge_v[k]] = 0.0
+    made = np.array(mb.integrate(np.broadcast_to(q, (count, mb.nq)), step))
+    limited = {ball.q.start: ball for ball in ranges.balls}
+    for k, body in enumerate(mb.bodies):
+        at = layout.hinge_q[k]
+        if not isinstance(body.hinge, Spherical | Free) or body.name in fixed:
+            continue
+        if at.start not in limited:
+            made[:, at.start : at.start + 4] = turns[:, k] / np.linalg.norm(turns[:, k], axis=1, keepdims=True)
+            continue
+        ball = limited[at.start]
+        axis = turns[:, k, :3] / np.linalg.norm(turns[:, k, :3], axis=1, keepdims=True)
+        angle = ball.largest * rng.uniform(0.0, 1.0, (count, 1)) ** (1.0 / 3.0)
+        neutral = np.asarray(ball.hinge.neutral())
+        made[:, at] = [integrate_of(ball.hinge, neutral, w) for w in angle * axis]
+    return made

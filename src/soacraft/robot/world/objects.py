@@ -1,0 +1,188 @@
+"""Objects of a world: shapes, scans and models with hinges, that stand around a robot or move with a body of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.attributes import Strict
+from soacraft.contact.geometry.shapes import Shape
+from soacraft.errors import ModelError, near
+from soacraft.model.hinges import Free
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.records import Geometry
+from soacraft.robot.robot import Robot
+from soacraft.robot.world.voxels import Voxels
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
+
+
+class Item(NamedTuple):
+    """An object of a world: shapes with their poses in it, or a model; where it is, and on what."""
+
+    shapes: tuple[tuple[str, Shape, Pose], ...]
+    model: Multibody | None
+    pose: Pose
+    on: str | None
+
+
+class Objects(Strict):
+    """What is around a robot."""
+
+    def __init__(self, robot: Robot) -> None:
+        if not isinstance(robot, Robot):
+            raise ModelError(f"a World is around a Robot, got {robot!r:.60}.")
+        self._robot = robot
+        self._items: dict[str, Item] = {}
+        self._given: dict[str, tuple[str, ...]] = {}
+        self._own: dict[str, Shape] = {}
+        self._changes = 0
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self._robot
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """Names of the objects."""
+        return tuple(self._items)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Names of the objects that were given to the robot, in its model now."""
+        mb = self._robot.mb
+        return tuple(name for name, bodies in self._given.items() if any(x in mb for x in bodies))
+
+    def add(
+        self, name: str, shape: Any = None, pose: Pose | None = None, on: Any = None, *, model: Multibody | None = None
+    ) -> None:
+        """Add an object: a shape, several as `{name: (shape, pose)}`, or a model with hinges of its own, whose state is
+        kept. `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves."""
+        mb = self._robot.mb
+        if not isinstance(name, str) or not name or "/" in name:
+            raise ModelError(f"an object has a name without '/', got {name!r:.60}.")
+        if name in self._items or name in mb:
+            raise ModelError(f"there is {name!r} already, in the world or on the robot; take another name.")
+        if (shape is None) == (model is None):
+            raise ModelError(f"object {name!r} is a shape, or a model=...; give one of them.")
+        if model is not None and (not isinstance(model, Multibody) or on is not None):
+            raise ModelError(
+                f"object {name!r}: model= is a Multibody that stands in the inertial frame; got {model!r:.60}."
+            )
+        place = Pose() if pose is None else _read_pose(name, pose)
+        frame = None if on is None else mb.frame(on)
+        if frame is not None:
+            place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
+        shapes = () if shape is None else _shapes(name, shape)
+        self._items[name] = Item(shapes, None if model is None else model.copy(), place, on)
+        self._change()
+
+    def add_points(self, name: str, points: Any, voxel: float = 0.02) -> None:
+        """Add points of a scan (n, 3): the cubes of edge `voxel` that they are in, as one solid. 10^5 points take some
+        tenths of a second to add, and a query costs the logarithm of their number."""
+        self.add(name, Voxels(points, voxel))
+
+    def remove(self, name: str) -> None:
+        """Take an object away."""
+        self._item(name)
+        del self._items[name]
+        self._change()
+
+    def move(self, name: str, pose: Pose) -> None:
+        """Put an object elsewhere: in the inertial frame, or in the body that it is on."""
+        item = self._item(name)
+        self._items[name] = item._replace(pose=_read_pose(name, pose))
+        self._change()
+
+    def set_state(self, name: str, q: Any) -> None:
+        """Set the coordinates of the hinges of an object that is a model: how far a door is open."""
+        item = self._item(name)
+        if item.model is None:
+            raise ModelError(f"object {name!r} has no hinges; put it elsewhere with w.move({name!r}, pose).")
+        model = item.model.copy()
+        model.set_state(q=q)
+        self._items[name] = item._replace(model=model)
+        self._change()
+
+    def item(self, name: str) -> Item:
+        """An object as it was given: shapes with their poses in it, or a model; its pose, and the body it is on."""
+        return self._item(name)
+
+    def give_to_robot(self, name: str, inertia: Inertia | None = None) -> None:
+        """Make an object a part of the robot's model, so that hands can take it: a shape becomes a body of that name
+        with a `Free` hinge and the inertia given, in its own frame; a model its bodies, `name.body`. It stays where it
+        is, and what was said of it (`hide`, `pad`, `allow`, `detail`) still holds.
+
+        While it is not held, it is checked against the robot, not against other objects: a cup may stand on a table.
+
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.load("panda"))
+        >>> w = sc.robot.World(rb)
+        >>> w.add("cup", sc.contact.Cylinder(0.04, 0.1), sc.Pose(translation=(0.5, 0.0, 0.3)))
+        >>> w.give_to_robot("cup", sc.Inertia(0.3))
+        >>> rb.attach("cup", "link7")
+        'cup' held by 'link7' (hung), 0 J lost
+        """
+        item, mb = self._item(name), self._robot.mb
+        if item.on is not None:
+            raise ModelError(f"object {name!r} is on {item.on!r} of the robot, which no hand can take it from.")
+        if item.model is not None:
+            if inertia is not None:
+                raise ModelError(f"object {name!r} is a model, whose bodies have inertias; give none.")
+            mb.add_model(item.model, None, None, item.pose, prefix=f"{name}.")
+            self._given[name] = tuple(f"{name}.{x.name}" for x in item.model.bodies)
+        else:
+            if not isinstance(inertia, Inertia):
+                raise ModelError(f"object {name!r} needs an Inertia(mass, ...) to be a body, got {inertia!r:.60}.")
+            body = mb.add_body(name, None, Free(), inertia, inboard=item.pose)
+            for part, shape, pose in item.shapes:
+                body.add_geometry(_record(part, shape, pose))
+                self._own[f"{name}/{part}"] = shape
+            self._given[name] = (name,)
+        del self._items[name]
+        self._change()
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _change(self) -> None:
+        """Something is no longer as it was."""
+        self._changes += 1
+
+    def _item(self, name: str) -> Item:
+        if name in self._given and name not in self._items:
+            raise ModelError(f"object {name!r} was given to the robot: it is in its model, rb.mb.")
+        if name not in self._items:
+            raise ModelError(f"the world has no object {name!r:.60}{near(str(name), self._items)}")
+        return self._items[name]
+
+
+def _read_pose(name: str, pose: Any) -> Pose:
+    if not isinstance(pose, Pose) or pose.batch_shape:
+        raise ModelError(f"the pose of object {name!r} must be one Pose(...), got {pose!r:.60}.")
+    return pose
+
+
+def _shapes(name: str, given: Any) -> tuple[tuple[str, Shape, Pose], ...]:
+    if isinstance(given, Shape):
+        return (("shape", given, Pose()),)
+    if isinstance(given, Geometry):
+        raise ModelError(f"object {name!r}: give a shape such as sc.contact.Box(1, 1, 1), not a Geometry.")
+    if not isinstance(given, dict) or not given:
+        raise ModelError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {given!r:.60}.")
+    made = []
+    for part, value in given.items():
+        shape, pose = value if isinstance(value, Sequence) and len(value) == 2 else (value, Pose())
+        if not isinstance(shape, Shape) or not isinstance(pose, Pose):
+            raise ModelError(f"part {part!r:.40} of object {name!r} must be (shape, pose), got {value!r:.60}.")
+        made.append((str(part), shape, pose))
+    return tuple(made)
+
+
+def _record(part: str, shape: Shape, pose: Pose) -> Geometry:
+    """The geometry of a shape; what only points tell is a mesh without a file, whose shape the world keeps."""
+    if shape.kind in ("sphere", "capsule", "box", "cylinder", "ellipsoid", "plane"):
+        return Geometry(part, shape.kind, tuple(np.asarray(getattr(shape, "size", ()))), pose, role="collision")
+    return Geometry(part, "mesh", (), pose, role="collision")

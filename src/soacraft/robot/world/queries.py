@@ -1,0 +1,184 @@
+"""What a world answers at a configuration or along a motion, until something in it changes.
+
+Poses, the search for near pairs, nearest points and gradients are one compiled call (`contact/moving/` of the core),
+which takes no memory after the first. Models with hinges of a user's own, or flexible bodies, are asked through
+`sc.contact.Scene`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.arguments import whole_number
+from soacraft.contact.geometry.compiled import MovingScene
+from soacraft.contact.geometry.queries import read_within
+from soacraft.contact.geometry.scene import Scene
+from soacraft.errors import ConvergenceError, StateError
+from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.world.edges import STEPS, Edge, Edges, default_gap, read_gap, require_bounds
+from soacraft.spatial.checks import Array, finite
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances:
+    """Pairs of shapes that are near, a row each, in the order of states, then of names: signed distance less the
+    padding, nearest points and the normal from a to b in the inertial frame, and the derivative of the distance along
+    the robot's dofs. `smooth` says where that derivative is the only one."""
+
+    names: tuple[str, ...]
+    """Of all shapes."""
+    numbers: Array
+    """(rows, 11): distance, point on a, point on b, normal, and a bound on what an iteration left."""
+    gradient: Array
+    """(rows, nv)."""
+    places: Integers
+    """(rows, 3): the number of the configuration in a batch, those of the shapes."""
+    _scene: Scene = field(repr=False)
+    _q: Array = field(repr=False)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The names of the two shapes."""
+        names = self.names
+        return [(names[a], names[b]) for _, a, b in self.places.tolist()]
+
+    @property
+    def distance(self) -> Array:
+        """Signed, less the padding; below zero where shapes are in each other, (rows)."""
+        return self.numbers[:, 0]
+
+    @property
+    def point_a(self) -> Array:
+        """On the first shape, (rows, 3)."""
+        return self.numbers[:, 1:4]
+
+    @property
+    def point_b(self) -> Array:
+        """On the second shape, (rows, 3)."""
+        return self.numbers[:, 4:7]
+
+    @property
+    def normal(self) -> Array:
+        """Of unit length, from the first to the second, (rows, 3)."""
+        return self.numbers[:, 7:10]
+
+    @property
+    def state(self) -> Integers:
+        """The number of the configuration in a batch, (rows)."""
+        return self.places[:, 0]
+
+    @cached_property
+    def smooth(self) -> npt.NDArray[np.bool_]:
+        """Whether a distance has a derivative there, (rows). Where faces are parallel, so that nearest points jump, or
+        there are two ways out of a shape that are equally long, it has none: `gradient` is then a generalized one,
+        between the one-sided derivatives along any motion (Clarke). Computed when it is asked for."""
+        return self._scene.smooth(self._q, self.places, self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "no pair is near"
+        i = int(np.argmin(self.distance))
+        return f"{len(self)} pairs, nearest {' - '.join(self.pairs[i])} at {self.distance[i]:.6g} m"
+
+
+class Queries:
+    """The answers of a world: `mb` is the robot's model, `scene` has its shapes and those of the objects."""
+
+    def __init__(self, mb: Multibody, scene: Scene) -> None:
+        self.mb, self.scene = mb, scene
+        self.names = scene.names
+        tree = CompiledModel.of(mb.layout)
+        core, body, local, _ = scene.compiled
+        self._fast = None if tree is None else MovingScene(tree.kernels, core, body, local)
+        self._gap: float | None = None
+
+    def collides(self, q: Any, threads: int | None) -> Any:
+        """`World.collides`."""
+        count = 1 if threads is None else whole_number(threads, "threads", 1)
+        hit = None if self._fast is None else self._fast.collides(q, count)
+        if hit is not None:
+            return hit
+        given, batch = self._read(q)
+        many = None if self._fast is None else self._fast.collides(given, count)
+        if many is None:
+            many = np.zeros(len(given), dtype=bool)
+            rows = self.scene.distances(given, 0.0, threads=count)
+            many[rows.state[rows.distance <= 0.0]] = True
+        return many.reshape(batch) if batch else bool(many[0])
+
+    def distances(self, q: Any, within: Any, threads: int | None) -> Distances:
+        """`World.distances`."""
+        count = 1 if threads is None else whole_number(threads, "threads", 1)
+        far = within if type(within) is float else read_within(within)
+        found = None if self._fast is None else self._fast.distances(q, far, count)
+        if found is None:
+            q, _ = self._read(q)
+            found = None if self._fast is None else self._fast.distances(q, read_within(far), count)
+        if found is None:
+            rows = self.scene.distances(q, read_within(far), threads=count)
+            numbers = np.column_stack([rows.distance, rows.point_a, rows.point_b, rows.normal, rows.error])
+            found = numbers, self.scene.gradient(rows), np.column_stack([rows.state, rows.a, rows.b])
+        return Distances(self.names, *found, self.scene, np.array(q))
+
+    def edge(self, q0: Any, q1: Any, gap: float | None, first: bool) -> Edge:
+        """`World.edge`."""
+        close = self._close(gap)
+        assert self._fast is not None
+        found = self._fast.edge(q0, q1, close, first, STEPS)
+        if found is None:
+            (a, shape), (b, other) = self._read(q0), self._read(q1)
+            if shape or other:
+                raise StateError("an edge goes from one configuration to one other; edges(...) takes many.")
+            found = self._fast.edge(self._plain(a)[0], self._plain(b)[0], close, first, STEPS)
+            assert found is not None
+        free, part, least, x, y, _, spent, q = found
+        if spent:
+            raise self._spent(part)
+        return Edge(free, part, q, None if free else (self.names[x], self.names[y]), least)
+
+    def edges(self, q0: Any, q1: Any, gap: float | None, first: bool, threads: int | None) -> Edges:
+        """`World.edges`."""
+        count = 1 if threads is None else whole_number(threads, "threads", 1)
+        close = self._close(gap)
+        assert self._fast is not None
+        (a, shape), (b, other) = self._read(q0), self._read(q1)
+        if len(shape) != 1 or len(other) != 1 or shape != other:
+            raise StateError(f"edges go from as many configurations as they go to, got {shape} and {other}.")
+        found = self._fast.edges(self._plain(a), self._plain(b), close, first, STEPS, count)
+        assert found is not None
+        numbers, wholes, q = found
+        if wholes[:, 4].any():
+            i = int(np.argmax(wholes[:, 4]))
+            raise self._spent(float(numbers[i, 0]), f"edge {i}")
+        return Edges(wholes[:, 0] != 0, numbers[:, 0], q, numbers[:, 1], self.names, wholes[:, 1:3])
+
+    def _close(self, gap: float | None) -> float:
+        """What is a touch, of a world that edges can be asked of."""
+        if self._gap is None:
+            require_bounds(self.mb, self.scene)
+            self._gap = default_gap(self.mb, self.scene)
+        return self._gap if gap is None else read_gap(gap)
+
+    @staticmethod
+    def _spent(part: float, what: str = "an edge") -> ConvergenceError:
+        return ConvergenceError(f"{what} took {STEPS} steps and is at {part:.6g} of the way: give a larger gap.")
+
+    def _plain(self, q: Array) -> Array:
+        """Coordinates with unit quaternions, checked."""
+        return np.asarray(self.mb.integrate(q, np.zeros((len(q), self.mb.nv))))
+
+    def _read(self, q: Any) -> tuple[Array, tuple[int, ...]]:
+        mb = self.mb
+        given = finite(np.asarray(q, dtype=float), (..., mb.nq), f"q of {mb.name!r}", StateError)
+        return np.ascontiguousarray(given.reshape(-1, mb.nq)), given.shape[:-1]

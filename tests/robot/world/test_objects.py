@@ -1,0 +1,211 @@
+"""Objects of a world: they come, move, open and go, ride on the robot, and become parts of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.robot.world.robots import swing, two_arms
+
+import soacraft as sc
+from soacraft.contact import Box, ConvexHull, Cylinder, HeightField, Sphere
+from soacraft.errors import ModelError, StateError
+from soacraft.robot import Robot, World
+
+
+def door_model():
+    door = sc.Multibody("door")
+    door.root.add_geometry(sc.Geometry("post", "box", (0.02, 0.02, 1.0), role="collision"))
+    panel = door.add_body("panel", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
+    panel.add_geometry(sc.Geometry("wood", "box", (1.0, 0.02, 1.0), sc.Pose(translation=(0.5, 0, 0))))
+    return door
+
+
+def test_objects_come_move_and_go():
+    w = World(swing())
+    w.add("block", Sphere(0.3), sc.Pose(translation=(1.0, 0.0, 0.0)))
+    assert w.collides([0.0])
+    assert w.touching([0.0]) == [("block/shape", "link/ball")]
+    w.move("block", sc.Pose(translation=(0.0, 1.0, 0.0)))
+    assert not w.collides([0.0])
+    assert w.collides([np.pi / 2])
+    w.remove("block")
+    assert not w.collides([np.pi / 2])
+    assert w.objects == ()
+
+
+def test_an_object_on_the_robot_moves_with_it():
+    """A tool 1.5 m out meets a post at 90 degrees; on a node its pose is in the node."""
+    rb = swing()
+    rb.mb["link"].add_node("tip", sc.Pose(translation=(1.0, 0.0, 0.0)))
+    for on, x in (("link", 1.5), ("link/tip", 0.5)):
+        w = World(rb)
+        w.add("tool", Sphere(0.1), sc.Pose(translation=(x, 0, 0)), on=on)
+        w.add("post", Sphere(0.1), sc.Pose(translation=(0.0, 1.5, 0)))
+        assert not w.collides([0.0])
+        assert w.touching([np.pi / 2]) == [("post/shape", "tool/shape")]
+    rb.mb.add_body("other", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
+    rb.mb.remove(rb.mb["link"])
+    with pytest.raises(ModelError, match=r"'tool' is on 'link', which the robot no longer has: w.remove\('tool'\)"):
+        w.collides([0.0])
+    w.remove("tool")
+    assert not w.collides([0.0])
+
+
+def test_an_object_adds_no_dofs_and_no_bodies():
+    rb = swing()
+    w = World(rb)
+    w.add("door", model=door_model())
+    w.add("block", Sphere(0.3), sc.Pose(translation=(3.0, 0.0, 0.0)))
+    assert len(rb.mb.bodies) == rb.mb.nq == 1
+    assert w.distances([0.3]).gradient.shape[1] == 1
+
+
+def test_a_door_opens():
+    """The door in the way of a ball at distance 1: shut it is hit, open by 90 degrees it is not; its distance is that
+    of the ball from the plane of the panel."""
+    w = World(swing())
+    w.add("door", model=door_model(), pose=sc.Pose(translation=(0.5, 0, 0)))
+    assert w.collides([0.0])
+    for angle in (0.3, 0.7, 1.2):
+        w.set_state("door", [angle])
+        rows = w.distances([0.0])
+        got = dict(zip(rows.pairs, rows.distance, strict=True))["door.panel/wood", "link/ball"]
+        assert got == pytest.approx(0.5 * np.sin(angle) - 0.01 - 0.05, abs=1e-12)
+    w.set_state("door", [np.pi / 2])
+    assert not w.collides([0.0])
+    w.set_state("door", [0.0])
+    w.hide("door")
+    assert not w.collides([0.0])
+    w.show("door")
+    w.allow("door.panel", "link")
+    assert not w.collides([0.0])
+    given = door_model()
+    other = World(swing())
+    other.add("door", model=given, pose=sc.Pose(translation=(0.5, 0, 0)))
+    given.set_state(q=[np.pi / 2])  # the world has a copy
+    assert other.collides([0.0])
+
+
+def test_a_height_field_is_an_object():
+    """Over the slope z = x / 2 the ball of radius r at height h is (h - x / 2) cos(slope) - r away."""
+    x = np.linspace(-2.0, 2.0, 41)
+    w = World(swing())
+    w.add("ground", HeightField(np.tile(0.5 * x, (41, 1)), 4.0, 4.0), sc.Pose(translation=(0, 0, -1.0)))
+    for angle in (0.0, 1.0, 2.0):
+        want = (1.0 - 0.5 * np.cos(angle)) * np.cos(np.arctan(0.5)) - 0.05
+        assert w.distances([angle]).distance == pytest.approx([want], abs=1e-9)
+
+
+def test_an_object_given_to_the_robot_is_taken_and_put_down():
+    """A cup on a table: it is no dof before, a free body after, touches the table all the time, and is checked with the
+    hand only while that does not hold it."""
+    rb = two_arms(fingers=False)
+    w = World(rb)
+    at = sc.Pose(translation=(0.0, 0.3, 1.0))
+    w.add("table", Box(1.0, 1.0, 0.1), sc.Pose(translation=(0.0, 0.3, 0.9)))
+    w.hide("table")
+    w.add("cup", Cylinder(0.04, 0.1), at)
+    q = np.array(rb.mb.q)
+    assert ("cup/shape", "left2/skin") in w.touching(q)
+    w.pad("cup", 0.01)
+    nq = rb.mb.nq
+    w.give_to_robot("cup", sc.Inertia(0.3))
+    assert (rb.mb.nq, w.objects, w.given) == (nq + 7, ("table",), ("cup",))
+    assert rb.mb.pose("cup").is_close(at)
+    assert ("cup/shape", "left2/skin") in w.touching(rb.mb.q)
+    w.show("table")
+    pairs = set(w.scene.pairs)
+    assert ("cup/shape", "table/shape") not in pairs
+    rb.attach("cup", "left2/hand")
+    assert rb.mb.nq == nq
+    held = set(w.scene.pairs)
+    assert ("cup/shape", "left2/skin") not in held
+    assert {("cup/shape", "left1/skin"), ("cup/shape", "right2/skin"), ("cup/shape", "table/shape")} <= held
+    rows = w.distances(rb.mb.q)
+    apart = dict(zip(rows.pairs, rows.distance, strict=True))["cup/shape", "table/shape"]
+    assert apart == pytest.approx(1.0 - 0.05 - 0.95 - 0.01, abs=1e-12)  # the padding came along
+    rb.detach("cup")
+    assert set(w.scene.pairs) == pairs
+    with pytest.raises(ModelError, match="object 'cup' was given to the robot: it is in its model"):
+        w.move("cup", at)
+
+
+def test_a_hull_given_to_the_robot_keeps_its_shape():
+    rb = two_arms()
+    w = World(rb)
+    corners = [(0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)]
+    w.add("wedge", ConvexHull(corners), sc.Pose(translation=(0.0, 0.3, 1.2)))
+    before = w.distances(rb.mb.q)
+    w.give_to_robot("wedge", sc.Inertia(0.1))
+    after = w.distances(rb.mb.q)
+    rows = [i for i, pair in enumerate(before.pairs) if "wedge/shape" in pair]
+    apart = dict(zip(after.pairs, after.distance, strict=True))
+    assert rows
+    for i in rows:
+        assert apart[before.pairs[i]] == pytest.approx(before.distance[i], abs=1e-12)
+
+
+def test_a_model_given_to_the_robot_can_be_grasped():
+    rb = two_arms()
+    w = World(rb)
+    w.add("gate", model=door_model(), pose=sc.Pose(translation=(0.0, 3.0, 0.0)))
+    w.pad("gate", 0.02)
+    before = w.distances(rb.mb.q)
+    w.give_to_robot("gate")
+    assert "gate.panel" in rb.mb
+    after = w.distances(rb.mb.q)
+    apart = dict(zip(after.pairs, after.distance, strict=True))
+    for pair, d in zip(before.pairs, before.distance, strict=True):
+        if any(x.startswith("gate.panel") for x in pair):
+            assert apart[pair] == pytest.approx(d, abs=1e-12)
+    rb.grasp("gate.panel", ["left2/hand"])
+    assert ("gate.panel/wood", "left2/skin") not in w.scene.pairs
+    assert ("gate.panel/wood", "right2/skin") in w.scene.pairs
+
+
+def test_what_is_refused():
+    w = World(swing())
+    with pytest.raises(ModelError, match="there is 'link' already"):
+        w.add("link", Sphere(1.0))
+    with pytest.raises(ModelError, match="the world has no object 'tabel'"):
+        w.remove("tabel")
+    with pytest.raises(ModelError, match="is a shape, or a model"):
+        w.add("thing")
+    with pytest.raises(ModelError, match="must be a shape, or"):
+        w.add("thing", 3.0)
+    with pytest.raises(ModelError, match=r"give a shape such as sc.contact.Box\(1, 1, 1\), not a Geometry"):
+        w.add("thing", sc.Geometry("a", "sphere", (1.0,)))
+    with pytest.raises(ModelError, match=r"part 'a' of object 'thing' must be \(shape, pose\)"):
+        w.add("thing", {"a": 3.0})
+    with pytest.raises(ModelError, match="an object has a name without '/'"):
+        w.add("a/b", Sphere(1.0))
+    with pytest.raises(ModelError, match=r"the pose of object 'thing' must be one Pose"):
+        w.add("thing", Sphere(1.0), (0, 0, 0))
+    with pytest.raises(ModelError, match="model= is a Multibody that stands in the inertial frame"):
+        w.add("thing", model=door_model(), on="link")
+    assert w.objects == ()
+    w.add("thing", Sphere(0.1), sc.Pose(translation=(1.5, 0, 0)), on="link")
+    w.add("ball", Sphere(0.1), sc.Pose(translation=(0, 3, 0)))
+    w.add("door", model=door_model())
+    with pytest.raises(ModelError, match=r"object 'ball' has no hinges; put it elsewhere with w.move\('ball', pose\)"):
+        w.set_state("ball", [0.0])
+    with pytest.raises(StateError):
+        w.set_state("door", [0.0, 1.0])
+    with pytest.raises(ModelError, match="object 'thing' is on 'link' of the robot, which no hand can take it from"):
+        w.give_to_robot("thing", sc.Inertia(1.0))
+    with pytest.raises(ModelError, match=r"object 'ball' needs an Inertia\(mass, ...\) to be a body, got None"):
+        w.give_to_robot("ball")
+    with pytest.raises(ModelError, match="object 'door' is a model, whose bodies have inertias; give none"):
+        w.give_to_robot("door", sc.Inertia(1.0))
+    assert w.objects == ("thing", "ball", "door")
+    assert len(w.robot.mb.bodies) == 1
+
+
+def test_a_mesh_without_its_file_is_refused_until_it_is_hidden():
+    rb = Robot(sc.load("simple_humanoid"))
+    mesh = next(f"{b.name}/{g.name}" for b in rb.mb.bodies for g in b.geometries if g.kind == "mesh")
+    w = World(rb)
+    with pytest.raises(ModelError, match=r"leave it out with w.hide\(.*\), or set mb.mesh_folder to where"):
+        w.collides(rb.mb.q)
+    w.hide(mesh)
+    assert not w.collides(rb.mb.q)
