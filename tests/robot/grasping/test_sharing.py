@@ -203,3 +203,20 @@ def test_bad_input_is_named(make, kind, text):
     mb, palms = carriers()
     with pytest.raises(kind, match=text):
         make(mb, palms)
+
+
+@pytest.mark.parametrize("s", [1e-6, 1.0, 1e6])
+def test_whether_hands_can_give_a_wrench_does_not_depend_on_the_unit_of_length(s):
+    """The same two hands on the same box, in other units of length: rank, refusal and shares are the same."""
+    mb = sc.Multibody("carry")
+    for side, x in (("left", -1.0), ("right", 1.0)):
+        at = sc.Pose(translation=(x * s, 0.2 * s, 0))
+        mb.add_body(side, None, sc.Free(), sc.Inertia(1, (0, 0, 0), np.eye(3) * s**2), at)
+    mb.add_body("box", None, sc.Free(), sc.Inertia(2, (0, 0, 0), np.eye(3) * s**2))
+    points = sc.robot.Holding(mb, "box", ["left", "right"], transmits="force")
+    assert points.rank == 5  # nothing turns it about the line between two points
+    with pytest.raises(SingularError, match="A has rank 5"):
+        points.share([1.0 * s, 0, 0, 0, 0, 1.0])
+    shared = points.share([2.0 * s, 0.3 * s, 0, 0, 0, 10.0])  # the line is 0.2 from the box
+    total = points.A @ shared.f
+    assert np.allclose(total / [s, s, s, 1, 1, 1], [2.0, 0.3, 0, 0, 0, 10.0], atol=1e-9)

@@ -1,64 +1,41 @@
 """Objects that a robot takes and puts down. Objects are bodies of its model.
 
-A free object (a base body with a `Free` hinge) is hung on the first hand that takes it, so that it adds no dof. A
-second hand, or an object with a hinge of its own (a door, a drawer), is joined by a loop closure: inverse kinematics
-and dynamics go on with the closed chain. Poses stay as they are; velocities change as in a plastic impact.
+A free object (a base body with a `Free` hinge) is hung on the first hand that takes it by a `Weld`, so that it adds no
+dof. A second hand, another hinge, or an object with a hinge of its own (a door, a drawer, one blade of shears), is
+joined by a loop closure: inverse kinematics and dynamics go on with the closed chain. Poses stay as they are;
+velocities change as in a plastic impact.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from soacraft.contact.dynamics.plastic import plastic_impact
 from soacraft.errors import ModelError, near
-from soacraft.model.hinges import Free, Weld
+from soacraft.model.hinges import Weld
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.modal.refusals import require_point
+from soacraft.model.tree.arguments import read_hinge
 from soacraft.model.tree.frames.frame import Body, Frame, Node
+from soacraft.model.tree.joining.restoring import Remembered, remember, restore
 from soacraft.model.tree.multibody import Multibody
-from soacraft.spatial.checks import Array
+from soacraft.robot.grasping.fastening import WELD, Hold, carry, closed, freed, hung, is_free, opened
+from soacraft.robot.grasping.joined import Joined, is_outboard
 from soacraft.spatial.pose import Pose
 
+#: How many grasps and releases can be undone.
+HISTORY = 4096
 
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """What became of a grasp: how the object is held, the impulse [moment; force] that it took, at its frame, and the
-    energy lost."""
 
+class Done(NamedTuple):
+    """What was done, and all that it changed as it was before."""
+
+    what: str
     object: str
-    hand: str
-    how: str
-    """"hung": the object hangs from the hand; "loop": a closure of that name joins them."""
-    loop: str
-    impulse: Array
-    energy_lost: float
-
-    def __repr__(self) -> str:
-        how = f"loop {self.loop!r}" if self.loop else "hung"
-        return f"{self.object!r} held by {self.hand!r} ({how}), {self.energy_lost:.4g} J lost"
-
-
-class _Before(NamedTuple):
-    """How an object hung, and the state of the model, before something was done."""
-
-    parent: str | None
-    hinge: Hinge
-    inboard: Pose
-    outboard: Pose
-    hinge_name: str
-    q: Array
-    v: Array
-    hand_q: bytes
-
-
-class _Hold(NamedTuple):
-    joined: Joined
-    before: _Before
-    hinge: Hinge
-    node: str
+    was: Remembered
+    held: dict[tuple[str, str], Hold]
+    order: tuple[str, ...]
 
 
 class Holds:
@@ -66,98 +43,144 @@ class Holds:
 
     def __init__(self, mb: Multibody) -> None:
         self._mb = mb
-        self._held: dict[tuple[str, str], _Hold] = {}
-        self._done: list[tuple[str, tuple[str, str], _Hold, Array, Array]] = []
+        self._held: dict[tuple[str, str], Hold] = {}
+        self._done: deque[Done] = deque(maxlen=HISTORY)
+        self._version = mb.version  # of the structure after what was done last
+        self._cut = ""  # why nothing before the first of `_done` can be undone
+        # the order of the bodies that hang from the inertial frame, or did before they were taken
+        self._order: tuple[str, ...] = ()
 
     @property
     def held(self) -> dict[str, tuple[str, ...]]:
-        """The hands that hold each object."""
+        """The hands that hold each object; what was parted by an edit of the model is not held."""
         found: dict[str, list[str]] = {}
-        for obj, hand in self._held:
+        for obj, hand in self._true():
             found.setdefault(obj, []).append(hand)
         return {obj: tuple(hands) for obj, hands in found.items()}
 
-    def take(self, obj: Any, hand: Any, hinge: Hinge | None = None) -> Joined:
-        """Join an object and a hand, as they are."""
-        mb = self._mb
-        body, frame = self._object(obj), mb.frame(hand)
-        hinge = Weld() if hinge is None else hinge
-        key = body.name, frame.full_name
-        if key in self._held:
-            raise ModelError(f"{key[0]!r} is held by {key[1]!r} already; ungrasp it first.")
-        if frame.carrier is body or is_outboard(frame, body):
-            raise ModelError(f"{key[0]!r} cannot be held by {key[1]!r}, which is a part of it or hangs from it.")
-        if not isinstance(frame.carrier, Body):
-            raise ModelError(f"{key[1]!r} is on the inertial frame, which is no hand; weld it there by reattach.")
-        before = self._before(body, frame)
-        q, v = np.array(mb.q), np.array(mb.v)
-        impact = plastic_impact(mb, (frame, body)) if v.any() else None
-        free = body.parent is mb.root and isinstance(body.hinge, Free) and body.name not in self.held
-        if free and isinstance(hinge, Weld):
-            joined = self._hang(body, frame, impact)
-            node = ""
-        else:
-            joined, node = self._close(body, frame, hinge, impact)
-        self._held[key] = _Hold(joined, before, hinge, node)
-        self._done.append(("take", key, self._held[key], q, v))
-        return joined
+    def of(self, obj: Any) -> tuple[Joined, ...]:
+        """How an object is held, hand by hand; refused where it is not."""
+        name = self._object(obj).name
+        found = tuple(x.joined for key, x in self._true().items() if key[0] == name)
+        if not found:
+            raise ModelError(self._not_held(name))
+        return found
 
-    def give(self, obj: Any, hand: Any = None) -> None:
-        """Part an object from a hand, or from all that hold it."""
-        mb = self._mb
+    # -- what a robot does -----------------------------------------------------------------------------------------
+
+    def take(self, obj: Any, hands: Sequence[Any], hinge: Hinge | None = None) -> list[Joined]:
+        """Join an object and hands, as they are: all or none."""
         body = self._object(obj)
-        hands = self.held.get(body.name, ())
         if not hands:
-            held = f"; it holds {', '.join(map(repr, self.held))}" if self.held else "; it holds nothing"
-            raise ModelError(f"{body.name!r} is not held{held}.")
-        if hand is not None:
-            name = mb.frame(hand).full_name
-            if name not in hands:
-                raise ModelError(f"{body.name!r} is not held by {name!r}{near(name, hands, 'but by')}")
-            hands = (name,)
-        # loops first: what hangs from one hand must not close a loop with another when it is parted
-        for name in sorted(hands, key=lambda x: self._held[body.name, x].joined.how == "hung"):
-            key = body.name, name
-            hold = self._held[key]
-            others = [x for x in self.held[body.name] if x != name]
-            if hold.joined.how == "hung" and others:
-                raise ModelError(
-                    f"{body.name!r} hangs from {name!r} and is held by {', '.join(map(repr, others))} too: ungrasp "
-                    "those first, or all at once."
-                )
-            q, v = np.array(mb.q), np.array(mb.v)
-            self._part(body, hold)
-            del self._held[key]
-            self._done.append(("give", key, hold, q, v))
+            raise ModelError(f"{body.name!r} is held by hands, and none was given; name a body or a node of one.")
+        hinge = WELD if hinge is None else read_hinge(hinge, body.name, "grasp of")
+        frames = [self._hand(body, hand) for hand in hands]
+        held, order = self._begin(), self._order
+        was, made, version = remember(self._mb, body), dict(held), self._mb.version
+        try:
+            found = []
+            for frame in frames:
+                key = body.name, frame.full_name
+                if key in made:
+                    raise ModelError(f"{key[0]!r} is held by {key[1]!r} already; ungrasp it first.")
+                made[key] = self._join(body, frame, hinge)
+                self._held = dict(made)
+                found.append(made[key].joined)
+        except Exception:
+            self._back(body, was, held, version)
+            self._order = order
+            raise
+        self._keep(Done(f"take {body.name!r} {_listed(frames)}", body.name, was, held, order))
+        return found
 
-    def undo(self) -> str:
-        """Take back the last thing that was done, with the state before it, exactly."""
-        if not self._done:
-            raise ModelError("there is nothing to undo: nothing was grasped or let go.")
-        what, key, hold, q, v = self._done.pop()
-        body = self._mb[key[0]]
-        assert isinstance(body, Body)
-        if what == "take":
-            self._part(body, hold)
-            del self._held[key]
-        elif hold.joined.how == "hung":
-            self._hang(body, self._mb.frame(key[1]), None)
-            self._held[key] = hold
-        else:
-            joined, node = self._close(body, self._mb.frame(key[1]), hold.hinge, None, hold.joined.loop)
-            self._held[key] = hold._replace(joined=joined, node=node)
-        self._mb.set_state(q, v)
-        return f"{what} {key[0]!r} {key[1]!r}"
+    def give(self, obj: Any, hands: Sequence[Any] | None = None) -> None:
+        """Part an object from hands, or from all that hold it: all or none."""
+        body = self._object(obj)
+        holding = self.held.get(body.name, ())
+        if not holding:
+            raise ModelError(self._not_held(body.name))
+        names = list(holding)
+        if hands is not None:
+            names = list(dict.fromkeys(self._mb.frame(x).full_name for x in hands))
+            for name in names:
+                if name not in holding:
+                    raise ModelError(f"{body.name!r} is not held by {name!r}{near(name, holding, 'but by')}")
+        held, order = self._begin(), self._order
+        was, version = remember(self._mb, body), self._mb.version
+        try:
+            # loops first: what hangs from one hand must not close a loop with another when it is parted
+            for name in sorted(names, key=lambda x: held[body.name, x].joined.how == "hung"):
+                self._part(body, name)
+        except Exception:
+            self._back(body, was, held, version)
+            self._order = order
+            raise
+        self._keep(Done(f"give {body.name!r} {', '.join(map(repr, names))}", body.name, was, held, order))
 
     def place(self, obj: Any, pose: Pose) -> None:
         """Correct where an object is in the hand that it hangs from, as an estimator sees it."""
         body = self._object(obj)
-        hung = [key for key, x in self._held.items() if key[0] == body.name and x.joined.how == "hung"]
+        hung = [key for key, x in self._true().items() if key[0] == body.name and x.joined.how == "hung"]
         if not hung:
             raise ModelError(f"{body.name!r} hangs from no hand, so its pose there cannot be set.")
         if not isinstance(pose, Pose) or pose.batch_shape:
             raise ModelError(f"the pose of {body.name!r} must be one Pose(...), got {pose!r:.60}.")
+        held, order = self._begin(), self._order
+        was = remember(self._mb, body)
         body.inboard = self._mb.frame(hung[0][1]).offset @ pose
+        self._keep(Done(f"place {body.name!r} {hung[0][1]!r}", body.name, was, held, order))
+
+    def undo(self) -> str:
+        """Take back the last thing that was done, with the state before it, exactly; what it was."""
+        if not self._done:
+            raise ModelError(f"there is nothing to undo: nothing was grasped or let go{self._cut}.")
+        done, mb = self._done[-1], self._mb
+        if mb.version != self._version:
+            raise ModelError(
+                f"the structure of {mb.name!r} was edited since the last grasp ({done.what}), which cannot be undone "
+                "exactly any more; grasp and ungrasp instead."
+            )
+        body = mb[done.object]
+        assert isinstance(body, Body)
+        nodes = {x.node for x in self._held.values()} - {x.node for x in done.held.values()}
+        restore(mb, body, done.was, {x.rpartition("/")[2] for x in nodes})
+        self._held, self._order = done.held, done.order
+        self._done.pop()
+        self._version = mb.version
+        return done.what
+
+    def copy(self, mb: Multibody) -> Holds:
+        """The same of a copy of the model, with all that can be undone."""
+        other = Holds(mb)
+        other._held, other._done, other._order = dict(self._held), self._done.copy(), self._order
+        other._cut = self._cut
+        # an edit since then is one in the copy too
+        other._version = mb.version if self._version == self._mb.version else -1
+        return other
+
+    def told(self) -> tuple[list[Hold], tuple[str, ...]]:
+        """What is held, and the order of the bodies on the inertial frame before they were taken."""
+        return list(self._true().values()), self._order
+
+    @classmethod
+    def told_by(cls, mb: Multibody, held: dict[tuple[str, str], Hold], order: tuple[str, ...]) -> Holds:
+        """What another robot told that it holds; what it did before cannot be undone here."""
+        made = cls(mb)
+        made._held, made._order, made._cut, made._version = held, order, " since changes were applied", -1
+        true = made._true()
+        for key, hold in held.items():
+            node = mb._tree.find(hold.node) if hold.node else None
+            fits = isinstance(node, Node) and node.carrier.name == key[0]
+            how = hold.joined.how
+            if key not in true or (how == "loop") != fits or (how == "hung") != bool(hold.place):
+                raise ModelError(f"{key[0]!r:.60} is not held by {key[1]!r:.60} in {mb.name!r}, as the changes say.")
+        made._version = mb.version
+        return made
+
+    def rebound(self, version: int) -> None:
+        """The model has the structure again that it had at a version."""
+        if self._version == version:
+            self._version = self._mb.version
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -167,88 +190,93 @@ class Holds:
             raise ModelError(f"an object is a body of the model, got {frame!r:.60}.")
         return frame
 
-    def _before(self, body: Body, frame: Frame) -> _Before:
+    def _hand(self, body: Body, hand: Any) -> Frame:
+        frame = self._mb.frame(hand)
+        if is_outboard(frame, body):
+            raise ModelError(
+                f"{body.name!r} cannot be held by {frame.full_name!r}, which is a part of it or hangs from it."
+            )
+        if not isinstance(frame.carrier, Body):
+            raise ModelError(
+                f"{frame.full_name!r} is on the inertial frame, which is no hand; weld it there by reattach."
+            )
+        require_point(frame, "hold an object by")
+        if body.modal is not None:
+            raise ModelError(
+                f"{body.name!r} is flexible, and hands hold rigid bodies: weld a rigid one to a node of it and hold "
+                "that, or join it by mb.close_loop at that node."
+            )
+        return frame
+
+    def _true(self) -> dict[tuple[str, str], Hold]:
+        """What is held as it was taken; an edit of the model may have parted or removed it."""
         mb = self._mb
-        parent = body.parent.name if isinstance(body.parent, Body) else None
-        k = mb.layout.index[body]
-        return _Before(
-            parent, body.hinge, body.inboard, body.outboard, body.hinge_name,
-            np.array(mb.q)[mb.layout.hinge_q[k]], np.array(mb.v)[mb.layout.hinge_v[k]], self._path(frame),
-        )  # fmt: skip
+        if mb.version == self._version:
+            return self._held
+        loops, found = mb._attachments.loops, {}
+        for (obj, hand), hold in self._held.items():
+            body, frame = mb._tree.bodies.get(obj), mb._tree.find(hand)
+            if body is None or frame is None:
+                continue
+            hung = body.parent is frame.carrier and isinstance(body.hinge, Weld)
+            if hung if hold.joined.how == "hung" else hold.joined.loop in loops:
+                found[obj, hand] = hold
+        return found
 
-    def _path(self, frame: Frame) -> bytes:
-        """The coordinates on the way to a hand, to tell whether it was moved."""
-        mb, at, found = self._mb, frame.carrier, []
-        while isinstance(at, Body):
-            found.append(np.array(mb.q)[mb.layout.hinge_q[mb.layout.index[at]]].tobytes())
-            at = at.parent
-        return b"".join(found)
+    def _begin(self) -> dict[tuple[str, str], Hold]:
+        """What is held now; what was done before an edit of the structure cannot be undone exactly."""
+        held = self._held = self._true()
+        if self._mb.version != self._version:
+            if self._done:
+                self._cut = f" since the structure of {self._mb.name!r} was edited"
+            self._done.clear()
+            self._version = self._mb.version
+        return held
 
-    def _hang(self, body: Body, frame: Frame, impact: Any) -> Joined:
+    def _back(self, body: Body, was: Remembered, held: dict[tuple[str, str], Hold], version: int) -> None:
+        """Undo what a refused call has done so far."""
+        self._held = held
+        if self._mb.version != version:
+            restore(self._mb, body, was)
+            self._version = self._mb.version
+
+    def _not_held(self, name: str) -> str:
+        held = f"; it holds {', '.join(map(repr, self.held))}" if self.held else "; it holds nothing"
+        return f"{name!r} is not held{held}."
+
+    def _keep(self, done: Done) -> None:
+        self._done.append(done)
+        self._version = self._mb.version
+        if all(x.joined.how == "loop" for x in self._held.values()):
+            self._order = ()
+
+    def _join(self, body: Body, frame: Frame, hinge: Hinge) -> Hold:
         mb = self._mb
-        parent = frame.carrier
-        assert isinstance(parent, Body)
-        v = dict(zip(mb.dof_names, np.asarray(mb.v if impact is None else impact.v), strict=True))
-        name = body.hinge_name
-        mb.reattach(body, parent, Weld(), mb.pose(body, parent), Pose(), hinge_name=name)
-        if impact is not None:
-            mb.set_state(v=np.array([v[x] for x in mb.dof_names]))
-        return Joined(body.name, frame.full_name, "hung", "", *_told(impact))
+        if not is_free(mb, body) or body.name in self.held or not isinstance(hinge, Weld):
+            return closed(mb, body, frame, hinge)
+        siblings = tuple(mb.root._children)
+        made = hung(mb, body, frame)
+        self._order += tuple(x for x in siblings if x not in self._order)
+        return made
 
-    def _close(self, body: Body, frame: Frame, hinge: Hinge, impact: Any, name: str = "") -> tuple[Joined, str]:
-        mb = self._mb
-        name = name or _unused(f"{frame.full_name} holds {body.name}", mb)
-        node = body.add_node(_node(body, frame), mb.pose(frame, body))
-        mb.close_loop(name, frame, node, hinge)
-        if impact is not None:
-            after = impact if isinstance(hinge, Weld) else plastic_impact(mb, name)
-            mb.set_state(v=after.v)
-            impact = after
-        return Joined(body.name, frame.full_name, "loop", name, *_told(impact)), node.full_name
-
-    def _part(self, body: Body, hold: _Hold) -> None:
-        mb, before = self._mb, hold.before
+    def _part(self, body: Body, hand: str) -> None:
+        """Part an object from one hand; where it hung there, the next that holds it fast carries it."""
+        mb, key = self._mb, (body.name, hand)
+        hold = self._held[key]
+        held = {other: x for other, x in self._held.items() if other != key}
         if hold.joined.how == "loop":
-            mb.remove_loop(hold.joined.loop)
-            node = mb.frame(hold.node)
-            assert isinstance(node, Node)
-            body.remove_node(node)
-            return
-        unmoved = self._path(mb.frame(hold.joined.hand)) == before.hand_q
-        mb.reattach(body, None, Free(), before.inboard, before.outboard, keep_pose=True, hinge_name=before.hinge_name)
-        if unmoved:  # exactly where it was taken, not up to rounding
-            q = np.array(mb.q)
-            q[mb.layout.hinge_q[mb.layout.index[body]]] = before.q
-            mb.set_state(q=q)
+            opened(mb, body, hold)
+        else:
+            freed(mb, body, hold, self._order)
+            others = (x for x in held if x[0] == body.name and isinstance(held[x].hinge, Weld))
+            if (other := next(others, None)) is not None:
+                x = held[other]
+                opened(mb, body, x)
+                carry(mb, body, mb.frame(other[1]))
+                joined = x.joined.replaced("hung", "")
+                held[other] = x._replace(joined=joined, node="", place=hold.place, q=hold.q, pose=hold.pose)
+        self._held = held
 
 
-def _told(impact: Any) -> tuple[Array, float]:
-    if impact is None:
-        return np.zeros(6), 0.0
-    return np.asarray(next(iter(impact.impulses.values()))), float(impact.energy_lost)
-
-
-def is_outboard(frame: Frame, body: Body) -> bool:
-    """Whether a frame is on a body, or on one that hangs from it."""
-    at: Any = frame.carrier
-    while isinstance(at, Body):
-        if at is body:
-            return True
-        at = at.parent
-    return False
-
-
-def _unused(name: str, mb: Multibody) -> str:
-    known, made, i = {x.name for x in mb.loops}, name, 2
-    while made in known:
-        made, i = f"{name} {i}", i + 1
-    return made
-
-
-def _node(body: Body, frame: Frame) -> str:
-    known: Sequence[str] = [x.name for x in body.nodes]
-    base = "held_" + "".join(c if c.isalnum() else "_" for c in frame.full_name)
-    made, i = base, 2
-    while made in known:
-        made, i = f"{base}_{i}", i + 1
-    return made
+def _listed(frames: Sequence[Frame]) -> str:
+    return ", ".join(repr(x.full_name) for x in frames)

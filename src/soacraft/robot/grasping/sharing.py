@@ -20,6 +20,7 @@ import scipy.linalg
 from soacraft.dynamics.arguments import read_graph, read_nodes
 from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, SingularError, StateError
+from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.tree.frames.frame import Frame
@@ -127,11 +128,18 @@ class Holding:
         rates = jacobian(self.graph, coordinates, list(self.nodes), expressed_in="node")
         self.J: Array = np.concatenate([rates[6 * i + self._rows] for i in range(len(self.nodes))])
         """(m, nv): J* f is the generalized force that the hands' wrenches take from the arms."""
+        self._length = max(float(np.linalg.norm(T.translation)) for T in seen) or length_of(self.graph) or 1.0
+        self._sizes = np.tile(np.repeat([self._length, 1.0], 3)[self._rows], len(self.nodes))
+
+    @property
+    def _plain(self) -> Array:
+        """A without units: moments in forces times the distance of the hands."""
+        return np.asarray(np.repeat([1.0 / self._length, 1.0], 3)[:, None] * self.A * self._sizes)
 
     @property
     def rank(self) -> int:
         """How many of the six components of a wrench the hands can give the object."""
-        return int(np.linalg.matrix_rank(self.A, rtol=_RANK))
+        return int(np.linalg.matrix_rank(self._plain, rtol=_RANK))
 
     def split(self, f: Any, weight: Any = None) -> tuple[Array, Array]:
         """f_move and f_squeeze of f (..., m), see `move_squeeze`."""
@@ -147,15 +155,16 @@ class Holding:
         T = np.zeros(self.graph.nv) if force is None else read_v(self.graph, force, "force")
         if T.ndim > 1:
             raise StateError(f"share takes one force, got a batch {T.shape[:-1]}.")
-        f0 = np.linalg.lstsq(self.A, w, rcond=_RANK)[0]
-        left = w - self.A @ f0
-        if np.abs(left).max() > 1e-9 * np.abs(w).max():
+        A, plain = self._plain, np.repeat([1.0 / self._length, 1.0], 3)
+        f0 = np.linalg.lstsq(A, plain * w, rcond=_RANK)[0]
+        left = w - self.A @ (self._sizes * f0)
+        if np.abs(plain * left).max() > 1e-9 * np.abs(plain * w).max():
             raise SingularError(
                 f"the hands at {self._listed()} cannot give {self.held.full_name!r} this wrench: a moment of "
                 f"{np.linalg.norm(left[:3]):.3g} N m and a force of {np.linalg.norm(left[3:]):.3g} N are left over. "
                 f"A has rank {self.rank}; hold it at more points, or by whole wrenches."
             )
-        f = balance_load(self.A, self.J, T, f0, weight)
+        f = self._sizes * balance_load(A, self._sizes[:, None] * self.J, T, f0, weight)
         each = f.reshape(len(self.nodes), -1)
         wrenches = {}
         for node, part in zip(self.nodes, each, strict=True):

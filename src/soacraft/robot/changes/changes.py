@@ -1,0 +1,213 @@
+"""`Changes`: what is to be done to one robot to make it equal another, bit by bit. Plain data, also as bytes."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import ModelError, ModelFileError
+from soacraft.files.native import refuse_bulk, refuse_parts
+from soacraft.files.native_read import Reader
+from soacraft.files.xml_tree import MAX_BYTES
+from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.tree.joining.becoming import become
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.changes.difference import difference, patched
+from soacraft.robot.changes.document import Document, document_of, holds_of, version_of
+from soacraft.robot.grasping.holds import Holds
+
+if TYPE_CHECKING:
+    from soacraft.robot.robot import Robot
+
+#: Of how many versions a robot remembers its document.
+REMEMBERED = 16
+_STATE = {"q", "v", "vdot"}
+#: What of a body is set without a change of structure, by the names of the format and of `Body`.
+_SET = {"inertia", "inboard", "outboard", "armature", "passive", "limits", "gravity_compensation"}
+
+Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Changes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The way from one version of a robot to another; `Robot.changes` makes it, `Robot.apply` does it."""
+
+    format: Literal["soacraft-changes/1"]
+    since: Digest
+    """The version that it leads from."""
+    version: Digest
+    """The version that it leads to."""
+    difference: list[Any] | None
+
+    def to_bytes(self) -> bytes:
+        """JSON."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Changes:
+        """Read what `to_bytes` gave; what is none, or too large, is a `ModelFileError`."""
+        if not isinstance(data, bytes):
+            raise ModelFileError(f"changes are read from bytes, got {data!r:.60}.")
+        if len(data) > MAX_BYTES:
+            raise ModelFileError(f"changes of {len(data)} bytes are too large: at most {MAX_BYTES} are read.")
+        refuse_bulk(data, "changes")
+        try:
+            return _DECODER.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ModelFileError(f"changes cannot be read: {str(error)[:200]}.") from None
+
+    def __repr__(self) -> str:
+        what = "nothing" if self.difference is None else f"{len(self.to_bytes())} bytes"
+        return f"Changes from {self.since[:8]} to {self.version[:8]}: {what}"
+
+
+_DECODER = msgspec.json.Decoder(Changes)
+
+
+class Memory:
+    """The documents of the versions that a robot told, the last of them."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Document] = OrderedDict()
+
+    def now(self, rb: Robot) -> tuple[str, Document]:
+        """The version and the document of a robot as it is."""
+        document = document_of(rb)
+        version = version_of(document)
+        CompiledModel.any_of(rb.mb.layout)  # up to date, so that the next call goes the same way in every such robot
+        self._known[version] = document
+        self._known.move_to_end(version)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return version, document
+
+    def changes(self, rb: Robot, since: Any) -> Changes:
+        """What changed since a version that was told."""
+        if not isinstance(since, str) or not re.fullmatch("[0-9a-f]{64}", since):
+            raise ModelError(f"since is a version, as rb.version told it: 64 hexadecimal digits, got {since!r:.80}.")
+        if since not in self._known:
+            raise ModelError(
+                f"the robot {rb.mb.name!r} does not know its version {since[:8]}: it remembers the last {REMEMBERED} "
+                "that rb.version told, or that were applied. Ask for rb.version more often, or copy the robot anew."
+            )
+        old = self._known[since]
+        version, new = self.now(rb)
+        return Changes("soacraft-changes/1", since, version, difference(_plain(old), _plain(new)))
+
+    def apply(self, rb: Robot, changes: Any) -> str:
+        """Make a robot equal another, or leave it as it is; the version it then has."""
+        if isinstance(changes, bytes):
+            changes = Changes.from_bytes(changes)
+        if not isinstance(changes, Changes):
+            raise ModelError(f"rb.apply takes Changes, or the bytes of them, got {changes!r:.60}.")
+        version, mine = self.now(rb)
+        if version != changes.since:
+            raise ModelError(
+                f"the changes lead from version {changes.since[:8]}, and the robot {rb.mb.name!r} is at "
+                f"{version[:8]}: bring it there first, or ask for the changes since its own version."
+            )
+        if changes.difference is None:
+            return version
+        wanted = _read(patched(_plain(mine), changes.difference))
+        if version_of(wanted) != changes.version:
+            raise ModelFileError(
+                f"the changes do not lead to the version {changes.version[:8]} that they name: they are damaged, or of "
+                "another version of soacraft."
+            )
+        before, holds, limbs, count = rb.mb.copy(), rb._holds, dict(rb._limbs), rb.mb.version
+        try:
+            _do(rb, changes.difference, wanted)
+            reached = self.now(rb)[0]
+            if reached != changes.version:
+                raise ModelError(
+                    f"the changes were done, and the robot {rb.mb.name!r} is at {reached[:8]} instead of "
+                    f"{changes.version[:8]}: it is left as it was."
+                )
+        except Exception:
+            become(rb.mb, before)
+            rb._holds, rb._limbs = holds, limbs
+            holds.rebound(count)
+            raise
+        return changes.version
+
+
+def _plain(document: Document) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(document))
+
+
+def _read(plain: Any) -> Document:
+    try:
+        made = msgspec.json.decode(msgspec.json.encode(plain), type=Document)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ModelFileError(f"changes cannot be read: {str(error)[:200]}.") from None
+    refuse_parts(made.model, "changes")
+    return made
+
+
+def _do(rb: Robot, change: list[Any], wanted: Document) -> None:
+    """Give a robot what its new document says, in place where no structure changes."""
+    mb, kinds = rb.mb, _kinds(change)
+    if kinds is not None and kinds <= _STATE:
+        _set_state(mb, wanted)
+    elif kinds is None or kinds:
+        built = Reader(wanted.model, "changes").build()
+        if kinds is None or not kinds <= _STATE | _SET | {"gravity"}:
+            become(mb, built)
+        else:
+            _set_parameters(mb, built, change)
+            _set_state(mb, wanted)
+    if change[0] == "=" or not {"holds", "order"}.isdisjoint((*change[1], *change[2])):
+        rb._holds = Holds.told_by(mb, holds_of(wanted), wanted.order)
+    old = {name: x.ends for name, x in rb._limbs.items()}
+    limbs = {}
+    for x in wanted.limbs:
+        ends = x.base, x.tips[0] if len(x.tips) == 1 else list(x.tips)
+        limbs[x.name] = rb._limbs[x.name] if old.get(x.name) == ends else rb.limb(x.name, *ends)
+    rb._limbs = limbs
+
+
+def _kinds(change: list[Any]) -> set[str] | None:
+    """Which fields of bodies change, and `gravity`; None where anything else of the model does."""
+    if change[0] != "{" or "model" in change[2]:
+        return None
+    model = change[1].get("model")
+    if model is None:
+        return set()
+    if model[0] != "{" or model[2] or not set(model[1]) <= {"bodies", "gravity"}:
+        return None
+    found = {"gravity"} & set(model[1])
+    bodies = model[1].get("bodies")
+    if bodies is None:
+        return found
+    if bodies[0] != "[" or bodies[1] is not None:
+        return None
+    for item in bodies[2].values():
+        if item[0] != "{":
+            return None
+        found |= {*item[1], *item[2]}
+    return found
+
+
+def _set_state(mb: Multibody, wanted: Document) -> None:
+    """q, v and vdot of all bodies; hinges that say none are neutral and at rest."""
+    of = {x.name: x for x in wanted.model.bodies}
+    q, v, vdot = [], [], []
+    for body in mb.bodies:
+        x, own = of[body.name], len(body._own)
+        q.append(np.concatenate([body.hinge.neutral(), np.zeros(own)]) if x.q is None else np.array(x.q))
+        v.append(np.zeros(body.hinge.nv + own) if x.v is None else np.array(x.v))
+        vdot.append(np.zeros(body.hinge.nv + own) if x.vdot is None else np.array(x.vdot))
+    mb.set_state(*(np.concatenate([np.zeros(0), *x]) for x in (q, v, vdot)))
+
+
+def _set_parameters(mb: Multibody, built: Multibody, change: list[Any]) -> None:
+    model = change[1]["model"][1]
+    if "gravity" in model:
+        mb.gravity = built.gravity
+    for name, item in model.get("bodies", ["[", None, {}])[2].items():
+        body, other = mb.body(name), built.body(name)
+        for field in sorted({*item[1], *item[2]} & _SET):
+            setattr(body, field, getattr(other, field))

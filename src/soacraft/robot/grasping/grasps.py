@@ -1,0 +1,215 @@
+"""`Robot.grasps`: how a parallel gripper could take an object: where the hand would be, how well it would hold, whether
+the arm gets there and touches nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from soacraft.arguments import whole_number
+from soacraft.errors import ModelError, StateError
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.robot.grasping.antipodal import Pairs, Surface
+from soacraft.robot.grasping.fingertips import Fingertip
+from soacraft.robot.grasping.joined import is_outboard
+from soacraft.robot.grasping.quality import grasp_quality
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.robot.limbs.limb import Limb
+    from soacraft.robot.robot import Robot
+    from soacraft.robot.world.world import World
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Grasp:
+    """One way to take an object."""
+
+    pose: Pose
+    """Of the hand in the object's frame."""
+    width: float
+    """Between the fingers, in metres."""
+    quality: float
+    """The radius of the ball of wrenches that it resists (`grasp_quality`), moments by the size of the object."""
+    fingertips: tuple[Fingertip, Fingertip]
+    """Where the fingers touch, in the object's frame."""
+    q: Array | None = None
+    """The robot's coordinates with the hand there; None where nothing was asked, or it cannot get there."""
+    why: str = ""
+    """Why it does not count; empty where it does."""
+
+    def __repr__(self) -> str:
+        return f"Grasp {1e3 * self.width:.4g} mm wide, quality {self.quality:.4g}{f': {self.why}' if self.why else ''}"
+
+
+@dataclass(frozen=True, eq=False)
+class Grasps(Sequence[Grasp]):
+    """Grasps, the best first, then those that do not count with the reasons."""
+
+    object: str
+    hand: str
+    every: tuple[Grasp, ...]
+    left_out: dict[str, int]
+    """Lines that led to no grasp, by reason."""
+    approach: int = 2
+    """The axis of the hand's frame along which it comes."""
+
+    @property
+    def good(self) -> tuple[Grasp, ...]:
+        """Those that count."""
+        return tuple(x for x in self.every if not x.why)
+
+    @overload
+    def __getitem__(self, i: int) -> Grasp: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Grasp, ...]: ...
+    def __getitem__(self, i: int | slice) -> Grasp | tuple[Grasp, ...]:
+        return self.every[i]
+
+    def __len__(self) -> int:
+        return len(self.every)
+
+    def __repr__(self) -> str:
+        good = self.good
+        lines = [f"{len(good)} of {len(self)} grasps of {self.object!r} by {self.hand!r}"]
+        if good:
+            lines.append("   quality  width [mm]  approach from")
+            for x in good[:8]:
+                z = " ".join(f"{u:+.2f}" for u in -x.pose.rotation[:, self.approach])
+                lines.append(f"  {x.quality:8.4f}  {1e3 * x.width:10.2f}  {z}")
+        for why, n in (*Counter(x.why for x in self.every if x.why).most_common(4), *self.left_out.items()):
+            if n:
+                lines.append(f"  {n}: {why}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `Robot.grasps` was asked for."""
+
+    width: tuple[float, float]
+    friction: float
+    torsion: float
+    samples: int
+    approaches: int
+    closing: int
+    approach: int
+    meshes: str
+
+
+def read_asked(
+    width: Any, friction: Any, torsion: Any, samples: Any, approaches: Any, axes: Any, meshes: Any
+) -> Asked:
+    """Numbers that make sense."""
+    span = (0.0, width) if np.ndim(width) == 0 else width
+    low, high = (float(x) for x in finite(span, (2,), "width of grasps", StateError))
+    if not 0.0 <= low < high:
+        raise StateError(f"width of grasps is how far the gripper opens, or (least, most), got {width!r:.60}.")
+    mu = float(finite(friction, (), "friction of grasps", StateError))
+    c = float(finite(torsion, (), "torsion of grasps", StateError))
+    if not mu > 0.0 or c < 0.0:
+        raise StateError(
+            f"grasps by two fingers need friction, got friction={friction!r:.40}, torsion={torsion!r:.40}."
+        )
+    if not isinstance(axes, str) or len(axes) != 2 or set(axes) - set(_AXES) or axes[0] == axes[1]:
+        raise StateError(
+            f"axes of grasps names the hand's axis along which it closes and that along which it comes, such as 'yz'; "
+            f"got {axes!r:.40}."
+        )
+    n, m = whole_number(samples, "samples of grasps", 1), whole_number(approaches, "approaches of grasps", 1)
+    return Asked((low, high), mu, c, n, m, _AXES[axes[0]], _AXES[axes[1]], meshes)
+
+
+def find_grasps(
+    rb: Robot, obj: Any, hand: Any, asked: Asked, limb: Limb | None, world: World | None, seed: int
+) -> Grasps:
+    """`Robot.grasps`."""
+    mb = rb.mb
+    body, frame = mb.frame(obj), mb.frame(hand)
+    if not isinstance(body, Body):
+        raise ModelError(f"an object is a body of the model, got {body!r:.60}.")
+    if is_outboard(frame, body):
+        raise ModelError(f"{body.name!r} cannot be taken by {frame.full_name!r}, which is a part of it.")
+    if limb is not None and limb.tip is not frame:
+        raise ModelError(f"limb {limb.name!r} ends in {limb.tip.full_name!r}, not in the hand {frame.full_name!r}.")
+    if world is not None and limb is None:
+        raise ModelError("what the arm touches depends on how it gets there: give limb=... with world=...")
+    rng = np.random.default_rng(seed)
+    surface = Surface(mb, body, asked.meshes)
+    pairs = surface.pairs(rng, asked.samples, *asked.width, asked.friction)
+    made = _poses(rng, pairs, body, surface, asked)
+    if limb is not None:
+        made = _reached(rb, body, frame, made, limb, world)
+    order = sorted(range(len(made)), key=lambda i: (bool(made[i].why), -made[i].quality, i))
+    return Grasps(body.name, frame.full_name, tuple(made[i] for i in order), pairs.left_out, asked.approach)
+
+
+def _poses(rng: np.random.Generator, pairs: Pairs, body: Body, surface: Surface, asked: Asked) -> list[Grasp]:
+    """Each pair of points with the hand in some directions about the line through them."""
+    made = []
+    centre = body.inertia.com if body.inertia.mass else surface.centre
+    for a, b, n_a, n_b, y in zip(*pairs[:5], strict=True):
+        tips = tuple(
+            Fingertip(p, -n, asked.friction, torsion=asked.torsion, name=name)
+            for p, n, name in ((a, n_a, "first"), (b, n_b, "second"))
+        )
+        quality = grasp_quality(tips, centre, surface.radius)
+        first = np.cross(y, np.eye(3)[int(np.argmin(np.abs(y)))])
+        first /= np.linalg.norm(first)
+        start = rng.uniform(0.0, 2.0 * np.pi)
+        for k in range(asked.approaches):
+            angle = start + 2.0 * np.pi * k / asked.approaches
+            z = np.cos(angle) * first + np.sin(angle) * np.cross(y, first)
+            R = np.zeros((3, 3))
+            R[:, asked.closing], R[:, asked.approach] = y, z
+            third = 3 - asked.closing - asked.approach
+            right = (asked.approach - asked.closing) % 3 == 1  # closing, approach, third is a cyclic order
+            R[:, third] = np.cross(y, z) if right else np.cross(z, y)
+            width = float(np.linalg.norm(b - a))
+            made.append(Grasp(Pose(R, 0.5 * (a + b)), width, quality, (tips[0], tips[1])))
+    return made
+
+
+def _reached(
+    rb: Robot, body: Body, hand: Frame, made: list[Grasp], limb: Limb, world: World | None
+) -> list[Grasp]:
+    """Whether the arm gets there, and what else it touches."""
+    if not made:
+        return made
+    mb = rb.mb
+    R, p = (np.array([getattr(x.pose, part) for x in made]) for part in ("rotation", "translation"))
+    goals = mb.pose(body, limb.base) @ Pose.unchecked(R, p)
+    found = limb.ik(goals)
+    whole = limb.of_robot(found.q) if found.robot_q is None else found.robot_q
+    told: list[Grasp] = []
+    hits = np.zeros(len(made), dtype=bool)
+    reached = np.asarray(found.found)
+    if world is not None and reached.any():
+        hits[reached] = world.collides(whole[reached])
+    palm = hand.carrier
+    assert isinstance(palm, Body)  # a limb ends there
+    fingers = {x.name for x in mb.bodies if x is not palm and is_outboard(x, palm)} - {body.name}
+    own = fingers or {palm.name}  # of a hand without fingers of its own all may touch
+    for x, q, ok, why, hit in zip(made, whole, reached, np.asarray(found.why), hits, strict=True):
+        if not ok:
+            told.append(replace(x, why=f"out of reach: {why}" if why else "out of reach"))
+            continue
+        reason = _touched(world, q, body.name, own) if hit and world is not None else ""
+        told.append(replace(x, q=np.array(q), why=reason))
+    return told
+
+
+def _touched(world: World, q: Array, obj: str, own: set[str]) -> str:
+    """What touches besides the hand and the object."""
+    for a, b in world.touching(q):
+        one, two = world.body_of(a), world.body_of(b)
+        if not ((one == obj and two in own) or (two == obj and one in own)):
+            return f"touches: {a} - {b}"
+    return ""

@@ -1,0 +1,91 @@
+"""The wrenches in a grasp: what each hand gives an object that it holds.
+
+In a tree the motion tells them (004 Eq. 10). A second hand closes a loop, in which hands may also squeeze: there the
+forces of the hinges are needed, and the closure's force is the solver's multiplier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import StateError
+from soacraft.loops import TreeAugmented
+from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.grasping.joined import Joined
+from soacraft.robot.grasping.strength import Strength, grasp_strength
+from soacraft.spatial.checks import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Reactions:
+    """What hands give an object."""
+
+    object: str
+    wrenches: dict[str, Array]
+    """By hand: [moment; force] on the object about the origin of its frame, in its axes."""
+    unique: bool
+    """False where other wrenches of the hands give the same motion, so that these are the ones of least norm."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{hand!r} {np.linalg.norm(w[3:]):.4g} N" for hand, w in self.wrenches.items())
+        return f"{self.object!r} is held by {shown}{'' if self.unique else ' (not unique: least norm)'}"
+
+
+def reactions(
+    mb: Multibody, holds: Sequence[Joined], q: Any, v: Any, vdot: Any, force: Any, f_ext: Any
+) -> Reactions:
+    """The wrenches of the hands that hold an object, at a state with accelerations, or with generalized forces."""
+    name = holds[0].object
+    now = mb.current
+    q, v = now.q if q is None else q, now.v if v is None else v
+    if (vdot is None) == (force is None):
+        raise StateError(f"the wrenches on {name!r} follow from vdot=..., or from force=...; give one of them.")
+    if mb.state(q, v).batch:
+        raise StateError(f"the wrenches on {name!r} are those of one state, got a batch.")
+    if not mb.is_closed:
+        if vdot is None:
+            vdot = dyn.forward_dynamics(mb, q, v, force, f_ext)
+        found = dyn.interbody_forces(mb, q, v, vdot, f_ext)
+        return Reactions(name, {x.hand: np.array(found[name]) for x in holds}, True)
+    if force is None:
+        raise StateError(
+            f"{mb.name!r} is closed to loops, in which {name!r} may also be squeezed: its motion does not tell the "
+            "wrenches of the hands. Give force=..., the generalized forces of all dofs."
+        )
+    result = TreeAugmented(mb).forward_dynamics(q, v, force, f_ext)
+    forces, wrenches = result.hinge_forces, {}
+    for x in holds:
+        at = _object(mb, name).hinge_name if x.how == "hung" else x.loop
+        wrenches[x.hand] = np.array(forces.at(at, name, name))
+    return Reactions(name, wrenches, not bool(np.any(result.redundant)))
+
+
+def strengths(found: Reactions, fingertips: Any) -> dict[str, Strength]:
+    """Whether each hand holds, by its fingertips: `{hand: [Fingertip, ...]}`, or a list where one hand holds."""
+    given = fingertips
+    if not isinstance(fingertips, Mapping):
+        if len(found.wrenches) > 1:
+            hands = ", ".join(map(repr, found.wrenches))
+            raise StateError(
+                f"{found.object!r} is held by {hands}: give fingertips by hand, {{hand: [Fingertip(...)]}}."
+            )
+        given = dict.fromkeys(found.wrenches, fingertips)
+    for hand in (*given, *found.wrenches):
+        if hand not in found.wrenches:
+            held = ", ".join(map(repr, found.wrenches))
+            raise StateError(f"{hand!r:.60} does not hold {found.object!r}; it is held by {held}.")
+        if hand not in given:
+            raise StateError(f"the fingertips of {hand!r}, which holds {found.object!r}, are missing.")
+    return {hand: grasp_strength(given[hand], w) for hand, w in found.wrenches.items()}
+
+
+def _object(mb: Multibody, name: str) -> Body:
+    body = mb[name]
+    assert isinstance(body, Body)
+    return body
