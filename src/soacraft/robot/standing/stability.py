@@ -1,4 +1,4 @@
-"""Whether a robot that stands on contacts falls: where its centre of mass may be, and how far it is from tipping.
+"""Where the centre of mass of a robot may be, for contacts to hold it: support polygons, and regions on any ground.
 
 Contacts push with forces inside their friction cones, here pyramids of `sides` faces. The robot can stand where there
 are such forces with
@@ -11,20 +11,26 @@ The centres of mass c for which there are some fill a prism along g; its section
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.spatial import ConvexHull
 
-from soacraft import dynamics as dyn
+from soacraft.analysis.finite import refusing_overflow
+from soacraft.arguments import whole_number
 from soacraft.errors import StateError
-from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
 
 #: A corner is new where it is farther out than this part of the size of the contacts.
 _NEW = 1e-9
+#: Points are on a line where they are no farther off it than this part of how far they are apart.
+_FLAT = 1e-10
 _MOST = 200
+#: Faces of the pyramids that stand for friction cones, unless told: 8 have cos(pi / 8) = 0.92 of the friction at worst.
+SIDES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,37 +45,64 @@ class Region:
     def __bool__(self) -> bool:
         return len(self.corners) > 0
 
-    def margin(self, point: Any) -> tuple[float, int]:
-        """How far a point (3), seen along gravity, is inside of the polygon, in metres, less than zero outside; and the
-        number of the edge that is nearest, from that corner to the next."""
+    def margin(self, point: Any) -> tuple[Any, Any]:
+        """How far a point (..., 3), seen along gravity, is inside of the polygon, in metres, less than zero outside;
+        and the number of the edge that is nearest, from that corner to the next.
+
+        Outside it is the distance to the line of the edge that is farthest off, the least that it must go.
+        """
         if len(self.corners) < 3:
             raise StateError("the region has no inside: there are too few contacts, or the robot cannot stand on them.")
-        x = self.axes @ finite(np.asarray(point, dtype=float), (3,), "a point", StateError)
+        x = finite(point, (..., 3), "a point", StateError) @ self.axes.T
         a, b = self.corners, np.roll(self.corners, -1, axis=0)
         along = b - a
         inward = np.column_stack([-along[:, 1], along[:, 0]]) / np.linalg.norm(along, axis=1)[:, None]
-        depth = np.einsum("ij,ij->i", inward, x - a)
-        k = int(np.argmin(depth))
-        return float(depth[k]), k
+        depth = x @ inward.T - np.einsum("ij,ij->i", inward, a)
+        k = np.argmin(depth, axis=-1)
+        least = np.take_along_axis(depth, k[..., None], axis=-1)[..., 0]
+        return (float(least), int(k)) if x.ndim == 1 else (least, k)
 
-    def contains(self, point: Any) -> bool:
-        """Whether a point is inside."""
+    def contains(self, point: Any) -> Any:
+        """Whether a point (..., 3) is inside."""
         return self.margin(point)[0] >= 0.0
 
+    @property
+    def area(self) -> float:
+        """In square metres."""
+        x, y = self.corners.T
+        return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) if len(self.corners) > 2 else 0.0
+
+    def points(self, height: float = 0.0) -> Array:
+        """The corners as points (k, 3), so high above the inertial origin against gravity."""
+        return np.asarray(self.corners @ self.axes + height * np.cross(*self.axes))
+
     def __repr__(self) -> str:
-        return f"region with {len(self.corners)} corners"
+        return f"region with {len(self.corners)} corners, {self.area:.4g} m^2"
 
 
+@refusing_overflow()
 def support_polygon(points: Any, gravity: Any = (0.0, 0.0, -9.80665)) -> Region:
     """The convex hull of points of contact (k, 3), seen along gravity: where the centre of mass must be over level
-    ground with friction enough. O(k log k)."""
-    p = finite(np.asarray(points, dtype=float), (None, 3), "points of contact", StateError)
-    axes = _across(gravity)
-    return Region(_hull(p @ axes.T), axes)
+    ground with friction enough. O(k log k).
+
+    >>> import soacraft as sc
+    >>> sc.robot.support_polygon([[0, 0, 0], [2, 0, 0], [0, 1, 0], [0.5, 0.2, 0.1]])
+    region with 3 corners, 1 m^2
+    """
+    p = finite(points, (None, 3), "points of contact", StateError)
+    axes = across(gravity)
+    return Region(hull(p @ axes.T)[0], axes)
 
 
+@refusing_overflow()
 def standing_region(
-    points: Any, normals: Any, friction: Any, gravity: Any = (0.0, 0.0, -9.80665), *, sides: int = 8, push: Any = None
+    points: Any,
+    normals: Any,
+    friction: Any,
+    gravity: Any = (0.0, 0.0, -9.80665),
+    *,
+    sides: int = SIDES,
+    push: Any = None,
 ) -> Region:
     """Where the centre of mass may be for forces inside the friction cones to hold the robot, on slopes and uneven
     ground.
@@ -79,26 +112,29 @@ def standing_region(
     the centre of mass besides. A linear program for each corner.
 
     >>> import numpy as np
+    >>> import soacraft as sc
     >>> feet = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    >>> region = standing_region(feet, np.tile([0.0, 0, 1], (3, 1)), 0.5)
+    >>> region = sc.robot.standing_region(feet, np.tile([0.0, 0, 1], (3, 1)), 0.5)
     >>> region.corners.round(9) + 0.0
-    array([[0., 0.],
-           [1., 0.],
-           [0., 1.]])
+    array([[1., 0.],
+           [0., 1.],
+           [0., 0.]])
     """
-    p, n, mu = _contacts(points, normals, friction)
-    g = finite(np.asarray(gravity, dtype=float), (3,), "gravity", StateError)
-    total = g + (np.zeros(3) if push is None else finite(np.asarray(push, dtype=float), (3,), "push", StateError))
-    axes = _across(total)
-    rays = np.concatenate([_pyramid(a, b, int(sides)) for a, b in zip(n, mu, strict=True)])
-    at = np.repeat(p, int(sides), axis=0)
-    size = float(np.linalg.norm(p - p.mean(axis=0), axis=1).max()) or 1.0
-    # unknowns: weights of the rays, for a robot of one kilogram, and where c is along the axes
+    p, n, mu = contacts(points, normals, friction)
+    g = finite(gravity, (3,), "gravity", StateError)
+    total = g + (np.zeros(3) if push is None else finite(push, (3,), "push", StateError))
+    axes = across(total)
+    each = [pyramid(a, float(b), sides) for a, b in zip(n, mu, strict=True)]
+    rays, middle = np.concatenate(each), p.mean(axis=0)
+    at = np.repeat(p - middle, [len(x) for x in each], axis=0)
+    size = float(np.linalg.norm(p - middle, axis=1).max()) or 1.0
+    pull = float(np.linalg.norm(total))
+    # unknowns: weights of the rays, in weights of the robot, and where c is along the axes, in sizes of the stance
     balance = np.zeros((6, len(rays) + 2))
     balance[:3, : len(rays)] = rays.T
-    balance[3:, : len(rays)] = np.cross(at, rays).T
-    balance[3:, len(rays) :] = np.cross(axes, total).T
-    right = np.concatenate([-total, np.zeros(3)])
+    balance[3:, : len(rays)] = np.cross(at, rays).T / size
+    balance[3:, len(rays) :] = np.cross(axes, total / pull).T
+    right = np.concatenate([-total / pull, np.zeros(3)])
 
     def farthest(direction: Array) -> Array | None:
         cost = np.concatenate([np.zeros(len(rays)), -direction])
@@ -108,119 +144,39 @@ def standing_region(
             raise StateError("the region has no end: contacts face each other and hold the robot wherever its mass is.")
         return None if found.x is None or found.status != 0 else np.asarray(found.x[-2:])
 
-    return Region(_polygon(farthest, size), axes)
+    return Region(_polygon(farthest) * size + axes @ middle, axes)
 
 
-def zero_moment_point(mb: Multibody, q: Any, v: Any, vdot: Any, point: Any = (0.0, 0.0, 0.0)) -> Array:
-    """Where the forces of the ground, on a plane through `point` across gravity, have no moment in that plane, (3).
-
-        z = p + g x n / (g . f),   f = m (cddot - g),  n the rate of angular momentum about p less the moment of gravity
-    """
-    p = finite(np.asarray(point, dtype=float), (3,), "point", StateError)
-    T = np.asarray(mb.gravity)
-    size = float(np.linalg.norm(T))
-    if size == 0.0:
-        raise StateError(f"{mb.name!r} has no gravity, so nothing stands.")
-    up = -T / size
-    c, _, cddot = _center(mb, q, v, vdot)
-    f = mb.total_mass * (cddot - T)
-    moment = _rate(mb, q, np.asarray(v, dtype=float), np.asarray(vdot, dtype=float))[:3] + np.cross(c - p, f)
-    pressed = float(up @ f)
-    if not pressed > 0.0:
-        raise StateError("nothing presses on the ground: the robot flies.")
-    return np.asarray(p + np.cross(up, moment) / pressed)
-
-
-def capture_point(mb: Multibody, q: Any, v: Any, ground: Any = (0.0, 0.0, 0.0)) -> Array:
-    """Where a point foot would have to stand for the robot to come to rest over it, (3): c + cdot sqrt(h/g) on the
-    ground, h the height of the centre of mass, as a linear inverted pendulum falls."""
-    p = finite(np.asarray(ground, dtype=float), (3,), "ground", StateError)
-    g = np.asarray(mb.gravity)
-    size = float(np.linalg.norm(g))
-    if size == 0.0:
-        raise StateError(f"{mb.name!r} has no gravity, so nothing falls.")
-    up = -g / size
-    c, cdot, _ = _center(mb, q, v, np.zeros(mb.nv))
-    height = float(up @ (c - p))
-    if not height > 0.0:
-        raise StateError(f"the centre of mass of {mb.name!r} is not above the ground.")
-    x = c + cdot * np.sqrt(height / size)
-    return np.asarray(x - (up @ (x - p)) * up)
-
-
-def tip_over(points: Any, center: Any, force: Any) -> tuple[float, tuple[int, int]]:
-    """The angle by which the net force at the centre of mass may turn before the robot tips over an edge between two of
-    its contacts (Papadopoulos and Rey 1996), the least of all edges, less than zero where it tips; and that edge.
-
-    `points` (k, 3) go around the robot, counter-clockwise seen from above; `force` (3) is gravity less m cddot."""
-    p = finite(np.asarray(points, dtype=float), (None, 3), "points of contact", StateError)
-    c = finite(np.asarray(center, dtype=float), (3,), "center", StateError)
-    f = finite(np.asarray(force, dtype=float), (3,), "force", StateError)
-    if len(p) < 3 or not np.linalg.norm(f) > 0.0:
-        raise StateError("tipping is over the edges of at least three contacts, under a force that is not zero.")
-    least, which = np.inf, (0, 1)
-    for i in range(len(p)):
-        j = (i + 1) % len(p)
-        axis = (p[j] - p[i]) / np.linalg.norm(p[j] - p[i])
-        arm = p[j] - c - ((p[j] - c) @ axis) * axis  # from the centre of mass to the edge
-        push = f - (f @ axis) * axis
-        angle = float(np.arctan2(axis @ np.cross(arm, push), push @ arm))
-        if angle < least:
-            least, which = angle, (i, j)
-    return least, which
-
-
-def _center(mb: Multibody, q: Any, v: Any, vdot: Any) -> tuple[Array, Array, Array]:
-    c = np.asarray(dyn.center_of_mass(mb, q))
-    A = np.asarray(dyn.centroidal_momentum_matrix(mb, q))
-    v, vdot = np.asarray(v, dtype=float), np.asarray(vdot, dtype=float)
-    linear = A[3:] @ v / mb.total_mass
-    return c, linear, _rate(mb, q, v, vdot)[3:] / mb.total_mass
-
-
-def _rate(mb: Multibody, q: Any, v: Array, vdot: Array) -> Array:
-    """The rate of momentum about the centre of mass, [angular; linear], of all bodies; rotors do not count."""
-    if mb.layout.flexible:
-        raise StateError(f"{mb.name!r} has flexible bodies, whose momentum is not only that of their frames.")
-    c = np.asarray(dyn.center_of_mass(mb, q))
-    state = mb.state(q, v, vdot)
-    total = np.zeros(6)
-    for body in mb.bodies:
-        X = mb.pose(body, state=state)
-        R, m = X.rotation, body.inertia.mass
-        V, a = mb.velocity(body, state=state), mb.acceleration(body, state=state)
-        w, alpha = np.asarray(V.angular), np.asarray(a.angular)
-        r = R @ body.inertia.com
-        cddot = np.asarray(a.linear) + np.cross(alpha, r) + np.cross(w, np.cross(w, r))
-        own = R @ body.inertia.moment @ R.T
-        total[:3] += own @ alpha + np.cross(w, own @ w) + np.cross(X.translation + r - c, m * cddot)
-        total[3:] += m * cddot
-    return total
-
-
-def _contacts(points: Any, normals: Any, friction: Any) -> tuple[Array, Array, Array]:
-    p = finite(np.asarray(points, dtype=float), (None, 3), "points of contact", StateError)
-    n = finite(np.asarray(normals, dtype=float), (len(p), 3), "normals of contacts", StateError)
-    mu = np.broadcast_to(finite(np.asarray(friction, dtype=float), (...,), "friction", StateError), (len(p),))
+def contacts(points: Any, normals: Any, friction: Any) -> tuple[Array, Array, Array]:
+    """Points (k, 3), unit normals (k, 3) and friction (k)."""
+    p = finite(points, (None, 3), "points of contact", StateError)
+    n = finite(normals, (len(p), 3), "normals of contacts", StateError)
+    mu = finite(friction, (...,), "friction", StateError)
     length = np.linalg.norm(n, axis=1)
-    if not len(p) or (length == 0.0).any() or (mu < 0.0).any():
+    if not len(p) or mu.shape not in ((), (len(p),)) or (length == 0.0).any() or (mu < 0.0).any():
         raise StateError("contacts need points, normals that are not zero, and friction that is not negative.")
-    return p, n / length[:, None], mu
+    return p, n / length[:, None], np.broadcast_to(mu, (len(p),))
 
 
-def _pyramid(normal: Array, mu: float, sides: int) -> Array:
-    """Edges of a pyramid inside a friction cone, (sides, 3); with three faces or more."""
-    if sides < 3:
-        raise StateError(f"a friction pyramid has three sides or more, got {sides}.")
+def tangents(normal: Array) -> Array:
+    """Two directions across a unit normal, (2, 3); the first is level for normals in a plane of two axes."""
     first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
     first /= np.linalg.norm(first)
+    return np.array([first, np.cross(normal, first)])
+
+
+def pyramid(normal: Array, mu: float, sides: int) -> Array:
+    """Edges of a pyramid inside a friction cone, (sides, 3), three or more; the normal alone without friction."""
+    whole_number(sides, "sides of a friction pyramid", 3, error=StateError)
+    if mu == 0.0:
+        return normal[None]
     angle = 2.0 * np.pi * np.arange(sides) / sides
-    return np.asarray(normal + mu * (np.outer(np.cos(angle), first) + np.outer(np.sin(angle), np.cross(normal, first))))
+    return np.asarray(normal + mu * np.column_stack([np.cos(angle), np.sin(angle)]) @ tangents(normal))
 
 
-def _across(gravity: Any) -> Array:
+def across(gravity: Any) -> Array:
     """Two directions across gravity, so that they and the one against it are right-handed."""
-    g = finite(np.asarray(gravity, dtype=float), (3,), "gravity", StateError)
+    g = finite(gravity, (3,), "gravity", StateError)
     size = float(np.linalg.norm(g))
     if size == 0.0:
         raise StateError("without gravity nothing stands.")
@@ -231,46 +187,42 @@ def _across(gravity: Any) -> Array:
     return np.array([x, np.cross(up, x)])
 
 
-def _hull(points: Array) -> Array:
-    """Corners of the convex hull, counter-clockwise (Andrew's chain)."""
-    order = points[np.lexsort((points[:, 1], points[:, 0]))]
-    size = float(np.abs(order - order.mean(axis=0)).max()) or 1.0
-
-    def chain(rows: Array) -> list[Array]:
-        made: list[Array] = []
-        for x in rows:
-            while len(made) > 1 and _turn(made[-2], made[-1], x) <= 1e-12 * size**2:
-                made.pop()
-            made.append(x)
-        return made
-
-    lower, upper = chain(order), chain(order[::-1])
-    return np.array(lower[:-1] + upper[:-1]) if len(points) > 1 else points
+def hull(points: Array) -> tuple[Array, Any]:
+    """Corners of the convex hull of points in a plane, counter-clockwise, and their numbers; of points on a line its
+    two ends, of points at one place that one."""
+    spread = points - points.mean(axis=0)
+    if len(points) < 2 or not np.abs(spread).max() > 0.0:
+        return points[:1], np.arange(len(points))[:1]
+    _, values, V = np.linalg.svd(spread, full_matrices=False)
+    along = spread @ V[0]
+    flat = len(values) < 2 or values[1] <= _FLAT * values[0]
+    at = np.array([np.argmin(along), np.argmax(along)]) if flat else np.asarray(ConvexHull(spread / values[0]).vertices)
+    return points[at], at
 
 
-def _turn(a: Array, b: Array, c: Array) -> float:
-    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
-
-
-def _polygon(farthest: Any, size: float) -> Array:
+def _polygon(farthest: Callable[[Array], Array | None]) -> Array:
     """The convex polygon whose farthest point in every direction a function gives: edges are looked beyond until none
-    gives more."""
+    gives more. Its size is about one."""
     found = [farthest(np.array([np.cos(a), np.sin(a)])) for a in (0.1, 2.2, 4.3)]
     if any(x is None for x in found):
         return np.zeros((0, 2))
-    corners = _hull(np.array(found))
+    corners = hull(np.array(found))[0]
+    done: set[tuple[float, ...]] = set()
     for _ in range(_MOST):
-        grown = False
-        for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        edges = list(zip(corners, np.roll(corners, -1, axis=0), strict=True)) if len(corners) > 1 else []
+        new = []
+        for a, b in edges:
+            key = (*a.tolist(), *b.tolist())
             edge = b - a
             length = float(np.linalg.norm(edge))
-            if length <= _NEW * size:
+            if key in done or length <= _NEW:
                 continue
+            done.add(key)
             out = np.array([edge[1], -edge[0]]) / length
             x = farthest(out)
-            if x is not None and out @ (x - a) > _NEW * size:
-                corners, grown = _hull(np.vstack([corners, x])), True
-                break
-        if not grown:
-            return corners
+            if x is not None and out @ (x - a) > _NEW:
+                new.append(x)
+        if not new:
+            break
+        corners = hull(np.vstack([corners, *new]))[0]
     return corners

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from soacraft.errors import WiringError, near
+from soacraft.late import higher
 from soacraft.sim.components.component import Component
 from soacraft.sim.systems.assembly import Assembly
 
@@ -68,6 +69,9 @@ def find_assembly(name: str, known: Mapping[str, PartClass], what: str) -> type[
 
 
 def _found(name: str, known: Mapping[str, PartClass], what: str) -> PartClass:
+    if name not in known and name not in _REGISTERED:
+        higher("register_laws")()  # the control laws of robots come along, but are imported when a file names one
+    known = {**_REGISTERED, **known}
     if name not in known:
         raise WiringError(
             f"{what} is of the class {name!r:.60}, which is not known{near(name, known)} Classes of your own are given "

@@ -1,0 +1,244 @@
+"""Forces that make up for what a robot and its load do by themselves: gravity, friction, the whole of a motion.
+
+    T = Mcal vdot + C + J* w(payload) + friction            Mcal and C with all that the robot holds
+
+A payload that is no part of the model, {frame: inertia}, is moved by the wrench w at its frame, in the frame's axes
+
+    f = m (pddot + wdot x c + w x (w x c) - g),     n = I wdot + w x I w + c x f
+
+Loops and couplings are kept: motors share what X* T must be (`soacraft.robot.control.freedoms`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.analysis.finite import refusing_overflow
+from soacraft.errors import StateError
+from soacraft.model.sizes.scale import scale_of
+from soacraft.model.states.coordinates import common_batch, read_q, read_v
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.freedoms import (
+    Freedom,
+    by_dof,
+    freedom,
+    model_of,
+    motors_of,
+    needed,
+    sizes_of_dofs,
+    solver_of,
+)
+from soacraft.robot.robot import Robot
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.rotations import skew
+
+#: Below this part of the natural speed of a dof (its size in the time of the model) dry friction goes over into rest.
+SLOW = 0.03
+#: tanh of so many times v / speed stands for the sign.
+_STEEP = 10.0
+
+Payload = Mapping[Any, Inertia]
+
+
+@refusing_overflow()
+def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: Any = None) -> Array:
+    """The force that holds a robot still against gravity, with all that it holds, (..., nv). O(n), with loops O(nv^3).
+
+    `payload` is what else it carries, {frame: inertia in the frame's axes}. `actuated` names the dofs with a motor
+    ("model": those of its actuators; all unless told). In a closed chain motors share the work; in a tree the dofs
+    without a motor must need no force.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("pendulum"))                   # 1 kg at 1 m
+    >>> sc.robot.gravity(rb, [np.pi / 2], payload={"bob/tip": sc.Inertia(2.0)}).round(9)
+    array([29.43])
+    """
+    mb = model_of(robot)
+    q = read_q(mb, q)
+    T = np.asarray(dyn.gravity_force(mb, q, ignore_loops=True))
+    if (payload := read_payload(payload)) is not None:
+        still = np.zeros(mb.nv)
+        T = T + np.asarray(dyn.compensating_force(mb, q, wrenches(mb, payload, q, still, still), ignore_loops=True))
+    if not mb.is_closed:
+        return _refuse_idle(mb, T, actuated)
+    found = np.empty_like(T)
+    for at in np.ndindex(T.shape[:-1]):
+        free = freedom(robot, q[at], np.zeros(mb.nv), actuated)
+        found[at] = free.force(free.X.T @ T[at])
+    return found
+
+
+@refusing_overflow()
+def friction(
+    robot: Robot, v: Any, *, viscous: Any = None, coulomb: Any = None, stribeck: Any = 0.0, speed: Any = None
+) -> Array:
+    """The force that makes up for friction of the hinges, (..., nv). O(n).
+
+        T = viscous v + (coulomb + stribeck exp(-(v/speed)^2)) tanh(10 v / speed)
+
+    Numbers, or one for each dof. `viscous` and `coulomb` are those of the model unless told, `body.passive.damping` and
+    `.friction`; no model says what `stribeck` is, the static friction less the dry one. `speed` is where that is gone,
+    0.03 of the natural speed of the dof unless told. `tanh` stands for the sign, so that it does not chatter at rest.
+    Dampers of the model are part of its dynamics, so `feed_forward` has made up for them already: take `viscous=0`
+    besides it, or `feed_forward(..., friction=True)`.
+
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("pendulum"))
+    >>> rb.mb["bob"].passive = sc.Passive(damping=0.5, friction=1.0)
+    >>> sc.robot.friction(rb, [2.0])
+    array([2.])
+    >>> sc.robot.friction(rb, [2.0], coulomb=3.0)
+    array([4.])
+    """
+    mb = model_of(robot)
+    v = read_v(mb, v)
+    own = {
+        "viscous": by_dof(mb, lambda x: x.passive.damping),
+        "coulomb": by_dof(mb, lambda x: x.passive.friction),
+        "stribeck": np.zeros(mb.nv),
+        "speed": SLOW * sizes_of_dofs(mb) / scale_of(mb).time,
+    }
+    given = {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck, "speed": speed}
+    a, c, s, w = (own[x] if given[x] is None else _by_dof(mb, given[x], x) for x in given)
+    if (w <= 0.0).any() or any((x < 0.0).any() for x in (a, c, s)):
+        raise StateError("friction: viscous, coulomb and stribeck must not be negative, and speed must be positive.")
+    return np.asarray(a * v + (c + s * np.exp(-((v / w) ** 2))) * np.tanh(_STEEP * v / w))
+
+
+@refusing_overflow()
+def feed_forward(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    vdot: Any,
+    *,
+    payload: Payload | None = None,
+    friction: bool = False,
+    actuated: Any = None,
+) -> Array:
+    """The force that gives accelerations: inverse dynamics of the robot with all that it holds and with a payload,
+    (..., nv). O(n), with loops O(nv^3).
+
+    `payload` and `actuated` as for `gravity`. Where some dofs of a tree have no motor, vdot counts at the others, and
+    they go as they will. In a closed chain vdot is of all dofs, as the closures allow it, or of the independent ones
+    (`sc.loops`). Dampers and springs of the model are made up for; `friction=True` adds its dry friction.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("pendulum"))
+    >>> sc.robot.feed_forward(rb, [np.pi / 2], [0.0], [2.0], payload={"bob/tip": sc.Inertia(1.0)}).round(9)
+    array([23.62])
+    """
+    mb = model_of(robot)
+    q, v = read_q(mb, q), read_v(mb, v)
+    payload = read_payload(payload)
+    dry = dry_friction(robot, v) if friction else np.zeros(mb.nv)
+    if mb.is_closed:
+        return _closed(robot, q, v, vdot, payload, actuated) + dry
+    vdot = read_v(mb, vdot, "vdot")
+    motors = motors_of(mb, actuated)
+    if motors is None or motors.all():
+        f_ext = reactions(mb, payload, q, v, vdot)
+        return np.asarray(dyn.inverse_dynamics(mb, q, v, vdot, f_ext)) + dry
+    if payload is not None:
+        raise StateError(
+            f"a payload of {mb.name!r} moves the dofs that have no motor ({_listed(mb, ~motors)}): hang it on the "
+            "model, rb.attach(...), so that they are known to move with it."
+        )
+    return np.asarray(dyn.mixed_dynamics(mb, q, v, np.zeros(mb.nv), vdot, motors)[1]) + np.where(motors, dry, 0.0)
+
+
+def dry_friction(robot: Robot, v: Array) -> Array:
+    """Friction of the hinges without their dampers, which are part of the dynamics."""
+    return friction(robot, v, viscous=0.0)
+
+
+def read_payload(payload: Any) -> Payload | None:
+    """A payload, checked; None where there is none."""
+    if payload is None:
+        return None
+    if not isinstance(payload, Mapping) or not all(isinstance(x, Inertia) for x in payload.values()):
+        raise StateError(f"a payload is {{frame: sc.Inertia(...)}}, got {payload!r:.60}.")
+    return payload if payload else None
+
+
+def wrenches(mb: Multibody, payload: Payload, q: Any, v: Any, vdot: Any) -> dict[Any, Array]:
+    """The wrench [moment; force] that moves each payload, at its frame in its axes, (..., 6). O(n)."""
+    frames: list[Frame | str] = [mb.frame(x) for x in payload]
+    motion = dyn.node_motion(mb, q, v, vdot, frames, expressed_in="node", ignore_loops=True)
+    found: dict[Any, Array] = {}
+    for i, (frame, inertia) in enumerate(zip(frames, payload.values(), strict=True)):
+        w, wdot, pddot = motion[2][..., i, :3], motion[3][..., i, :3], motion[3][..., i, 3:]
+        g = np.squeeze(motion[0][..., i, :, :].mT @ np.asarray(mb.gravity)[:, None], -1)
+        c, turned = inertia.com, w @ skew(inertia.com)  # w x c is -c~ w = w* c~
+        f = inertia.mass * (pddot - g + wdot @ skew(c) + np.cross(w, turned))
+        n = wdot @ inertia.moment + np.cross(w, w @ inertia.moment) + np.cross(c, f)
+        found[frame] = found.get(frame, np.zeros(6)) + np.concatenate([n, f], axis=-1)
+    return found
+
+
+def reactions(mb: Multibody, payload: Payload | None, q: Any, v: Any, vdot: Any) -> dict[Any, Array] | None:
+    """What payloads do to the robot, as `f_ext`."""
+    if payload is None:
+        return None
+    return {frame: -w for frame, w in wrenches(mb, payload, q, v, vdot).items()}
+
+
+def _closed(robot: Robot, q: Array, v: Array, vdot: Any, payload: Payload | None, actuated: Any) -> Array:
+    mb = robot.mb
+    a = finite(vdot, (..., None), f"vdot of {mb.name!r}", StateError)
+    batch = common_batch(q=q, v=v, vdot=a)
+    qs, vs, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, a))
+    T = np.empty((*batch, mb.nv))
+    for at in np.ndindex(*batch):
+        free = freedom(robot, qs[at], vs[at], actuated)
+        T[at] = free.force(free.X.T @ _needed(robot, free, qs[at], vs[at], given[at], payload))
+    return T
+
+
+def _needed(robot: Robot, free: Freedom, q: Array, v: Array, vdot: Array, payload: Payload | None) -> Array:
+    mb = robot.mb
+    if len(vdot) == len(free.names) != mb.nv:
+        vdot = free.X @ vdot + free.x0
+    else:
+        solver_of(robot).inverse_dynamics(q, v, vdot)  # refuses what the closures do not allow, by name
+    return needed(mb, q, v, vdot, reactions(mb, payload, q, v, vdot))
+
+
+def _refuse_idle(mb: Multibody, T: Array, actuated: Any) -> Array:
+    motors = motors_of(mb, actuated)
+    if motors is None or motors.all():
+        return T
+    refuse_forces(mb, T, ~motors)
+    return np.where(motors, T, 0.0)
+
+
+def refuse_forces(mb: Multibody, T: Array, idle: Any) -> None:
+    """Raise `StateError` where dofs without a motor need a force."""
+    c = sizes_of_dofs(mb)
+    weight = mb.total_mass * float(np.linalg.norm(mb.gravity)) * scale_of(mb).length
+    size = max(weight, float(np.abs(T * c).max(initial=0.0)))
+    wrong = np.where(idle, np.abs(T * c), 0.0).reshape(-1, mb.nv).max(axis=0, initial=0.0)
+    i = int(np.argmax(wrong)) if len(wrong) else 0
+    if len(wrong) and wrong[i] > 1e-9 * size:
+        raise StateError(
+            f"dof {mb.dof_names[i]!r} has no motor and needs a force of {wrong[i] / c[i]:.4g}: no equilibrium."
+        )
+
+
+def _by_dof(mb: Multibody, given: Any, what: str) -> Array:
+    x = finite(given, (...,), what, StateError)
+    if x.shape not in ((), (mb.nv,)):
+        raise StateError(f"friction: {what} is one number, or {mb.nv} for the dofs of {mb.name!r}; got {x.shape}.")
+    return np.broadcast_to(x, (mb.nv,))
+
+
+def _listed(mb: Multibody, mask: Any) -> str:
+    return ", ".join(repr(mb.dof_names[i]) for i in np.flatnonzero(mask))

@@ -1,0 +1,111 @@
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: disallow-untyped-calls=False, disable-error-code="misc"
+"""Laws in the dofs of a robot as components."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.robot.control import joint_space, optimal, path
+from soacraft.robot.control.components.law import Gains, Law, Motors, Payloads, Vector, carried, each, kept, nq, nv
+from soacraft.robot.control.lending import robot_of
+from soacraft.sim.components.declarations import In, output
+from soacraft.sim.components.declarations import Params as Base
+
+
+class ComputedTorque(Law):
+    """force = `sc.robot.computed_torque`: eddot + kd edot + kp e = 0, e = difference(q, q_d).
+
+    >>> import soacraft as sc
+    >>> law = ComputedTorque(robot="double_pendulum", kp=25.0, kd=10.0)
+    >>> print(sc.sim.check_component(law))
+    ComputedTorque: 1 equations are pure, of their shapes, and take a batch
+    """
+
+    class Params(Base):
+        robot: str
+        kp: Gains
+        kd: Gains
+        payload: Payloads = ()
+        friction: bool = False
+        actuated: Motors = None
+
+    q = In(shape=nq)
+    v = In(shape=nv)
+    q_d = In(shape=nq)
+    v_d = In(shape=nv, default=0.0)
+    vdot_d = In(shape=nv, default=0.0)
+
+    @output(shape=nv)
+    def force(p, q, v, q_d, v_d, vdot_d):
+        return joint_space.computed_torque(
+            robot_of(p.robot), q, v, (q_d, v_d, vdot_d), p.kp, p.kd, payload=carried(p), friction=p.friction,
+            actuated=p.actuated,
+        )  # fmt: skip
+
+
+class Decoupled(Law):
+    """force = `sc.robot.decoupled`: nudot = -damping nu + m^-1 kp difference(q, q_d)."""
+
+    class Params(Base):
+        robot: str
+        damping: Gains
+        kp: Gains = 0.0
+
+    q = In(shape=nq)
+    v = In(shape=nv)
+    q_d = In(shape=nq)
+
+    @output(shape=nv)
+    def force(p, q, v, q_d):
+        return joint_space.decoupled(robot_of(p.robot), q, v, p.damping, q_d=q_d, kp=p.kp)
+
+
+class LQR(Law):
+    """force = `sc.robot.lqr`(q, v) about the state (q0, v0); Q and R are diagonals."""
+
+    class Params(Base):
+        robot: str
+        q0: Vector
+        v0: Vector | None = None
+        Q: Gains = 1.0
+        R: Gains = 1.0
+        actuated: Motors = None
+
+    q = In(shape=nq)
+    v = In(shape=nv)
+
+    @output(shape=nv)
+    def force(p, q, v):
+        def made(rb):
+            return optimal.lqr(rb, p.q0, p.v0, p.Q, p.R, actuated=p.actuated)
+
+        return kept(p, made)(q, v)
+
+
+class PathLQR(Law):
+    """force = `sc.robot.lqr_path`(t, q, v) along knots at `times`; Q, R and Qf are diagonals."""
+
+    class Params(Base):
+        robot: str
+        times: Vector
+        path_q: tuple[Vector, ...]
+        path_v: tuple[Vector, ...]
+        path_vdot: tuple[Vector, ...]
+        Q: Gains = 1.0
+        R: Gains = 1.0
+        Qf: Gains | None = None
+        actuated: Motors = None
+
+    q = In(shape=nq)
+    v = In(shape=nv)
+
+    @output(shape=nv)
+    def force(p, t, q, v):
+        def made(rb):
+            return path.lqr_path(
+                rb, p.times, p.path_q, p.path_v, p.path_vdot, Q=p.Q, R=p.R, Qf=p.Qf, actuated=p.actuated
+            )
+
+        law = kept(p, made)
+        return each(lambda t, q, v: law(float(t[0]), q, v), np.asarray(t)[..., None], q, v)

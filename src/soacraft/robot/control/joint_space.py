@@ -1,0 +1,123 @@
+"""Laws in the dofs of a robot: a state and where it should be in, a generalized force out.
+
+    computed torque    T = Mcal (vdot_d + K_d (v_d - v) + K_p e) + C        gives    eddot + K_d edot + K_p e = 0
+    decoupled          T = m (nudot_d + C_nu + load_nu - k nu) + K_p e      gives    nudot = nudot_d - k nu + m^-1 K_p e
+
+e = difference(q, q_d). nu = m* v are the velocities of `analysis.diagonalize`, in which the mass matrix is the identity
+(000 Eq. 28-29): each nu_i is damped by itself, and the kinetic energy |nu|^2 / 2 falls at the rate nu* k nu.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.analysis.diagonalize import diagonalize
+from soacraft.analysis.finite import refusing_overflow
+from soacraft.errors import StateError
+from soacraft.model.states.coordinates import common_batch, read_q, read_v
+from soacraft.robot.control.compensation import Payload, feed_forward
+from soacraft.robot.control.freedoms import freedom, gain, model_of, tree_of
+from soacraft.robot.robot import Robot
+from soacraft.spatial.checks import Array, finite
+
+Target = tuple[Any, Any, Any]
+
+
+@refusing_overflow()
+def computed_torque(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    target: Target,
+    kp: Any,
+    kd: Any,
+    *,
+    payload: Payload | None = None,
+    friction: bool = False,
+    actuated: Any = None,
+) -> Array:
+    """The force under which the way to a target goes as eddot + kd edot + kp e = 0, e = difference(q, q_d), (..., nv).
+
+    `target` is (q_d, v_d, vdot_d). Gains are numbers, one for each dof, or matrices (nv, nv). With `actuated` the
+    equation holds for those dofs, and the others go as they will (partial feedback linearization, collocated; Spong
+    1994). In a closed chain it holds for the independent dofs, and the others follow. `payload` and `friction` as for
+    `feed_forward`. The equation is exact for hinges whose velocities are rates of their coordinates, and to second
+    order in e for quaternions. O(n), with loops O(nv^3).
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("double_pendulum"))
+    >>> q, v = np.array([0.3, 0.1]), np.array([1.0, -2.0])
+    >>> T = sc.robot.computed_torque(rb, q, v, ([0.5, 0.5], [0, 0], [0, 0]), kp=25.0, kd=10.0)
+    >>> vdot = sc.dynamics.forward_dynamics(rb.mb, q, v, T)
+    >>> bool(np.allclose(vdot, 25.0 * ([0.5, 0.5] - q) - 10.0 * v))
+    True
+    """
+    mb = model_of(robot)
+    q, v = read_q(mb, q), read_v(mb, v)
+    a = acceleration(robot, q, v, target, kp, kd)
+    if not mb.is_closed:
+        return feed_forward(robot, q, v, a, payload=payload, friction=friction, actuated=actuated)
+    batch = common_batch(q=q, v=v, vdot=a)
+    qs, vs, wanted = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, a))
+    T = np.empty((*batch, mb.nv))
+    for at in np.ndindex(*batch):
+        free = freedom(robot, qs[at], vs[at], actuated)
+        vdot = free.X @ wanted[at][free.places] + free.x0
+        T[at] = feed_forward(robot, qs[at], vs[at], vdot, payload=payload, friction=friction, actuated=actuated)
+    return T
+
+
+def acceleration(robot: Robot, q: Array, v: Array, target: Target, kp: Any, kd: Any) -> Array:
+    """vdot_d + K_d (v_d - v) + K_p difference(q, q_d), (..., nv)."""
+    mb = robot.mb
+    if not isinstance(target, tuple | list) or len(target) != 3:
+        raise StateError(f"a target is (q_d, v_d, vdot_d), got {target!r:.60}.")
+    q_d, v_d, a_d = target
+    e = way(robot, q, read_q(mb, q_d, "q_d"))
+    edot = read_v(mb, v_d, "v_d") - v
+    return np.asarray(read_v(mb, a_d, "vdot_d") + gain(kd, edot, "kd") + gain(kp, e, "kp"))
+
+
+def way(robot: Robot, q: Array, q_d: Array) -> Array:
+    """difference(q, q_d) with leading axes of both, (..., nv)."""
+    mb = robot.mb
+    batch = common_batch(q=q, q_d=q_d)
+    return np.asarray(mb.difference(np.broadcast_to(q, (*batch, mb.nq)), np.broadcast_to(q_d, (*batch, mb.nq))))
+
+
+@refusing_overflow()
+def decoupled(
+    robot: Robot, q: Any, v: Any, damping: Any, *, q_d: Any = None, kp: Any = 0.0, nudot: Any = 0.0
+) -> Array:
+    """The force under which each velocity nu_i of `analysis.diagonalize` is damped by itself, (..., nv). O(n).
+
+        nudot = nudot_d - k nu + m^-1 K_p e,     e = difference(q, q_d)
+
+    `damping` k in 1/s is a number, one for each nu, or a matrix. A spring `kp` (a number, numbers or a symmetric
+    matrix) pulls to q_d. With true coordinates the energy |nu|^2 / 2 + e* K_p e / 2 then changes at the rate -nu* k nu,
+    so that it never grows: with no spring and one k for all, the kinetic energy falls as exp(-2 k t). Trees alone.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("double_pendulum"))
+    >>> q, v = np.array([0.3, 0.1]), np.array([1.0, -2.0])
+    >>> T = sc.robot.decoupled(rb, q, v, damping=3.0)
+    >>> weight = sc.dynamics.gravity_force(rb.mb, q)
+    >>> bool(np.isclose(v @ (T - weight), -6.0 * sc.dynamics.kinetic_energy(rb.mb, q, v)))   # power
+    True
+    """
+    mb = tree_of(robot, "decoupled")
+    q, v = read_q(mb, q), read_v(mb, v)
+    d = diagonalize(mb, q, v)
+    wanted = finite(nudot, (...,), "nudot", StateError)
+    if wanted.ndim and wanted.shape[-1] != mb.nv:
+        raise StateError(f"nudot of {mb.name!r} is one number or {mb.nv}, got shape {wanted.shape}.")
+    T = d.force_of(wanted + d.C_nu + d.load_nu - gain(damping, d.nu, "damping"))
+    if q_d is not None:
+        T = T + gain(kp, way(robot, q, read_q(mb, q_d, "q_d")), "kp")
+    elif np.any(kp):
+        raise StateError("decoupled has a spring kp, and no q_d that it pulls to.")
+    return np.asarray(T)

@@ -1,0 +1,61 @@
+"""Robots that components of systems name by a text, so that their parameters can be kept in files.
+
+    "panda", "arm.urdf"     a model that `sc.load` finds: loaded once
+    "given panda 1"         a robot of this program that was given to a component: elsewhere it is refused
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from soacraft.errors import WiringError
+from soacraft.files.load import load
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.robot import Robot
+
+_numbers = count(1)
+_lent: WeakValueDictionary[str, Robot] = WeakValueDictionary()
+_loaded: dict[str, Robot] = {}
+_limbs: WeakKeyDictionary[Robot, dict[tuple[str, str], Limb]] = WeakKeyDictionary()
+
+
+def lend(robot: Any) -> tuple[str, Robot]:
+    """A text that stands for a robot in this program, and the robot, which lives as long as somebody keeps it."""
+    if isinstance(robot, str):
+        return robot, robot_of(robot)
+    if isinstance(robot, Multibody):
+        robot = Robot(robot)
+    if not isinstance(robot, Robot):
+        raise WiringError(f"a law takes a Robot, or the name of a model that sc.load finds; got {robot!r:.60}.")
+    for name, known in _lent.items():
+        if known is robot:
+            return name, robot
+    name = f"given {robot.mb.name} {next(_numbers)}"
+    _lent[name] = robot
+    return name, robot
+
+
+def robot_of(name: str) -> Robot:
+    """The robot that a text stands for."""
+    found = _lent.get(name) or _loaded.get(name)
+    if found is None:
+        if name.startswith("given "):
+            raise WiringError(
+                f"the robot {name!r:.60} was given to a component in another program, or is no more: make the "
+                "component with robot=rb, or with the name of a model that sc.load finds."
+            )
+        found = _loaded[name] = Robot(load(name))
+    return found
+
+
+def limb_of(robot: Robot, base: str, tip: str) -> Limb:
+    """The limb between two frames, made once."""
+    known = _limbs.setdefault(robot, {})
+    limb = known.get((base, tip))
+    if limb is None or not limb.is_current:
+        mb = robot.mb
+        limb = known[base, tip] = Limb(robot, tip, mb.root if base == "inertial" else mb.frame(base), (mb.frame(tip),))
+    return limb

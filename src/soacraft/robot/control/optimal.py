@@ -1,0 +1,154 @@
+"""Linear-quadratic regulators about a state.
+
+    d/dt [xi; dv] = A [xi; dv] + B dT,      T = T_d - K [xi; dv],      K = R^-1 B* S
+    A* S + S A - S B R^-1 B* S + Q = 0
+
+xi = difference(q_d, q) and dv = v - v_d; A and B are those of `analysis.linearize`, for closed chains of
+`loops.linearize`, whose entries are of the independent dofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from soacraft import dynamics as dyn
+from soacraft import loops
+from soacraft.analysis.finite import refusing_overflow
+from soacraft.analysis.linearize import Linearization, linearize
+from soacraft.errors import SingularError, StateError
+from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.compensation import feed_forward, refuse_forces
+from soacraft.robot.control.freedoms import freedom, model_of, motors_of, needed, solver_of
+from soacraft.robot.robot import Robot
+from soacraft.spatial.checks import Array, finite
+
+
+@dataclass(frozen=True, eq=False)
+class Regulator:
+    """T = force - K [difference(q_d, q); v - v_d]: the integral of x* Q x + u* R u is least, for small motions."""
+
+    robot: Robot
+    q: Array
+    v: Array
+    force: Array
+    K: Array
+    """(nv, 2 m), for the m dofs that can move by themselves: all of a tree."""
+    S: Array
+    """(2 m, 2 m): x* S x is the cost from x on."""
+    places: npt.NDArray[np.intp]
+    """(m) numbers of these dofs."""
+    poles: npt.NDArray[np.complex128]
+    """Of the closed loop."""
+
+    def __call__(self, q: Any, v: Any) -> Array:
+        """The force at a state, (..., nv)."""
+        mb = self.robot.mb
+        q, v = read_q(mb, q), read_v(mb, v)
+        xi = mb.difference(np.broadcast_to(self.q, q.shape), q)[..., self.places]
+        dv = (v - self.v)[..., self.places]
+        batch = np.broadcast_shapes(xi.shape, dv.shape)
+        x = np.concatenate([np.broadcast_to(xi, batch), np.broadcast_to(dv, batch)], axis=-1)
+        return np.asarray(self.force - x @ self.K.T)
+
+    def __repr__(self) -> str:
+        slowest = float(self.poles.real.max(initial=-np.inf))
+        return f"Regulator of {self.robot.mb.name!r}: {len(self.places)} dofs, slowest pole {slowest:.4g}/s"
+
+
+@refusing_overflow()
+def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, actuated: Any = None) -> Regulator:
+    """The linear-quadratic regulator about a state that some force holds, from the derivatives of forward dynamics.
+
+    Q (2 m) and R (one for each motor) are matrices, diagonals or None for ones; m is nv, in a closed chain the number
+    of independent dofs. `actuated` names the dofs with a motor ("model": those of its actuators); by default all have
+    one. A state that no force of theirs holds, or that they cannot bring back, is refused. O(nv^3).
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("cart_pole"))
+    >>> law = sc.robot.lqr(rb, [0.0, np.pi], actuated=["cart"])
+    >>> bool((law.poles.real < 0).all()), law([0.0, np.pi + 0.1], [0.0, 0.0])[1]
+    (True, np.float64(0.0))
+    """
+    mb = model_of(robot)
+    q = read_q(mb, q)
+    v = np.zeros(mb.nv) if v is None else read_v(mb, v)
+    if q.ndim > 1 or v.ndim > 1:
+        raise StateError("lqr is about one state, got a batch.")
+    motors = motors_of(mb, actuated)
+    force = _holding(robot, q, v, actuated)
+    at = np.arange(mb.nv) if motors is None else np.flatnonzero(motors)
+    lin = linear_of(robot, q, v, force)
+    A, B, places = np.asarray(lin.A), np.asarray(lin.B)[:, at], places_of(mb, lin)
+    Q, R = weight(Q, len(A), "Q"), weight(R, len(at), "R", definite=True)
+    try:
+        S = scipy.linalg.solve_continuous_are(A, B, Q, R)
+    except (np.linalg.LinAlgError, ValueError) as why:
+        raise SingularError(f"the motors of {mb.name!r} cannot bring it back to this state: {why}.") from None
+    K = np.zeros((mb.nv, len(A)))
+    K[at] = np.linalg.solve(R, B.T @ S)
+    poles = np.linalg.eigvals(A - np.asarray(lin.B) @ K).astype(complex)
+    return Regulator(robot, q, v, force, K, S, places, poles)
+
+
+def _holding(robot: Robot, q: Array, v: Array, actuated: Any) -> Array:
+    """The force under which nothing accelerates."""
+    mb = robot.mb
+    if mb.is_closed:
+        free = freedom(robot, q, v, actuated)
+        return free.force(free.X.T @ needed(mb, q, v, free.x0))
+    force = np.array(dyn.inverse_dynamics(mb, q, v, np.zeros(mb.nv)))
+    motors = motors_of(mb, actuated)
+    if motors is not None:
+        refuse_forces(mb, force, ~motors)
+        force[~motors] = 0.0
+    return force
+
+
+def linear_of(robot: Robot, q: Array, v: Array, force: Array) -> Linearization:
+    """The linear motion about a state: of a tree, or of the independent dofs of a closed chain."""
+    return loops.linearize(solver_of(robot), q, v, force) if robot.mb.is_closed else linearize(robot.mb, q, v, force)
+
+
+def places_of(mb: Multibody, lin: Linearization) -> npt.NDArray[np.intp]:
+    """Numbers of the dofs that a linearization is of. Closures that roll have more places than dofs: refused."""
+    named = getattr(lin, "position_names", lin.dof_names)
+    if tuple(named) != tuple(lin.dof_names):
+        raise StateError(f"closures of {mb.name!r} roll, so that places and velocities are of different dofs: no LQR.")
+    return np.array([mb.dof_names.index(x) for x in lin.dof_names], dtype=np.intp)
+
+
+def weight(given: Any, size: int, what: str, definite: bool = False) -> Array:
+    """A symmetric matrix from a matrix, a diagonal, a number or None for ones."""
+    W = np.ones(size) if given is None else finite(given, (...,), what, StateError)
+    if W.shape not in ((), (size,), (size, size)):
+        raise StateError(f"{what} must have {size} numbers, or ({size}, {size}); got {W.shape}.")
+    W = np.diag(np.broadcast_to(W, (size,))) if W.ndim < 2 else W
+    if size:
+        if not np.allclose(W, W.T, rtol=1e-12, atol=0.0):
+            raise StateError(f"{what} must be symmetric.")
+        values = np.linalg.eigvalsh(W)
+        low = float(values[0])
+        if low <= 0.0 if definite else low < -1e-12 * float(np.abs(values).max()):
+            raise StateError(f"{what} must {'be positive definite' if definite else 'have no negative eigenvalue'}, "
+                             f"got one of {low:.3g}.")  # fmt: skip
+    return np.asarray(W)
+
+
+def forces_along(robot: Robot, q: Array, v: Array, vdot: Array, actuated: Any) -> Array:
+    """The forces that give the accelerations of a path (k, nv), refused where dofs without a motor need some."""
+    mb = robot.mb
+    motors = motors_of(mb, actuated)
+    if mb.is_closed:
+        return feed_forward(robot, q, v, vdot, actuated=actuated)
+    force = np.array(dyn.inverse_dynamics(mb, q, v, vdot))
+    if motors is not None:
+        refuse_forces(mb, force, ~motors)
+        force[:, ~motors] = 0.0
+    return force

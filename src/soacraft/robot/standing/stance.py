@@ -1,0 +1,212 @@
+"""`Stance`: a robot that stands on feet, at one configuration: where they touch, and how well that holds it.
+
+Feet are bodies or nodes. What of a foot touches the ground is taken from its collision shapes: the points that are
+lowest along the normal of the ground there.
+
+    box            corners                    cylinder       16 points of each rim
+    sphere         the point below            ellipsoid      the point below
+    capsule        the points below its ends  meshes         not here: give corners
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft import dynamics as dyn
+from soacraft.errors import StateError
+from soacraft.model.sizes.lengths import length_of
+from soacraft.model.states.coordinates import read_q
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.records import Geometry
+from soacraft.robot.robot import Robot
+from soacraft.robot.standing.balance import ground_wrench, tip_over
+from soacraft.robot.standing.stability import SIDES, Region, standing_region, support_polygon
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.pose import Pose
+
+#: Points of a foot touch the ground where they are no higher above its lowest one than this part of the robot's length.
+TOUCHES = 1e-3
+#: Points of the rim of a cylinder.
+_RIM = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """Where a robot stands, made by `stance`. Points and normals are in inertial axes."""
+
+    robot: Robot
+    q: Array
+    feet: tuple[str, ...]
+    points: Array
+    """(k, 3)"""
+    normals: Array
+    """(k, 3), out of the ground."""
+    friction: Array
+    """(k)"""
+    foot: npt.NDArray[np.intp]
+    """(k): the foot that each point is of, a number in `feet`."""
+
+    @property
+    def center(self) -> Array:
+        """The centre of mass of the robot, with all that it holds."""
+        return np.asarray(dyn.center_of_mass(self.robot.mb, self.q))
+
+    @property
+    def polygon(self) -> Region:
+        """The support polygon: the hull of all points seen along gravity."""
+        return support_polygon(self.points, self.robot.mb.gravity)
+
+    def region(self, *, sides: int = SIDES, push: Any = None) -> Region:
+        """Where the centre of mass may be, see `standing_region`."""
+        return standing_region(
+            self.points, self.normals, self.friction, self.robot.mb.gravity, sides=sides, push=push
+        )
+
+    def margin(self, *, sides: int = SIDES) -> float:
+        """How far the centre of mass is inside of the region, in metres; less than zero outside, minus infinity where
+        the robot slides wherever its centre of mass is, and zero at most where the region has no inside."""
+        region = self.region(sides=sides)
+        if not region:
+            return -np.inf
+        if len(region.corners) < 3:
+            off = self.center @ region.axes.T - region.corners[0]
+            along = region.corners[-1] - region.corners[0]
+            s = float(np.clip(off @ along / (along @ along), 0.0, 1.0)) if along.any() else 0.0
+            return -float(np.linalg.norm(off - s * along))
+        return float(region.margin(self.center)[0])
+
+    def tip_over(self, v: Any = None, vdot: Any = None) -> tuple[float, tuple[str, str]]:
+        """The angle to tipping over, see `tip_over`, and the two feet between which the edge lies; for a motion (v,
+        vdot), at rest unless told."""
+        mb = self.robot.mb
+        v, vdot = (np.zeros(mb.nv) if x is None else x for x in (v, vdot))
+        w = ground_wrench(mb, self.q, v, vdot, self.center)
+        angle, (i, j) = tip_over(self.points, self.center, -w[3:], -w[:3])
+        return angle, (self.feet[self.foot[i]], self.feet[self.foot[j]])
+
+    def __repr__(self) -> str:
+        return f"Stance of {self.robot.mb.name!r} on {', '.join(self.feet)}: {len(self.points)} points"
+
+
+def stance(
+    robot: Robot, q: Any, feet: Any, *, friction: Any = 0.7, normal: Any = None, corners: Any = None
+) -> Stance:
+    """How a robot stands at a configuration, on feet that are bodies or nodes of it.
+
+    `friction` and `normal`, out of the ground, are one for all or {foot: ...}; the normal is against gravity unless
+    told. `corners` (k, 3) in the axes of the foot, for all or {foot: ...}, say what touches; without them it is what is
+    lowest of the foot's collision shapes, and of a node its own point. O(points).
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("anymal_b"))
+    >>> q = np.array(rb.mb.q)
+    >>> q[7:] = [0, 0.4, -0.8, 0, 0.4, -0.8, 0, -0.4, 0.8, 0, -0.4, 0.8]
+    >>> s = sc.robot.stance(rb, q, [f"{leg}_SHANK" for leg in ("LF", "RF", "LH", "RH")], friction=0.6)
+    >>> s
+    Stance of 'anymal_b' on LF_SHANK, RF_SHANK, LH_SHANK, RH_SHANK: 4 points
+    >>> s.polygon.contains(s.center), s.margin() > 0.1
+    (True, True)
+    """
+    if not isinstance(robot, Robot):
+        raise StateError(f"stance is of a Robot, sc.robot.Robot(mb), got {robot!r:.60}.")
+    mb = robot.mb
+    q = read_q(mb, q)
+    if q.ndim > 1:
+        raise StateError(f"stance takes one configuration, got a batch {q.shape[:-1]}.")
+    named = [feet] if isinstance(feet, str | Frame) or not isinstance(feet, Iterable) else list(feet)
+    frames = [mb.frame(x) for x in named]
+    if not frames or len(set(frames)) != len(frames):
+        raise StateError("a robot stands on one foot or more, each named once.")
+    for given, what in ((friction, "friction"), (normal, "normal"), (corners, "corners")):
+        _refuse_unknown(mb, frames, given, what)
+    g = np.asarray(mb.gravity)
+    if not g.any():
+        raise StateError(f"{mb.name!r} has no gravity, so nothing stands.")
+    state = mb.state(q)
+    points, normals, mus, of = [], [], [], []
+    for i, frame in enumerate(frames):
+        told = _of_foot(normal, frame, mb)
+        n = -g if told is None else finite(told, (3,), f"the normal at {frame.full_name!r}", StateError)
+        if not np.linalg.norm(n) > 0.0:
+            raise StateError(f"the normal at {frame.full_name!r} is zero.")
+        n = n / np.linalg.norm(n)
+        mu = float(finite(_of_foot(friction, frame, mb), (), f"friction at {frame.full_name!r}", StateError))
+        if mu < 0.0:
+            raise StateError(f"friction at {frame.full_name!r} must not be negative, got {mu:g}.")
+        p = _touching(mb, frame, mb.pose(frame, state=state), n, _of_foot(corners, frame, mb))
+        points.append(p)
+        normals += [n] * len(p)
+        mus += [mu] * len(p)
+        of += [i] * len(p)
+    return Stance(
+        robot, q, tuple(x.full_name for x in frames), np.concatenate(points), np.array(normals), np.array(mus),
+        np.array(of, dtype=np.intp),
+    )  # fmt: skip
+
+
+def _refuse_unknown(mb: Multibody, frames: list[Frame], given: Any, what: str) -> None:
+    if isinstance(given, Mapping):
+        for name in given:
+            if mb.frame(name) not in frames:
+                raise StateError(f"{what} names {mb.frame(name).full_name!r}, which is none of the feet.")
+
+
+def _of_foot(given: Any, frame: Frame, mb: Multibody) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    for name, x in given.items():
+        if mb.frame(name) is frame:
+            return x
+    return None
+
+
+def _touching(mb: Multibody, frame: Frame, pose: Pose, n: Array, corners: Any) -> Array:
+    """The points of a foot that touch the ground, (k, 3) in inertial axes."""
+    R, at = np.asarray(pose.rotation), np.asarray(pose.translation)
+    if corners is not None:
+        own = finite(corners, (None, 3), f"corners of {frame.full_name!r}", StateError)
+        if not len(own):
+            raise StateError(f"corners of {frame.full_name!r} are none.")
+        return np.asarray(own @ R.T + at)
+    if not isinstance(frame, Body):
+        return at[None]
+    shapes = [x for x in frame.geometries if x.role != "visual" and x.kind != "plane"]
+    if not shapes:
+        raise StateError(f"{frame.full_name!r} has no collision shape: give its corners, or name a node of it.")
+    down = -R.T @ n
+    found = np.concatenate([lowest(x, down, frame.full_name) for x in shapes]) @ R.T + at
+    height = found @ n
+    return np.asarray(found[height <= height.min() + TOUCHES * length_of(mb)])
+
+
+def lowest(shape: Geometry, down: Array, where: str) -> Array:
+    """Points of a shape among which the lowest are, (k, 3) in the axes of its body; `down` a unit vector in these."""
+    R, at = np.asarray(shape.pose.rotation), np.asarray(shape.pose.translation)
+    d = R.T @ down
+    if shape.kind == "box":
+        own = 0.5 * np.array(list(product((-1.0, 1.0), repeat=3))) * shape.size
+    elif shape.kind == "sphere":
+        own = shape.size[0] * d[None]
+    elif shape.kind == "capsule":
+        radius, length = shape.size
+        own = radius * d + 0.5 * length * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+    elif shape.kind == "ellipsoid":
+        radii = np.array(shape.size)
+        own = (radii**2 * d / np.linalg.norm(radii * d))[None]
+    elif shape.kind == "cylinder":
+        radius, length = shape.size
+        angle = 2.0 * np.pi * np.arange(_RIM) / _RIM + float(np.arctan2(d[1], d[0]))  # one of them is the lowest
+        rim = radius * np.column_stack([np.cos(angle), np.sin(angle)])
+        own = np.concatenate([np.column_stack([rim, np.full(_RIM, z)]) for z in (-0.5 * length, 0.5 * length)])
+    else:
+        raise StateError(f"{where!r} has a shape of the kind {shape.kind!r}, whose lowest points are not known here: "
+                         "give corners=.")  # fmt: skip
+    return np.asarray(own @ R.T + at)

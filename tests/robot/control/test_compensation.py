@@ -1,0 +1,216 @@
+"""Gravity, friction and feed-forward: what they add up to with payloads, springs, loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.profiles import tries
+from tests.robot.control.cases import PANDA, arms, closed, drawn, near
+
+import soacraft as sc
+from soacraft import dynamics as dyn
+from soacraft import robot as rob
+from soacraft.errors import LoopError, StateError
+from soacraft.model.samples.random_models import random_inertia
+
+SEEDS = st.integers(0, 10_000)
+
+
+def with_payload(rb, frames, inertias):
+    """The same robot with welded bodies for the payloads."""
+    mb = rb.mb.copy()
+    for i, (frame, inertia) in enumerate(zip(frames, inertias, strict=True)):
+        at = mb.frame(frame)
+        mb.add_body(f"payload{i}", at.carrier, sc.Weld(), inertia, at.offset)
+    return mb
+
+
+@given(SEEDS)
+@tries(25)
+def test_feed_forward_gives_the_acceleration(seed):
+    rb, q, v, vdot = drawn(seed)
+    near(dyn.forward_dynamics(rb.mb, q, v, rob.feed_forward(rb, q, v, vdot)), vdot, 1e-8)
+
+
+@given(SEEDS)
+@tries(25)
+def test_a_payload_counts_as_a_body_welded_there(seed):
+    rb, q, v, vdot = drawn(seed)
+    rng = np.random.default_rng(seed)
+    frames = ["body1", rb.mb.bodies[-1].name]
+    load = {x: random_inertia(rng) for x in frames}
+    mb = with_payload(rb, frames, load.values())
+    near(rob.feed_forward(rb, q, v, vdot, payload=load), dyn.inverse_dynamics(mb, q, v, vdot))
+    near(rob.gravity(rb, q, payload=load), dyn.gravity_force(mb, q))
+
+
+def test_payloads_of_a_batch():
+    rb = rob.Robot(sc.load("panda"))
+    rng = np.random.default_rng(1)
+    load = {"link7": random_inertia(rng)}
+    q, v, a = PANDA + 0.2 * rng.standard_normal((3, 4, 7)), rng.standard_normal((4, 7)), rng.standard_normal(7)
+    T = rob.feed_forward(rb, q, v, a, payload=load)
+    assert T.shape == (3, 4, 7)
+    near(T[1, 2], rob.feed_forward(rb, q[1, 2], v[2], a, payload=load), 1e-12)
+    assert rob.gravity(rb, q, payload=load).shape == (3, 4, 7)
+
+
+def test_what_is_held_counts_by_itself():
+    mb = sc.load("panda")
+    mb.add_body("load", hinge=sc.Free(), inertia=sc.Inertia(3.0, moment=0.01 * np.eye(3)))
+    rb = rob.Robot(mb)
+    mb.set_state(q=[*PANDA, 0, 0, 0, 1, 0.5, 0.0, 0.6])
+    alone = rob.gravity(rb, mb.q)[:7]
+    rb.attach("load", "link7")
+    held = rob.gravity(rb, mb.q)
+    weight = dyn.jacobian(mb, mb.q, "load").T @ np.concatenate([np.zeros(3), -3.0 * np.asarray(mb.gravity)])
+    near(held - alone, weight, 1e-10)
+    near(dyn.forward_dynamics(mb, mb.q, np.zeros(7), held), np.zeros(7))
+    near(rob.feed_forward(rb, mb.q, np.zeros(7), np.zeros(7)), held)
+
+
+def test_friction_is_that_of_the_model_and_given_numbers_come_before_it():
+    rb = rob.Robot(sc.load("anymal_b"))                            # its file has damping 1 and friction 0.1 in legs
+    v = np.linspace(-3.0, 3.0, 18)
+    own = np.array([0.0] * 6 + [1.0] * 12)
+    near(rob.friction(rb, v), own * v + 0.1 * own * np.sign(v), 1e-6)
+    near(rob.friction(rb, v, viscous=2.0, coulomb=0.0), 2.0 * v)
+    near(rob.friction(rb, v, viscous=0.0), 0.1 * own * np.sign(v), 1e-6)
+    assert rob.friction(rb, np.stack([v, v])).shape == (2, 18)
+
+
+def test_friction_has_its_parts():
+    rb = rob.Robot(sc.load("panda"))
+    v = np.array([3.0, -3.0, 0.0, 1.0, -1.0, 2.0, 0.5])
+    T = rob.friction(rb, v, viscous=0.5, coulomb=2.0, stribeck=1.0, speed=0.1)
+    near(T, 0.5 * v + 2.0 * np.sign(v), 1e-8)
+    slow = rob.friction(rb, np.full(7, 0.05), viscous=0.0, coulomb=2.0, stribeck=1.0, speed=0.1)
+    near(slow, np.full(7, (2.0 + np.exp(-0.25)) * np.tanh(5.0)), 1e-12)
+
+
+def test_friction_at_rest_does_not_depend_on_units():
+    """A slide that is a thousand times longer, in other units, goes over into rest at a thousand times the speed."""
+    found = []
+    for scale in (1.0, 1e3):
+        mb = sc.Multibody("slide", gravity=(0, 0, -9.81 * scale))
+        at = sc.Pose(translation=(scale, 0, 0))
+        mb.add_body("base", None, sc.Pin((0, 0, 1)), sc.Inertia.point(1.0, (scale, 0, 0)))
+        mb.add_body("cart", "base", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0), at)
+        mb["cart"].passive = sc.Passive(friction=2.0)
+        found.append(rob.friction(rob.Robot(mb), [0.0, 1e-3 * scale])[1])
+    assert 0.0 < found[0] < 2.0
+    assert abs(found[0] - found[1]) < 1e-12
+
+
+def test_feed_forward_with_friction_adds_what_dampers_are_not():
+    rb = rob.Robot(sc.load("anymal_b"))
+    q, v = rb.mb.random_state(1)[0], np.linspace(-3.0, 3.0, 18)
+    more = rob.feed_forward(rb, q, v, v, friction=True) - rob.feed_forward(rb, q, v, v)
+    near(more, rob.friction(rb, v, viscous=0.0), 1e-9)
+
+
+# -- some motors ------------------------------------------------------------------------------------------------------
+
+
+@given(SEEDS)
+@tries(15)
+def test_dofs_without_a_motor_need_no_force(seed):
+    rb, q, v, vdot = drawn(seed, n=4)
+    mask = np.random.default_rng(seed).uniform(size=rb.mb.nv) < 0.5
+    T = rob.feed_forward(rb, q, v, vdot, actuated=mask)
+    assert not T[~mask].any()
+    near(dyn.forward_dynamics(rb.mb, q, v, T)[mask], vdot[mask], 1e-7)
+
+
+def test_motors_of_the_model_are_those_of_its_actuators():
+    rb = rob.Robot(sc.load("anymal_b"))
+    q = rb.mb.random_state(1)[0]
+    a = np.linspace(-1, 1, 18)
+    T = rob.feed_forward(rb, q, np.zeros(18), a, actuated="model")
+    assert not T[:6].any()
+    near(dyn.forward_dynamics(rb.mb, q, np.zeros(18), T)[6:], a[6:], 1e-8)
+
+
+# -- closed chains ----------------------------------------------------------------------------------------------------
+
+
+def test_gravity_of_a_closed_chain_holds_it_with_the_least_force():
+    rb, s, q, _ = closed()
+    nv = rb.mb.nv
+    rest = s.project_velocity(q, np.zeros(nv))
+    T = rob.gravity(rb, q)
+    near(s.forward_dynamics(q, rest, T).vdot, np.zeros(nv), 1e-8)
+    # the least of all: across what closures take away
+    G = s.constraint_matrix(q)
+    assert np.abs(G @ T).max() < 1e-8 * np.abs(T).max()            # all of its dofs turn: sizes are one
+    one = rob.gravity(rb, q, actuated=s.independent(q))
+    near(s.forward_dynamics(q, rest, one).vdot, np.zeros(nv), 1e-8)
+    assert np.linalg.norm(T) < np.linalg.norm(one)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_feed_forward_of_a_closed_chain_gives_the_acceleration(seed):
+    rb, s, q, v = closed(seed)
+    a = np.random.default_rng(seed).standard_normal(len(s.independent(q)))
+    T = rob.feed_forward(rb, q, v, a)
+    vdot = s.forward_dynamics(q, v, T).vdot
+    places = [rb.mb.dof_names.index(x) for x in s.independent(q)]
+    near(vdot[places], a, 1e-8)
+    near(rob.feed_forward(rb, q, v, vdot), T, 1e-8)                # of all dofs, too
+    one = s.inverse_dynamics(q, v, a)
+    near(s.velocity_map(q).T @ T, s.velocity_map(q).T @ one, 1e-8)
+
+
+def test_a_payload_on_a_closed_chain():
+    rb, s, q, v = closed(2)
+    a = np.array([1.0, -2.0, 0.5])[: len(s.independent(q))]
+    load = {rb.mb.bodies[-1].name: sc.Inertia(2.0, (0.1, 0.2, 0.0), 0.1 * np.eye(3))}
+    mb = with_payload(rb, load, load.values())
+    heavy = sc.loops.TreeAugmented(mb)
+    T = rob.feed_forward(rb, q, v, a, payload=load)
+    X = s.velocity_map(q)
+    near(X.T @ T, heavy.velocity_map(q).T @ heavy.inverse_dynamics(q, v, s.forward_dynamics(
+        q, v, rob.feed_forward(rb, q, v, a)).vdot), 1e-7)  # fmt: skip
+
+
+def test_a_grasp_with_two_hands_goes_on_as_a_closed_chain():
+    rb, _ = arms(how="hung")
+    mb = rb.mb
+    assert mb.is_closed
+    q = np.array(mb.q)
+    T = rob.gravity(rb, q)
+    s = sc.loops.TreeAugmented(mb)
+    near(s.forward_dynamics(q, np.zeros(mb.nv), T).vdot, np.zeros(mb.nv), 1e-7)
+
+
+def test_too_few_motors_are_refused_by_name():
+    rb, s, q, v = closed()
+    a = np.ones(len(s.independent(q)))
+    with pytest.raises(LoopError, match=r"the motors of 'five_bar' cannot give this motion: .* of the force along"):
+        rob.feed_forward(rb, q, v, a, actuated=s.independent(q)[:1])
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_refused():
+    one = rob.Robot(sc.load("pendulum"))
+    with pytest.raises(StateError, match=r"control is of a Robot, sc.robot.Robot\(mb\)"):
+        rob.gravity(one.mb, [0.0])
+    with pytest.raises(StateError, match="must not be negative, and speed must be positive"):
+        rob.friction(one, [1.0], coulomb=-1.0)
+    with pytest.raises(StateError, match="must not be negative, and speed must be positive"):
+        rob.friction(one, [1.0], speed=0.0)
+    with pytest.raises(StateError, match="friction: coulomb is one number, or 1 for the dofs of 'pendulum'"):
+        rob.friction(one, [1.0], coulomb=[1.0, 2.0])
+    with pytest.raises(StateError, match=r"a payload is \{frame: sc.Inertia"):
+        rob.gravity(one, [0.0], payload={"bob": 2.0})
+    with pytest.raises(StateError, match="'pendulum' has no actuators: name the dofs that have a motor"):
+        rob.gravity(one, [0.0], actuated="model")
+    cart = rob.Robot(sc.load("cart_pole"))
+    with pytest.raises(StateError, match=r"dof 'pole' has no motor and needs a force of .*: no equilibrium"):
+        rob.gravity(cart, [0.0, 0.5], actuated=["cart"])
+    with pytest.raises(StateError, match="moves the dofs that have no motor"):
+        rob.feed_forward(cart, [0, 0], [0, 0], [0, 0], actuated=["cart"], payload={"cart": sc.Inertia(1.0)})
