@@ -17,20 +17,20 @@ from soacraft.view.structure import structure
 from soacraft.view.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
-    from soacraft.view.charts import Chart, bode, campaign, convergence, live, plot, workspace
+    from soacraft.view.charts import Chart, bode, campaign, convergence, live, plot, study, workspace
     from soacraft.view.space import Scene, mode, scene
     from soacraft.view.workbench import SystemPage, Workbench, open_system, open_workbench
 
 __all__ = [
     "Chart", "Picture", "Scene", "Sweep", "SystemPage", "Workbench", "bode", "campaign", "convergence", "draw", "live",
-    "mode", "open_system", "open_workbench", "plot", "scene", "spy", "structure", "sweep", "workspace",
+    "mode", "open_system", "open_workbench", "plot", "scene", "spy", "structure", "study", "sweep", "workspace",
 ]  # fmt: skip
 
 #: What needs simulation or contact, imported when it is first asked for.
 _LATER = {
     "Chart": "charts", "Scene": "space", "SystemPage": "workbench", "Workbench": "workbench", "bode": "charts",
     "campaign": "charts", "convergence": "charts", "live": "charts", "mode": "space", "open_system": "workbench",
-    "open_workbench": "workbench", "plot": "charts", "scene": "space", "workspace": "charts",
+    "open_workbench": "workbench", "plot": "charts", "scene": "space", "study": "charts", "workspace": "charts",
 }  # fmt: skip
 
 

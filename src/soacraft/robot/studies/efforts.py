@@ -1,0 +1,102 @@
+"""What motors can give: by dof, from the limits of hinges and of actuators, or as a user says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import StateError, near
+from soacraft.model.hinges import Free
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.studies.study import Flags
+from soacraft.sim.forces.drives import Law, unknown_law
+from soacraft.spatial.checks import Array, finite
+
+
+class Efforts(NamedTuple):
+    """The least and the largest generalized force of each dof (nv), infinite where nothing is known; and whether there
+    is a motor at all."""
+
+    lower: Array
+    upper: Array
+    motors: Flags
+
+    def part(self, force: Array) -> Array:
+        """How much of what a motor can give is asked for, (..., nv): 1 at the limit; infinite where it can give
+        nothing and must."""
+        force = np.asarray(force, dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(force >= 0.0, force / self.upper, force / self.lower)
+        return np.asarray(np.where(force == 0.0, 0.0, part))
+
+
+def efforts_of(mb: Multibody, given: Any = None) -> Efforts:
+    """Limits of force by dof: `limits.effort` of the hinges and, where a single actuator drives a dof, the range of its
+    force. `given` takes their place: a number, one for each dof, or {dof: number or (lower, upper)} for some.
+
+    In a model with actuators the dofs that they drive have motors; in a tree without, all but those of free hinges; in
+    a closed chain without, those that `given` names.
+
+    >>> import soacraft as sc
+    >>> efforts_of(sc.load("panda")).upper
+    array([87., 87., 87., 87., 12., 12., 12.])
+    """
+    names, layout = mb.dof_names, mb.layout
+    lower, upper = np.full(mb.nv, -np.inf), np.full(mb.nv, np.inf)
+    motors = np.ones(mb.nv, dtype=np.bool_)
+    for body, v in zip(layout.bodies, layout.hinge_v, strict=True):
+        effort = np.asarray(body.limits.effort)
+        lower[v], upper[v] = -effort, effort
+        motors[v] = not isinstance(body.hinge, Free)
+    told = mb.actuators and all(x.gears for x in mb.actuators)  # one that pulls a tendon has no gears
+    if told or mb.is_closed:
+        motors[:] = False
+    by_dof: dict[int, list[Any]] = {}
+    for actuator in mb.actuators:
+        driven = [names.index(x) for x in actuator.gears if x in names]
+        for i in driven:
+            by_dof.setdefault(i, []).append(actuator)
+            motors[i] = True
+    for i, mine in by_dof.items():
+        if len(mine) == 1 and len(mine[0].gears) == 1 and not unknown_law(mine[0]):
+            lower[i], upper[i] = _cut(Law(mb, mine[0]), i, lower[i], upper[i])
+    if given is not None:
+        _replace(mb, given, lower, upper, motors)
+    return Efforts(lower, upper, motors)
+
+
+def _cut(law: Law, i: int, lower: float, upper: float) -> tuple[float, float]:
+    """The range of an actuator's force on a dof, within the limits of its hinge."""
+    gain, b0, b1, b2, least_u, most_u, least, most = law.numbers
+    low, high = float(least), float(most)
+    if b1 == 0.0 and b2 == 0.0:  # a motor: its force is a matter of its control alone
+        ends = sorted((gain * least_u + b0, gain * most_u + b0))
+        low, high = max(low, float(ends[0])), min(high, float(ends[1]))
+    gear = float(law.row[i])
+    low, high = sorted((gear * low, gear * high))
+    return max(low, lower), min(high, upper)
+
+
+def _replace(mb: Multibody, given: Any, lower: Array, upper: Array, motors: Flags) -> None:
+    if not isinstance(given, Mapping):
+        size = finite(np.asarray(given, dtype=float), (...,), f"efforts of {mb.name!r}", StateError)
+        if size.shape not in ((), (mb.nv,)):
+            raise StateError(f"efforts of {mb.name!r} are one number, {mb.nv}, or a mapping; got {size.shape}.")
+        if (size < 0.0).any():
+            raise StateError(f"efforts of {mb.name!r} must not be negative, got {size.min():g}.")
+        size = np.broadcast_to(size, (mb.nv,))
+        upper[motors], lower[motors] = size[motors], -size[motors]
+        return
+    for name, value in given.items():
+        if name not in mb.dof_names:
+            raise StateError(f"{mb.name!r} has no dof {name!r:.60}{near(str(name), mb.dof_names)}")
+        i = mb.dof_names.index(name)
+        x = finite(np.asarray(value, dtype=float), (...,), f"the effort of {name!r}", StateError)
+        if x.shape not in ((), (2,)):
+            raise StateError(f"the effort of {name!r} is one number, or (lower, upper); got {value!r:.60}.")
+        low, high = (-float(x), float(x)) if x.shape == () else (float(x[0]), float(x[1]))
+        if low > 0.0 or high < 0.0:
+            raise StateError(f"the effort of {name!r} must have zero in its range, got {low:g} to {high:g}.")
+        lower[i], upper[i], motors[i] = low, high, True
