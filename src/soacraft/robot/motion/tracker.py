@@ -1,0 +1,259 @@
+"""Jerk-limited motion to a target that moves, one step of a control loop at a time (Ruckig; Berscheid and Kroeger
+2021).
+
+Each step computes the fastest way from the present state to the target within limits of velocity, acceleration and
+jerk, and goes along it for dt. Limits of position are kept by induction: a step is taken only where the robot could
+still stop within them afterwards; a dof for which that fails brakes instead, and is named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import ConvergenceError, StateError
+from soacraft.model.states.ranges import Ranges
+from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.motion.extras import package
+from soacraft.robot.motion.limits import MotionLimits
+from soacraft.robot.robot import Robot
+from soacraft.spatial.checks import Array, finite
+
+#: Past a limit by less than this part of its range is rounding.
+_ROUNDING = 1e-9
+#: Targets are met in a frame that moves with them, at this part of the largest velocity at most, so that there is some
+#: velocity left to come nearer with.
+_FRAME = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Tracked:
+    """The state after a step."""
+
+    q: Array
+    v: Array
+    vdot: Array
+    remaining: float
+    """Seconds to the target from here, if it goes on as it does."""
+    limited: tuple[str, ...]
+    """Dofs that brake, or are to rest at the target, since the way to it and on would leave their limits."""
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the target was reached within this step."""
+        return self.remaining <= 0.0
+
+    def __repr__(self) -> str:
+        limited = f", limited: {', '.join(self.limited)}" if self.limited else ""
+        return f"{'arrived' if self.arrived else f'{self.remaining:.4g} s to go'}{limited}"
+
+
+class Tracker:
+    """Follows targets with the dofs of a robot, or of one of its limbs, `dt` seconds a step. The same state and target
+    give the same step; nothing is kept between steps.
+
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("panda"))
+    >>> tracker = sc.robot.Tracker(rb, 0.01, sc.robot.MotionLimits.of(rb, velocity=2.0, acceleration=10.0, jerk=100.0))
+    >>> state = tracker.rest([0.0, 0.0, 0.0, -1.2, 0.0, 1.6, 0.0])
+    >>> for _ in range(200):
+    ...     state = tracker.step(state, [0.2, 0.1, 0.0, -1.5, 0.0, 1.6, 0.5])
+    >>> state.arrived, float(state.q[0].round(6))
+    (True, 0.2)
+    """
+
+    def __init__(self, robot: Robot, dt: float, limits: MotionLimits, limb: Limb | None = None) -> None:
+        if not isinstance(robot, Robot):
+            raise StateError(f"a Tracker moves a Robot, got {robot!r:.60}.")
+        if limb is not None and (not isinstance(limb, Limb) or limb.robot is not robot):
+            raise StateError(f"limb= is a limb of this robot, got {limb!r:.60}.")
+        self._dt = float(finite(dt, (), "dt", StateError))
+        if not self._dt > 0.0:
+            raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
+        mb = robot.mb
+        dofs = np.arange(mb.nv) if limb is None else limb.v_places
+        place = Ranges(mb, limits=False).place[dofs]
+        if (place < 0).any():
+            name = mb.dof_names[dofs[int(np.argmax(place < 0))]]
+            raise StateError(f"a Tracker follows coordinates, and dof {name!r} is not the rate of one: give limb=...")
+        self._names = tuple(mb.dof_names[i] for i in dofs)
+        for kind in ("velocity", "acceleration", "jerk"):
+            bad = ~np.isfinite(getattr(limits, kind)[dofs])
+            if bad.any():
+                raise StateError(
+                    f"a Tracker needs a limit of {kind} for every dof, and {self._names[int(np.argmax(bad))]!r} has "
+                    f"none: MotionLimits.of(robot, {kind}=...)."
+                )
+        self._lower, self._upper = limits.lower[dofs], limits.upper[dofs]
+        self._limits = [getattr(limits, kind)[dofs] for kind in ("velocity", "acceleration", "jerk")]
+        ruckig = package("ruckig", "a Tracker")
+        self._ruckig = ruckig
+        self._otg = ruckig.Ruckig(len(dofs), self._dt)
+
+    @property
+    def dt(self) -> float:
+        """Seconds of a step."""
+        return self._dt
+
+    @property
+    def dof_names(self) -> tuple[str, ...]:
+        """The dofs that move; q, v and vdot are theirs."""
+        return self._names
+
+    def rest(self, q: Any) -> Tracked:
+        """The state of rest at q (dofs)."""
+        q = self._read(q, "q")
+        return Tracked(q, np.zeros(len(q)), np.zeros(len(q)), np.inf, ())
+
+    def step(self, state: Tracked | tuple[Any, Any, Any], q: Any, v: Any = None, vdot: Any = None) -> Tracked:
+        """The state after dt on the way from `state`, (q, v, vdot) or what a step gave, to a target at q with velocity
+        v and acceleration vdot, zero by default.
+
+        Targets beyond a limit are refused, and so are states from which the robot cannot stop within its limits of
+        position. O(dofs).
+        """
+        given = (state.q, state.v, state.vdot) if isinstance(state, Tracked) else state
+        here = [self._read(x, what) for x, what in zip(given, ("q", "v", "vdot"), strict=True)]
+        zero = np.zeros(len(self._names))
+        aim = [self._read(q, "target"), *(zero if x is None else self._read(x, what) for x, what in
+               ((v, "target velocity"), (vdot, "target acceleration")))]  # fmt: skip
+        self._require_inside(aim)
+        passing = (
+            self._leaves(self._brake(aim), aim) if v is not None or vdot is not None else np.zeros(len(zero), bool)
+        )
+        aim[1:] = [np.where(passing, 0.0, x) for x in aim[1:]]
+        way, frame = self._way(here, aim)
+        after, within = here, np.zeros(len(zero), dtype=bool)
+        if way is not None:
+            after = self._at(way, frame)
+            within = self._within(way, here, after)
+        if not within.all():
+            stop = self._brake(here)
+            out = self._leaves(stop, here)
+            if out.any():
+                i = int(np.argmax(out))
+                raise StateError(
+                    f"dof {self._names[i]!r} at {here[0][i]:.6g} with velocity {here[1][i]:.4g} cannot stop within its "
+                    f"limits {self._lower[i]:.6g} to {self._upper[i]:.6g}."
+                )
+            after = [np.where(within, x, y) for x, y in zip(after, self._at(stop, zero), strict=True)]
+        limited = tuple(n for n, ok in zip(self._names, within & ~passing, strict=True) if not ok)
+        left = np.inf if way is None else float(way.duration) - self._dt
+        return Tracked(after[0], after[1], after[2], left if within.all() else max(left, self._dt), limited)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _read(self, x: Any, what: str) -> Array:
+        return finite(np.asarray(x, dtype=float), (len(self._names),), f"{what} of a Tracker", StateError)
+
+    def _slack(self) -> Array:
+        wide = self._upper - self._lower
+        return _ROUNDING * np.where(np.isfinite(wide), np.maximum(wide, 1.0), 1.0)
+
+    def _require_inside(self, aim: list[Array]) -> None:
+        q, v, a = aim
+        v = np.where(v * a > 0.0, v + 0.5 * a * np.abs(a) / self._limits[2], v)  # the velocity when a is back at zero
+        for value, low, high, what in (
+            (q, self._lower, self._upper, "position"),
+            (v, -self._limits[0], self._limits[0], "velocity (with what its acceleration adds before it can end)"),
+            (a, -self._limits[1], self._limits[1], "acceleration"),
+        ):
+            wrong = (value < low) | (value > high)
+            if wrong.any():
+                i = int(np.argmax(wrong))
+                raise StateError(
+                    f"the target {what} of dof {self._names[i]!r} is {value[i]:.6g}, outside its limits {low[i]:.6g} "
+                    f"to {high[i]:.6g}."
+                )
+
+    def _input(self, here: list[Array], frame: Array) -> Any:
+        """What the package is asked, in a frame that moves with the velocity `frame`."""
+        made = self._ruckig.InputParameter(len(self._names))
+        most, turn, jerk = self._limits
+        made.current_position, made.current_velocity, made.current_acceleration = here[0], here[1] - frame, here[2]
+        made.max_velocity, made.min_velocity = most - frame, -most - frame
+        made.max_acceleration, made.max_jerk = turn, jerk
+        return made
+
+    def _computed(self, given: Any) -> Any:
+        """A trajectory; None where the package cannot compute it, which happens for some states."""
+        way = self._ruckig.Trajectory(len(self._names))
+        try:
+            got = self._otg.calculate(given, way)
+        except self._ruckig.RuckigError as wrong:
+            if "step" in str(wrong):
+                return None
+            raise StateError(f"no way to the target within the limits: {str(wrong).strip()[:300]}.") from None
+        if got == self._ruckig.Result.ErrorInvalidInput:
+            raise StateError(
+                "no way to the target within the limits: a target that accelerates must be able to go on so."
+            )
+        return way if int(got) >= 0 else None
+
+    def _way(self, here: list[Array], aim: list[Array]) -> tuple[Any, Array]:
+        """To the target, all dofs in the same time where that can be computed, in a frame that moves with it, so that
+        it is met where it will be; and the velocity of that frame."""
+        frame = np.clip(aim[1], -_FRAME * self._limits[0], _FRAME * self._limits[0])
+        given = self._input(here, frame)
+        given.target_position, given.target_velocity, given.target_acceleration = aim[0], aim[1] - frame, aim[2]
+        way = self._computed(given)
+        if way is None:
+            given.synchronization = self._ruckig.Synchronization.No
+            way = self._computed(given)
+        return way, frame
+
+    def _brake(self, here: list[Array]) -> Any:
+        """To rest, each dof as fast as it may."""
+        given = self._input(here, np.zeros(len(self._names)))
+        given.control_interface = self._ruckig.ControlInterface.Velocity
+        given.synchronization = self._ruckig.Synchronization.No
+        given.target_velocity = given.target_acceleration = np.zeros(len(self._names))
+        way = self._computed(given)
+        if way is None:
+            raise ConvergenceError(f"a way to rest from {[x.tolist() for x in here]!r:.200} was not computed.")
+        return way
+
+    def _at(self, way: Any, frame: Array) -> list[Array]:
+        """The state after dt."""
+        q, v, a = (np.array(x) for x in way.at_time(self._dt))
+        return [q + self._dt * frame, v + frame, a]
+
+    def _leaves(self, way: Any, here: list[Array]) -> Any:
+        """Which dofs leave their limits of position along a way."""
+        low, high = extent(way, here)
+        return np.maximum(self._lower - low, high - self._upper) > self._slack()
+
+    def _within(self, way: Any, here: list[Array], after: list[Array]) -> Any:
+        """Which dofs stay within their limits of position during this step, and can stop within all limits after it."""
+        low, high = extent(way, here, self._dt)
+        slack = self._slack()
+        inside = (low >= self._lower - slack) & (high <= self._upper + slack) & ~self._leaves(self._brake(after), after)
+        fastest = np.abs(after[1] + 0.5 * after[2] * np.abs(after[2]) / self._limits[2])  # when vdot is back at zero
+        return inside & (np.maximum(fastest, np.abs(after[1])) <= self._limits[0] * (1.0 + _ROUNDING))
+
+
+def extent(way: Any, here: list[Array], until: float = np.inf) -> tuple[Array, Array]:
+    """The lowest and the highest position of each dof along a trajectory of constant jerks, up to a time: at the ends
+    of its pieces, and where v + a t + j t^2/2 = 0 within them."""
+    (profiles,) = way.profiles
+    t = np.array([[*x.brake.t, *x.t] for x in profiles])
+    j = np.array([[*x.brake.j, *x.j] for x in profiles])
+    T = np.clip(until - (np.cumsum(t, axis=1) - t), 0.0, t)
+    q, v, a = (np.empty((len(t), t.shape[1] + 1)) for _ in range(3))
+    q[:, 0], v[:, 0], a[:, 0] = here
+    for k in range(t.shape[1]):
+        x = T[:, k]
+        a[:, k + 1] = a[:, k] + x * j[:, k]
+        v[:, k + 1] = v[:, k] + x * (a[:, k] + 0.5 * x * j[:, k])
+        q[:, k + 1] = q[:, k] + x * (v[:, k] + x * (a[:, k] / 2.0 + x * j[:, k] / 6.0))
+    low, high = q.min(axis=1), q.max(axis=1)
+    q, v, a = q[:, :-1], v[:, :-1], a[:, :-1]
+    root = np.sqrt(np.maximum(a * a - 2.0 * j * v, 0.0))
+    w = -a - np.where(a >= 0.0, root, -root)
+    for over, under in ((w, j), (2.0 * v, w)):  # the stable forms of both roots
+        x = np.clip(np.divide(over, under, out=np.zeros_like(over), where=under != 0.0), 0.0, T)
+        p = q + x * (v + x * (a / 2.0 + x * j / 6.0))
+        low, high = np.minimum(low, p.min(axis=1)), np.maximum(high, p.max(axis=1))
+    return low, high

@@ -1,0 +1,106 @@
+"""What a planner asks a world: configurations and motions, counted, within a budget of motions and of time."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.robot.planning.space import Space
+from soacraft.robot.world.world import World
+from soacraft.spatial.checks import Array
+
+#: Motions of a plan stay this part of the model's length clear of everything, so that the default gap of `edge` is kept
+#: whichever way they are looked at again.
+CLEAR = 1e-4
+
+
+class Checker:
+    """Motions in a space, free or not: straight ones."""
+
+    straight = True
+
+    def __init__(self, world: World, space: Space, most: int, seconds: float | None) -> None:
+        self.world, self.space, self.most = world, space, most
+        self.begun = time.perf_counter()
+        self.seconds = np.inf if seconds is None else seconds
+        self.gap = CLEAR * space.length
+        self.edges = 0
+        self._collides, self._edge = world.collides, world.edge
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it was made."""
+        return time.perf_counter() - self.begun
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self.edges >= self.most or self.late
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.seconds < np.inf and self.elapsed > self.seconds
+
+    def why_spent(self) -> str:
+        """Which part of it."""
+        if self.edges >= self.most:
+            return f"no path was found with {self.most} motions checked; give most=... or another seed"
+        return f"no path was found in {self.seconds:g} s; give time_limit=... or another seed"
+
+    def free(self, a: Array, b: Array) -> bool:
+        """Whether the motion from a to b, which is near to it, is free all the way. The end is looked at first."""
+        self.edges += 1
+        if self.space.balls and not self.space.keeps(a, b):
+            return False
+        return not self._collides(b) and bool(self._edge(a, b, gap=self.gap, first=False).free)
+
+    def go(self, a: Array, b: Array, far: float, reach: float) -> tuple[list[Array], bool]:
+        """Configurations on the way from a towards b, which is near to it and `far` away, at most `reach` of it, each
+        joined to the one before by a free motion; whether the last one is b. None where nothing is gained."""
+        whole = far <= reach
+        if not whole:
+            b = self.space.between(a, b, reach / far)
+        return ([b], whole) if self.free(a, b) else ([], False)
+
+    def way(self, a: Array, b: Array) -> list[Array] | None:
+        """Configurations from a, which is left out, to b, joined by free motions; None where there are none."""
+        b = self.space.near(a, b)
+        return [b] if self.free(a, b) else None
+
+    def require_clear(self, q: Array, what: str) -> None:
+        """Refuse a configuration outside limits, or at which something touches; be content with less clearance where it
+        has less."""
+        told = self.space.outside(q)
+        if told:
+            raise StateError(f"the {what} is outside limits: {told}.")
+        pair = self.touching(q)
+        if pair:
+            raise StateError(f"the {what} is in collision: {pair[0]} - {pair[1]} touch.")
+
+    def touching(self, q: Array) -> tuple[str, str] | None:
+        """What touches at q. Where things are nearer than the clearance, that is made less."""
+        e = self.world.edge(q, q, gap=self.gap)
+        if e.free:
+            return None
+        exact = self.world.edge(q, q)
+        if not exact.free:
+            return exact.pair
+        self.gap = min(self.gap, 0.5 * float(self.world.distances(q, 2.0 * self.gap).distance.min()))
+        return None
+
+
+def refused(world: World, space: Space, path: Array) -> str:
+    """What the exact check says against a path, edge by edge in the way that it is gone; empty where it is free."""
+    for k, (a, b) in enumerate(pairwise(path)):
+        told: Any = space.outside(b)
+        if told or not space.keeps(a, b):
+            return f"way {k}: {told or 'a ball leaves its limits'}"
+        e = world.edge(a, b)
+        if not e.free:
+            return f"way {k}: {e!r}"
+    return ""

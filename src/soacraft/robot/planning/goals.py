@@ -1,0 +1,107 @@
+"""Goals of plans: configurations, or poses of a limb's tip, turned into configurations that are free."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.model.states.coordinates import read_q
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.limbs.asking import read_tolerance
+from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.planning.checker import Checker
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.rotations import exp
+
+#: Solutions of a pose that are goals, and how often one is looked for.
+SOLUTIONS, SEARCHES = 8, 24
+#: Configurations whose numbers differ by less are one.
+_SAME = 1e-3
+
+
+class Region(NamedTuple):
+    """A pose of a tip, with the axes about and along which it is free and what may be missing along the others."""
+
+    pose: Pose
+    free: Any
+    tolerance: Any
+
+
+def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) -> Array:
+    """Goals as configurations of the robot, (k, nq); those of a limb have the rest of q0."""
+    given = np.asarray(goal, dtype=float)
+    if limb is not None and given.ndim and given.shape[-1] == limb.nq != mb.nq:
+        whole = np.array(np.broadcast_to(q0, (*given.shape[:-1], mb.nq)))
+        whole[..., limb.q_places] = given
+        given = whole
+    q = np.atleast_2d(read_q(mb, given, "goal"))
+    if q.ndim != 2 or not len(q):
+        raise StateError(
+            f"a goal is a configuration, several as (k, nq), or a Pose of a limb; got shape {given.shape}."
+        )
+    return q
+
+
+def clear_configurations(checker: Checker, goals: Array, still: Any) -> Array:
+    """Those of them that are within limits and touch nothing; where none is, what is wrong with the first."""
+    kept, told = [], ""
+    for k, q in enumerate(goals):
+        what = "goal" if len(goals) == 1 else f"goal {k}"
+        if (np.abs(np.asarray(checker.space.mb.difference(checker.space.q0, q))[still]) > 1e-12).any():
+            told = told or f"the {what} moves dofs that are not of the limb."
+            continue
+        try:
+            checker.require_clear(q, what)
+        except StateError as wrong:
+            told = told or str(wrong)
+        else:
+            kept.append(q)
+    if not kept:
+        raise StateError(told)
+    return np.array(kept)
+
+
+def reached(limb: Limb, region: Region, checker: Checker, rng: np.random.Generator) -> tuple[Array, str]:
+    """Configurations in which the tip is in a region and nothing touches, (k, nq), nearest to the start first; where
+    there is none, why."""
+    space = checker.space
+    near = space.q0[limb.q_places]
+    starts = np.concatenate([near[None], space.sample(rng, SEARCHES - 1)[:, limb.q_places]])
+    found: list[Array] = []
+    why = touched = ""
+    for k, start in enumerate(starts):
+        pose = region.pose if k == 0 else _drawn(limb, region, rng)
+        r = limb.ik(pose, near=start, free=region.free, tolerance=region.tolerance if k == 0 else None)
+        if not r.found:
+            why = why or str(r.why)
+            if k >= 3 and not found and not touched:
+                break  # the search of each start goes on to hundreds of others
+            continue
+        q = space.q0.copy()
+        q[limb.q_places] = r.q
+        if any(np.abs(space.key(q) - space.key(x)).max() < _SAME for x in found) or space.outside(q):
+            continue
+        pair = checker.touching(q)
+        if pair is None:
+            found.append(q)
+        else:
+            touched = touched or f"{pair[0]} - {pair[1]} touch"
+        if len(found) == SOLUTIONS:
+            break
+    if not found:
+        return np.zeros((0, len(space.q0))), (
+            f"the goal is in collision in all solutions that were found: {touched}" if touched else why
+        )
+    return np.array(sorted(found, key=lambda q: space.distance(space.q0, q))), ""
+
+
+def _drawn(limb: Limb, region: Region, rng: np.random.Generator) -> Pose:
+    """A pose drawn within the tolerances of a region."""
+    if region.tolerance is None:
+        return region.pose
+    within = read_tolerance(limb, region.free, region.tolerance)
+    off = rng.uniform(-1.0, 1.0, 6) * np.where(np.isfinite(within), within, 0.0) * 0.5
+    return region.pose @ Pose(rotation=exp(off[:3]), translation=off[3:])

@@ -1,0 +1,156 @@
+"""Steps to targets that move: limits are never broken, targets are reached, the same step twice is the same."""
+
+import numpy as np
+import pytest
+import ruckig
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.profiles import tries
+
+import soacraft as sc
+from soacraft.errors import StateError
+from soacraft.robot import MotionLimits, Robot, Tracker
+from soacraft.robot.motion.tracker import extent
+
+V, A, J, DT = 2.0, 10.0, 100.0, 0.01
+
+
+def arm():
+    rb = Robot(sc.load("panda"))
+    limits = MotionLimits.of(rb, velocity=V, acceleration=A, jerk=J)
+    return rb, limits, Tracker(rb, DT, limits)
+
+
+@tries(10)
+@given(st.integers(0, 10**6))
+def test_limits_are_never_broken(seed):
+    rng = np.random.default_rng(seed)
+    _, limits, tracker = arm()
+    low, high = limits.lower, limits.upper
+    state = tracker.rest(rng.uniform(low, high))
+    for k in range(200):
+        if k % 25 == 0:  # a new target, which may move, also out of the limits
+            q, v = rng.uniform(low, high), rng.uniform(-V, V, 7) * (rng.random() < 0.7)
+            a = rng.uniform(-3.0, 3.0, 7) * (np.abs(v) < 1.5) * (rng.random() < 0.5)
+        new = tracker.step(state, np.clip(q + DT * (k % 25) * v, low, high), v, a)
+        assert (np.abs(new.v) <= V * (1 + 1e-9)).all()
+        assert (np.abs(new.vdot) <= A * (1 + 1e-9)).all()
+        assert (np.abs(new.vdot - state.vdot) <= J * DT * (1 + 1e-9)).all()
+        assert (new.q >= low - 1e-8).all()
+        assert (new.q <= high + 1e-8).all()
+        # the state goes together: positions from velocities within a step, up to the jerk
+        assert np.abs(new.q - state.q - 0.5 * DT * (new.v + state.v)).max() <= J * DT**3
+        state = new
+
+
+@tries(10)
+@given(st.integers(0, 10**6))
+def test_a_target_at_rest_is_reached_in_the_time_told(seed):
+    rng = np.random.default_rng(seed)
+    _, limits, tracker = arm()
+    start, goal = rng.uniform(limits.lower, limits.upper, (2, 7))
+    state = tracker.step(tracker.rest(start), goal)
+    most = state.remaining
+    for _ in range(int(most / DT) + 3):
+        state = tracker.step(state, goal)
+    assert state.arrived
+    assert np.abs(state.q - goal).max() < 1e-6
+    assert np.abs(state.v).max() < 1e-5
+
+
+def test_a_target_that_moves_is_caught():
+    _, limits, tracker = arm()
+    middle = 0.5 * (limits.lower + limits.upper)
+    state = tracker.rest(middle)
+    for k in range(400):
+        t = k * DT
+        state = tracker.step(state, middle + 0.3 * np.sin(t), np.full(7, 0.3 * np.cos(t)), np.full(7, -0.3 * np.sin(t)))
+    # the state after the last step is one step past the target of that step
+    assert np.abs(state.q - middle - 0.3 * np.sin(t + DT)).max() < 1e-3
+    assert np.abs(state.v - 0.3 * np.cos(t + DT)).max() < 1e-2
+
+
+def test_a_target_on_its_way_out_is_gone_to_and_rested_at():
+    _, limits, tracker = arm()
+    state = tracker.rest(0.5 * (limits.lower + limits.upper))
+    goal, v = state.q.copy(), np.zeros(7)
+    goal[0], v[0] = limits.upper[0], 1.5
+    for _ in range(400):
+        state = tracker.step(state, goal, v)
+        assert state.limited == ("joint1",)
+        assert state.q[0] <= limits.upper[0] + 1e-8
+    assert state.arrived
+    assert abs(state.q[0] - limits.upper[0]) < 1e-6
+    assert "limited: joint1" in repr(state)
+
+
+def test_the_same_step_twice():
+    _, limits, tracker = arm()
+    rng = np.random.default_rng(5)
+    state = tracker.step(tracker.rest(rng.uniform(limits.lower, limits.upper)), rng.uniform(limits.lower, limits.upper))
+    goal = rng.uniform(limits.lower, limits.upper)
+    a, b = tracker.step(state, goal), arm()[2].step((state.q, state.v, state.vdot), goal)
+    assert (a.q == b.q).all()
+    assert (a.v == b.v).all()
+    assert (a.vdot == b.vdot).all()
+
+
+@tries(30)
+@given(st.integers(0, 10**6), st.booleans())
+def test_extents_agree_with_samples(seed, brake):
+    rng, n = np.random.default_rng(seed), 4
+    given_ = ruckig.InputParameter(n)
+    here = [rng.normal(size=n), rng.uniform(-V, V, n), rng.uniform(-A, A, n) * (rng.random(n) < 0.5)]
+    given_.current_position, given_.current_velocity, given_.current_acceleration = here
+    given_.max_velocity, given_.max_acceleration, given_.max_jerk = [V] * n, [A] * n, [J] * n
+    given_.synchronization = ruckig.Synchronization.No
+    if brake:
+        given_.control_interface = ruckig.ControlInterface.Velocity
+    else:
+        given_.target_position = rng.normal(size=n)
+    way = ruckig.Trajectory(n)
+    assert int(ruckig.Ruckig(n, DT).calculate(given_, way)) >= 0
+    until = rng.uniform(0.0, way.duration)
+    low, high = extent(way, here, until)
+    x = np.array([way.at_time(t)[0] for t in np.linspace(0.0, until, 2001)])
+    fine = (V * until / 2000) ** 1 * 0.01 + A * (until / 2000) ** 2
+    assert (low <= x.min(axis=0) + 1e-9).all()
+    assert (high >= x.max(axis=0) - 1e-9).all()
+    assert (x.min(axis=0) - low <= fine + 1e-9).all()
+    assert (high - x.max(axis=0) <= fine + 1e-9).all()
+
+
+def test_a_limb_alone():
+    rb = Robot(sc.load("h1"))
+    limb = rb.limb("arm", "torso_link", "right_elbow_link")
+    limits = MotionLimits.of(rb, velocity=V, acceleration=A, jerk=J)
+    tracker = Tracker(rb, DT, limits, limb)
+    assert tracker.dof_names == limb.dof_names
+    with pytest.raises(
+        StateError, match=r"a Tracker follows coordinates, and dof .* is not the rate of one: give limb="
+    ):
+        Tracker(rb, DT, limits)
+
+
+def test_what_is_refused():
+    rb, limits, tracker = arm()
+    state = tracker.rest(0.5 * (limits.lower + limits.upper))
+    with pytest.raises(
+        StateError, match=r"the target position of dof 'joint4' is 1, outside its limits -3.0718 to -0.0698"
+    ):
+        tracker.step(state, np.ones(7))
+    with pytest.raises(StateError, match=r"the target velocity .* of dof 'joint1' is 3, outside its limits -2 to 2"):
+        tracker.step(state, state.q, [3.0, 0, 0, 0, 0, 0, 0])
+    with pytest.raises(StateError, match=r"the target velocity .with what its acceleration adds .* is 2.125"):
+        tracker.step(state, state.q, [2.0, 0, 0, 0, 0, 0, 0], [5.0, 0, 0, 0, 0, 0, 0])
+    fast = (limits.upper, np.full(7, 1.0), np.zeros(7))
+    with pytest.raises(StateError, match=r"dof 'joint1' at 2.8973 with velocity 1 cannot stop within its limits"):
+        tracker.step(fast, state.q)
+    with pytest.raises(StateError, match=r"needs a limit of jerk for every dof, and 'joint1' has none"):
+        Tracker(rb, DT, MotionLimits.of(rb, velocity=1.0, acceleration=1.0))
+    with pytest.raises(StateError, match=r"dt must be positive"):
+        Tracker(rb, 0.0, limits)
+    with pytest.raises(StateError, match=r"limb= is a limb of this robot"):
+        Tracker(rb, DT, limits, "arm")
+    with pytest.raises(StateError, match=r"a Tracker moves a Robot"):
+        Tracker(rb.mb, DT, limits)
