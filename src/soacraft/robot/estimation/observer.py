@@ -1,0 +1,140 @@
+"""Forces from outside that nobody measures, from the momentum of the dofs (De Luca and Mattone 2003).
+
+    p = Mcal v,    dp/dt = T + C* v - g + T_ext        (d/dt Mcal = C + C*)
+    r = K (p - integral of (T + C* v - g + r)),        dr/dt = K (T_ext - r)
+
+g has gravity, springs and dampers. No acceleration is needed: r follows T_ext as a filter of first order with the
+rates K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.analysis.gradients import coriolis_matrix
+from soacraft.attributes import Strict
+from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.model.sizes.lengths import length_of
+from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.multibody import Multibody
+from soacraft.results import finite_or_refused
+from soacraft.robot.robot import Robot
+from soacraft.spatial.checks import Array, finite
+
+#: Singular values of J* below this part of the largest belong to wrenches that the dofs do not feel.
+_FELT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """A wrench from outside at one frame that explains a generalized force."""
+
+    wrench: Array
+    """[moment; force] (6) at the frame's origin, in inertial axes."""
+    left: Array
+    """(nv): what of the force no wrench there explains."""
+    rank: int
+    """How many of the six components the dofs feel; of the others the wrench has none."""
+
+    def __repr__(self) -> str:
+        n, f = (float(np.linalg.norm(x)) for x in np.split(self.wrench, 2))
+        return f"wrench of {f:.4g} N and {n:.4g} N m, {self.rank} of 6 components felt"
+
+
+class MomentumObserver(Strict):
+    """Follows the generalized force T_ext that acts on a robot besides its motors and gravity.
+
+    `gain` are the rates K in 1/s, one or one for each dof. `update` takes readings at any times `dt` apart. Between
+    them T is held, C* v - g goes linearly, and the filter is solved exactly, so that no gain is too high.
+
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.load("pendulum"))
+    >>> watch = sc.robot.MomentumObserver(rb, gain=50.0, q=[0.0], v=[0.0])
+    >>> for _ in range(200):                                       # hangs at rest, though 2 N m are applied
+    ...     r = watch.update([0.0], [0.0], [2.0], dt=0.001)
+    >>> bool(abs(r[0] + 2.0) < 1e-3)
+    True
+    """
+
+    def __init__(self, robot: Robot, gain: Any, q: Any = None, v: Any = None) -> None:
+        if not isinstance(robot, Robot):
+            raise ModelError(f"a MomentumObserver watches a Robot, got {robot!r:.60}.")
+        mb = robot.mb
+        if mb.is_closed:
+            raise ModelError(
+                f"{mb.name!r} has loops or couplings, whose forces are in the momentum of its dofs: watch a part of it "
+                "without them."
+            )
+        given = finite(gain, (mb.nv,) if np.ndim(gain) else (), "gain", StateError)
+        K = np.array(np.broadcast_to(given, (mb.nv,)))
+        if not (K > 0.0).all():
+            raise StateError(f"gain must be positive, in 1/s; got {gain!r:.60}.")
+        self._robot, self._gain, self._version = robot, K, (mb.version, mb.parameters)
+        self.reset(q, v)
+
+    @property
+    def force(self) -> Array:
+        """The estimate r of T_ext, (nv)."""
+        return np.array(self._r)
+
+    def reset(self, q: Any = None, v: Any = None) -> None:
+        """Begin anew at a state, by default the robot's, with no force."""
+        mb = self._model()
+        start, speed = read_q(mb, mb.q if q is None else q), read_v(mb, mb.v if v is None else v)
+        if start.ndim > 1 or speed.ndim > 1:
+            raise StateError("an observer begins at one state, got a batch.")
+        self._p, self._known = self._terms(start, speed)
+        self._q, self._r = start, np.zeros(mb.nv)
+
+    def update(self, q: Any, v: Any, force: Any, dt: float) -> Array:
+        """The estimate after `dt` seconds, (nv): q, v at their end, `force` of the motors (nv) during them. O(n nv)."""
+        mb = self._model()
+        q, v, T = read_q(mb, q), read_v(mb, v), read_v(mb, force, "force")
+        if q.ndim > 1 or v.ndim > 1 or T.ndim > 1:
+            raise StateError("an observer takes one state after the other, got a batch.")
+        h = float(finite(dt, (), "dt", StateError))
+        if not h > 0.0:
+            raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
+        p, known = self._terms(q, v)
+        # the mean of T_ext in these seconds
+        with np.errstate(over="ignore", invalid="ignore"):
+            rate = (p - self._p) / h - T - 0.5 * (known + self._known)
+        fade = np.exp(-self._gain * h)
+        r = finite_or_refused(fade * self._r - np.expm1(-self._gain * h) * rate, "the estimate of the force")
+        self._r, self._q, self._p, self._known = r, q, p, known
+        return np.array(self._r)
+
+    def wrench(self, frame: Any, q: Any = None) -> Touch:
+        """The wrench at a frame that explains the estimate best, J* f = r in least squares, with the frame where the
+        last reading puts it, or at q; forces along dofs are weighed by the model's length against moments. O(nv)."""
+        mb = self._model()
+        at = self._q if q is None else read_q(mb, q)
+        if at.ndim > 1:
+            raise StateError("a wrench is found at one state, got a batch.")
+        J = np.asarray(dyn.jacobian(mb, at, mb.frame(frame)))
+        length = length_of(mb) or 1.0
+        scale = np.repeat([1.0, length], 3)  # forces as moments at the model's length
+        weights = np.array([1.0 if u == "r" else length for u in "".join(mb.layout.units.hinge)])
+        rows = weights[:, None] * J.T / scale
+        U, s, Vt = np.linalg.svd(rows, full_matrices=False)
+        rank = int((s > _FELT * s.max(initial=0.0)).sum())
+        f = (Vt[:rank].T @ ((U[:, :rank].T @ (weights * self._r)) / s[:rank])) / scale
+        return Touch(f, self._r - J.T @ f, rank)
+
+    def _model(self) -> Multibody:
+        mb = self._robot.mb
+        if (mb.version, mb.parameters) != self._version:
+            raise StaleError(f"the robot {mb.name!r} has changed since: make another MomentumObserver.")
+        return mb
+
+    def _terms(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """p = Mcal v, and C* v - g."""
+        mb = self._robot.mb
+        p = np.asarray(dyn.mass_matrix(mb, q)) @ v
+        C = np.asarray(coriolis_matrix(mb, q, v))
+        bias = np.asarray(dyn.inverse_dynamics(mb, q, v, np.zeros(mb.nv)))  # C v + g
+        return p, C.T @ v + C @ v - bias

@@ -1,0 +1,241 @@
+"""Where a robot will be: a run under given forces, with the contacts of its world, and how well that is known.
+
+    x(k+1) = f(x(k), T(k)),    P(k+1) = A P(k) A* + Q dt,    A = df/dx along [dq; dv]
+
+A is exact for the steps as they are taken (`rollout_derivatives`); with contact, or under a control law, the parts that
+have no formula are differences about each state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import ModelError, StateError
+from soacraft.model.sizes.lengths import length_of
+from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.multibody import Multibody
+from soacraft.results import finite_or_refused, refuse_large
+from soacraft.robot.robot import Robot
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.propagator import Propagator
+from soacraft.spatial.checks import Array, finite
+
+if TYPE_CHECKING:
+    from soacraft.robot.world.world import World
+
+#: The step of differences, in radians and parts of the model's length, and in their rates.
+_STEP = 1e-6
+#: Shapes nearer than this part of the model's length touch: contact holds them apart by rounding alone.
+_TOUCHING = 1e-9
+#: Steps of one prediction.
+_MOST = 10_000_000
+
+Law = Callable[[float, Array, Array], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """States to come, from the first on."""
+
+    t: Array
+    """(steps + 1) in seconds."""
+    q: Array
+    """(steps + 1, nq)"""
+    v: Array
+    """(steps + 1, nv)"""
+    force: Array
+    """(steps, nv): the generalized force, held in each step."""
+    touched: tuple[tuple[float, str, str], ...]
+    """What touched: the time at the end of the step in which it first does (that of the start where it does there), and
+    the two shapes; in order of time. Paddings of the world do not count."""
+    A: Array | None
+    """(steps, 2 nv, 2 nv): dx(k+1) = A dx(k), with a control law in it; None where no covariance was asked for."""
+    covariance: Array | None
+    """(steps + 1, 2 nv, 2 nv) of [dq; dv] along dofs; None where none was given."""
+    smooth: bool
+    """Whether nothing touches on the way. Otherwise A holds as long as the same things touch."""
+
+    def __repr__(self) -> str:
+        known = "" if self.covariance is None else ", with covariance"
+        touch = f", {len(self.touched)} pairs touch" if self.touched else ""
+        return f"prediction of {len(self.t) - 1} steps to {self.t[-1]:.6g} s{touch}{known}"
+
+
+def predict(
+    robot: Robot,
+    q: Any = None,
+    v: Any = None,
+    controls: Any = None,
+    horizon: float = 1.0,
+    *,
+    step: float = 1e-3,
+    world: World | None = None,
+    friction: Any = 0.5,
+    restitution: float = 0.0,
+    covariance: Any = None,
+    noise: Any = None,
+) -> Prediction:
+    """`Robot.predict`."""
+    mb = robot.mb
+    start_q, start_v = read_q(mb, mb.q if q is None else q), read_v(mb, mb.v if v is None else v)
+    if start_q.ndim > 1 or start_v.ndim > 1:
+        raise StateError("a prediction begins at one state, got a batch.")
+    h, T = (float(finite(x, (), name, StateError)) for x, name in ((step, "step"), (horizon, "horizon")))
+    if not 0.0 < h <= T:
+        raise StateError(f"step must be positive and horizon at least one step, in seconds; got {h:g} and {T:g}.")
+    steps = round(min(T / h, 2.0 * _MOST))
+    if abs(steps * h - T) > 1e-9 * T or steps > _MOST:
+        raise StateError(f"horizon must be a whole number of steps, at most {_MOST}; {T:g} is {T / h:.6g} of {h:g}.")
+    P = None if covariance is None else read_covariance(covariance, 2 * mb.nv, "covariance")
+    Q = np.zeros((2 * mb.nv, 2 * mb.nv)) if noise is None else read_covariance(noise, 2 * mb.nv, "noise")
+    if noise is not None and P is None:
+        raise StateError("noise adds to a covariance: give covariance= too.")
+    refuse_large((steps, 1 if P is None else 4 * mb.nv, 2 * mb.nv), f"a prediction of {steps} steps", "Take fewer.")
+    run = _Run(robot, h, world, friction, restitution)
+    law = controls if callable(controls) else None
+    force = np.zeros((steps, mb.nv)) if law is not None else _forces(mb, controls, steps)
+    qs, vs = run.states(start_q, start_v, force, law)
+    t: Array = np.arange(steps + 1) * np.float64(h)
+    touched = run.touched(t, qs, vs)
+    A = None if P is None else run.transitions(qs, vs, force, law)
+    known = None if A is None or P is None else _carried(A, P, Q * h)
+    return Prediction(t, qs, vs, force, touched, A, known, not touched)
+
+
+class _Run:
+    """Steps of a copy of the model, by "rk4", or with contact."""
+
+    def __init__(self, robot: Robot, h: float, world: World | None, friction: Any, restitution: float) -> None:
+        from soacraft.robot.world.queries import Queries
+        from soacraft.robot.world.world import World
+
+        if world is not None and (not isinstance(world, World) or world.robot is not robot):
+            raise StateError(f"world= is a World around this robot, got {world!r:.60}.")
+        if world is not None and robot.mb.is_closed:
+            raise ModelError(
+                f"{robot.mb.name!r} has loops or couplings, and contact is predicted of trees: leave world= out, or "
+                "run it by sc.sim.Propagator with integrator='moreau'."
+            )
+        self.mb, self.h = robot.mb.copy(), h
+        self.length = length_of(self.mb) or 1.0
+        slides = np.array([u != "r" for u in "".join(self.mb.layout.units.hinge)], dtype=bool)
+        self.moves = np.tile(_STEP * np.where(slides, self.length, 1.0), 2)
+        self.contact, self.near = world is not None, None
+        self.p = Propagator(self.mb, integrator="moreau_midpoint" if self.contact else "rk4", step=h)
+        if world is not None:
+            scene = world.scene_on(self.mb)
+            self.p.add(Contact(scene, friction=friction, restitution=restitution))
+            self.near = Queries(self.mb, scene)
+
+    def states(self, q: Array, v: Array, force: Array, law: Law | None) -> tuple[Array, Array]:
+        """States from one on; `force` is filled with what a law asks for."""
+        if law is None:
+            return self.p.rollout(q, v, force, len(force))
+        qs, vs = [q], [v]
+        for k in range(len(force)):
+            force[k] = self._asked(law, k, qs[-1], vs[-1])
+            Q, V = self.p.rollout(qs[-1], vs[-1], force[k : k + 1], 1)
+            qs.append(Q[-1])
+            vs.append(V[-1])
+        return np.array(qs), np.array(vs)
+
+    def transitions(self, q: Array, v: Array, force: Array, law: Law | None) -> Array:
+        """A of every step, (steps, 2 nv, 2 nv)."""
+        if self.contact:
+            return np.array([self._by_differences(k, q[k], v[k], force[k], law) for k in range(len(force))])
+        s = self.p.rollout_derivatives(q[:-1], v[:-1], force[:, None], 1)
+        A, B = np.array(s.A[:, 0]), s.B[:, 0]
+        for k in range(len(force)) if law is not None else ():
+            assert law is not None
+            up, down = np.split(np.array([self._asked(law, k, *x) for x in self._around(q[k], v[k])]), 2)
+            A[k] += B[k] @ ((up - down).T / (2.0 * self.moves))
+        return A
+
+    def _by_differences(self, k: int, q: Array, v: Array, force: Array, law: Law | None) -> Array:
+        moved = self._around(q, v)
+        push = np.array([force if law is None else self._asked(law, k, *x) for x in moved])[:, None]
+        Q, V = self.p.rollout(np.array([x for x, _ in moved]), np.array([x for _, x in moved]), push, 1)
+        here = self.p.rollout(q, v, force[None], 1)[0][-1]
+        dq = np.asarray(self.mb.difference(np.broadcast_to(here, Q[:, -1].shape), Q[:, -1]))
+        up, down = np.split(np.concatenate([dq, V[:, -1]], axis=1), 2)
+        return np.asarray((up - down).T / (2.0 * self.moves))
+
+    def _around(self, q: Array, v: Array) -> list[tuple[Array, Array]]:
+        """States a little to both sides of one, along each dof and its velocity."""
+        nv = self.mb.nv
+        moves = np.concatenate([np.diag(self.moves), -np.diag(self.moves)])
+        return [(np.asarray(self.mb.integrate(q, d[:nv])), v + d[nv:]) for d in moves]
+
+    def _asked(self, law: Law, k: int, q: Array, v: Array) -> Array:
+        t = k * self.h
+        given = law(t, np.array(q), np.array(v))  # copies: a law that changes its arguments changes no state
+        return finite(given, (self.mb.nv,), f"the force of the control law at {t:g} s", StateError)
+
+    def touched(self, t: Array, q: Array, v: Array) -> tuple[tuple[float, str, str], ...]:
+        """Pairs that touch at a state or in the middle of a step, where contact acts, with the end of that step."""
+        if self.near is None:
+            return ()
+        middle = np.asarray(self.mb.integrate(q[:-1], 0.5 * self.h * v[:-1]))
+        first: dict[tuple[str, str], float] = {}
+        for states, times in ((q, t), (middle, t[1:])):
+            near = self.near.distances(states, _TOUCHING * self.length, None)
+            for pair, k in zip(near.pairs, near.state, strict=True):
+                first[pair] = min(first.get(pair, np.inf), float(times[k]))
+        return tuple(sorted((when, *pair) for pair, when in first.items()))
+
+
+def _forces(mb: Multibody, controls: Any, steps: int) -> Array:
+    """A force for each step."""
+    if controls is None:
+        return np.zeros((steps, mb.nv))
+    given = finite(controls, (..., mb.nv), "controls", StateError)
+    if given.ndim > 2 or (given.ndim == 2 and len(given) != steps):
+        raise StateError(
+            f"controls are a force ({mb.nv}), one for each of the {steps} steps, or a function of (t, q, v); got the "
+            f"shape {given.shape}."
+        )
+    return np.array(np.broadcast_to(given, (steps, mb.nv)))
+
+
+def read_covariance(given: Any, size: int, what: str) -> Array:
+    """A covariance: a matrix, or its diagonal. Symmetry and sign are judged in parts of its standard deviations, so
+    that units do not matter."""
+    P = finite(given, (..., size), what, StateError)
+    P = np.diag(P) if P.ndim == 1 else P
+    if P.shape != (size, size):
+        raise StateError(f"{what} must be symmetric, ({size}, {size}), or its diagonal; got the shape {P.shape}.")
+    if size == 0:
+        return P
+    least = float(np.diag(P).min())
+    if least < 0.0:
+        raise StateError(f"{what} must not be negative; its least variance is {least:.3g}.")
+    sigma = np.sqrt(np.diag(P))
+    whole = np.where(sigma > 0.0, sigma, 1.0)
+    parts = P / whole[:, None] / whole
+    if np.abs(parts - parts.T).max() > 1e-9:
+        raise StateError(f"{what} must be symmetric, ({size}, {size}), or its diagonal; got one that is not.")
+    least = float(np.linalg.eigvalsh(parts)[0])
+    if least < -1e-9 or P[sigma == 0.0].any():
+        raise StateError(
+            f"{what} must not be negative; scaled to ones on its diagonal, its least eigenvalue is {least:.3g}."
+        )
+    return np.asarray(0.5 * (P + P.T))
+
+
+def read_variances(noise: Any, size: int, what: str) -> Array:
+    """As `read_covariance`, or one variance for all."""
+    given = noise if np.ndim(noise) else np.full(size, float(finite(noise, (), what, StateError)))
+    return read_covariance(given, size, what)
+
+
+def _carried(A: Array, P: Array, Q: Array) -> Array:
+    found = [P]
+    for a in A:
+        with np.errstate(all="ignore"):
+            P = a @ found[-1] @ a.T + Q
+        found.append(0.5 * (P + P.T))
+    return finite_or_refused(np.array(found), "the covariance of a prediction")
