@@ -118,7 +118,7 @@ def test_bad_motions_are_refused(panda, points, said):
 
 
 def test_times_that_do_not_grow_are_refused(panda):
-    with pytest.raises(StateError, match="must grow from point to point"):
+    with pytest.raises(StateError, match="must grow by nanoseconds from point to point"):
         ros.joint_trajectory(panda, [0.0, 0.0], np.zeros((2, 7)))
 
 
@@ -173,7 +173,7 @@ def test_an_object_in_the_frame_of_a_body_moves_with_it(panda):
     ("change", "said"),
     [
         ({"id": ""}, "the object has no id"),
-        ({"operation": 9}, "must be 0, 1, 2 or 3, got 9"),
+        ({"operation": 9}, "must be a whole number from 0 to 3, got 9"),
         ({"primitives": []}, "has 0 primitives and 1 poses"),
         ({"primitives": [], "primitive_poses": []}, "has no shapes"),
         ({"primitives": [{"type": 4, "dimensions": [1, 1]}]}, "is of type 4; a box"),
@@ -197,7 +197,7 @@ def test_bad_objects_leave_the_world_as_it_was(panda, change, said):
 def test_what_a_message_cannot_hold_is_refused(panda):
     with pytest.raises(StateError, match="is a Capsule, which a CollisionObject cannot hold"):
         ros.collision_object("rod", Capsule(0.1, 1.0))
-    with pytest.raises(StateError, match="operation must be 0"):
+    with pytest.raises(StateError, match=r"operation, 0 \(add\), .* must be a whole number from 0 to 3, got 7"):
         ros.collision_object("rod", None, operation=7)
     with pytest.raises(StateError, match="in axes of its frame, and this one is in those of 'inertial'"):
         ros.wrench(sc.Wrench((0, 0, 0), (1, 0, 0), expressed_in="inertial"))
@@ -247,6 +247,184 @@ def test_damaged_bytes_are_read_or_refused(panda):
         except SoacraftError:
             refused += 1
     assert refused > 100
+
+
+def test_velocities_of_a_robot_with_a_free_base_go_by_dofs():
+    """With a quaternion before them, dofs and coordinates have other numbers."""
+    rb = Robot(sc.load("a1"))
+    t, q = np.array([0.0, 0.5]), np.tile(rb.mb.q, (2, 1))
+    q[:, 7:] += RNG.uniform(-0.1, 0.1, (2, 12))
+    v, vdot, force = RNG.standard_normal((3, 2, 18))
+    got = ros.read_joint_trajectory(rb, ros.joint_trajectory(rb, t, q, v, vdot, force, joints="single"))
+    assert (got[1] == q).all()
+    for x, y in zip(got[2:], (v, vdot, force), strict=True):
+        assert (x[:, 6:] == y[:, 6:]).all()
+        assert not x[:, :6].any()
+    one = ros.read_joint_state(rb, ros.joint_state(rb, q[0], v[0], force[0], joints="single"))
+    assert (one[1][6:] == v[0, 6:]).all()
+    assert (one[2][6:] == force[0, 6:]).all()
+
+
+def test_triangles_of_a_hull_look_outward():
+    hull = SHAPES["hull"]
+    (mesh,) = ros.collision_object("rock", hull)["meshes"]
+    points = np.array([[p["x"], p["y"], p["z"]] for p in mesh["vertices"]])
+    a, b, c = (points[[t["vertex_indices"][i] for t in mesh["triangles"]]] for i in range(3))
+    across = np.cross(b - a, c - a)
+    assert (np.einsum("ij,ij->i", across, a - points.mean(axis=0)) > 0).all()
+    assert np.abs(across.sum(axis=0)).max() < 1e-12  # and they close
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (3, "no 'header', or it is no message"),
+        ({"stamp": "now"}, "no 'stamp', or it is no message"),
+        ({"stamp": {"sec": "now"}}, "sec of 'stamp' must be a whole number"),
+        ({"stamp": {"sec": 1.5}}, "sec of 'stamp' must be a whole number"),
+        ({"stamp": {"nanosec": -5}}, "nanosec of 'stamp' must be a whole number from 0 to 999999999"),
+        ({"frame_id": None}, "frame_id of the message must be a text"),
+    ],
+)
+def test_bad_headers_are_refused_by_all_readers(panda, head, said):
+    place = ros.pose(sc.Pose())["pose"]
+    for read, message in (
+        (ros.read_pose, {"pose": place}),
+        (ros.read_wrench, {"wrench": {"force": {}, "torque": {}}}),
+        (lambda m: ros.read_joint_state(panda, m), {"name": []}),
+        (lambda m: ros.read_joint_trajectory(panda, m), {"joint_names": [], "points": []}),
+        (lambda m: ros.read_collision_object(World(panda), m), ros.collision_object("cup", Sphere(0.1))),
+    ):
+        with pytest.raises(StateError, match=said):
+            read({**message, "header": head})
+
+
+def test_times_come_back_to_the_last_digit(panda):
+    for stamp in (0.3, 0.1, 12.7, 1.7e9):
+        assert ros.read_pose(ros.pose(sc.Pose(), stamp=stamp))[2] == stamp
+    t = np.arange(1, 30) / 10
+    assert (ros.read_joint_trajectory(panda, ros.joint_trajectory(panda, t, np.zeros((29, 7))))[0] == t).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda rb: ros.joint_state(rb, np.zeros((9, 7))), r"q of a message is one state, got the shape \(9, 7\)"),
+        (lambda rb: ros.joint_state(rb, joints=3), "joints are names of hinges"),
+        (lambda rb: ros.joint_state(rb, joints=[["a"]]), "has no hinge"),
+        (lambda rb: ros.joint_trajectory(rb, "ab", np.zeros((2, 7))), "times must be real numbers"),
+        (lambda rb: ros.joint_trajectory(rb, [0.0, 1e-12], np.zeros((2, 7))), "must grow by nanoseconds"),
+        (lambda rb: ros.joint_trajectory(rb, [1e12], np.zeros((1, 7))), r"times must be between 0 and 2\^31"),
+        (lambda rb: ros.read_joint_state(rb, {"name": ["joint1"], "position": 3}), "position must have shape"),
+        (lambda rb: ros.read_joint_state(rb, {"name": ["joint1"], "position": ["1"]}), "real numbers, got text"),
+        (lambda rb: ros.wrench("a"), "a wrench must be real numbers"),
+        (lambda rb: ros.wrench(np.zeros(6), None), "the frame of a message is a name, got None"),
+        (lambda rb: ros.collision_object("a", 3), "must be a shape, or"),
+        (lambda rb: ros.collision_object("a", {"p": 3}), "is a int, which a CollisionObject cannot hold"),
+        (lambda rb: ros.collision_object(3, None), "an object has a name, got 3"),
+        (lambda rb: ros.from_bytes(JOINTS, 10**12), "is read from bytes, got 1000000000000"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused(panda, make, said):
+    with pytest.raises(SoacraftError, match=said):
+        make(panda)
+
+
+CORNERS = [{"x": 0.0}, {"x": 1.0}, {"y": 1.0}, {"z": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"operation": np.zeros(2)}, "must be a whole number from 0 to 3"),
+        ({"primitives": 3}, "'primitives' of 'cup' must be a list"),
+        ({"primitives": [3]}, "primitive 0 of object 'cup' is no message"),
+        ({"primitives": [{"type": [1], "dimensions": [1]}]}, r"is of type \[1\]"),
+        ({"primitives": [{"type": 2, "dimensions": "a"}]}, "dimensions of primitive 0"),
+        ({"meshes": [{"vertices": CORNERS, "triangles": [{}]}]}, "triangles of mesh 0"),
+        ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [0, 1]}] * 3}]}, r"got shape \(3, 2\)"),
+        ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [0, 1, 2.7]}]}]}, "of its 4 vertices"),
+        ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [0, 1, 4]}]}]}, "of its 4 vertices"),
+        ({"meshes": [{"vertices": CORNERS, "triangles": [3]}]}, "must have vertices and triangles, messages all"),
+        ({"planes": [{"coef": [0, 0, 0, 1]}]}, "has no normal"),
+    ],
+)
+def test_bad_shapes_in_a_message_are_refused_and_leave_the_world(panda, change, said):
+    w = World(panda)
+    good = ros.collision_object("cup", Sphere(0.1))
+    ros.read_collision_object(w, good)
+    w.pad("cup", 0.01)
+    before, place = w.item("cup"), good["pose"]
+    with pytest.raises(SoacraftError, match=said):
+        ros.read_collision_object(w, {**good, "mesh_poses": [place] * len(change.get("meshes", ())),
+                                      "plane_poses": [place] * len(change.get("planes", ())), **change})  # fmt: skip
+    assert w.item("cup") is before
+    assert w.paddings == {("cup",): 0.01}
+
+
+def test_what_was_said_of_an_object_holds_when_it_is_replaced(panda):
+    w = World(panda)
+    ros.read_collision_object(w, ros.collision_object("cup", Sphere(0.1), sc.Pose(translation=(2, 0, 0))))
+    w.pad("cup", 0.01)
+    w.allow("cup", "link7")
+    ros.read_collision_object(w, ros.collision_object("cup", Sphere(0.2), sc.Pose(translation=(2, 0, 0))))
+    assert w.paddings == {("cup",): 0.01}
+    assert list(w.allowed) == [("cup", "link7")]
+    near = w.distances(np.zeros(7))
+    got = min(d for p, d in zip(near.pairs, near.distance, strict=True) if "cup/primitive0" in p)
+    w.remove("cup")
+    w.add("cup", Sphere(0.2), sc.Pose(translation=(2, 0, 0)))
+    w.pad("cup", 0.01)
+    w.allow("cup", "link7")
+    near = w.distances(np.zeros(7))
+    assert abs(got - min(d for p, d in zip(near.pairs, near.distance, strict=True) if "cup/shape" in p)) < 1e-9
+    with pytest.raises(ModelError, match="nowhere"):
+        ros.read_collision_object(w, ros.collision_object("cup", Sphere(0.3), frame="nowhere"))
+    assert w.paddings == {("cup",): 0.01}
+
+
+def test_an_object_on_a_body_is_moved_in_its_frame_alone(panda):
+    w = World(panda)
+    at = sc.Pose(translation=(0, 0, 0.3))
+    ros.read_collision_object(w, ros.collision_object("tool", Sphere(0.05), at, "link7"))
+    with pytest.raises(StateError, match="'tool' is on 'link7', and the message moves it in ''"):
+        ros.read_collision_object(w, ros.collision_object("tool", None, at, operation=3))
+    further = sc.Pose(translation=(0, 0, 0.4))
+    ros.read_collision_object(w, ros.collision_object("tool", None, further, "link7", operation=3))
+    assert w.item("tool").pose.is_close(further)
+    with pytest.raises(StateError, match="'tool' is on 'link7', and the message appends in ''"):
+        ros.read_collision_object(w, ros.collision_object("tool", Sphere(0.1), at, operation=2))
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0, 1e200, 1e-200])
+def test_a_plane_is_where_its_equation_says_whatever_its_scale(panda, scale):
+    """Points of the plane are on it, and the outside is where a x + b y + c z + d is positive."""
+    a = np.array([0.3, -0.4, 1.2, 0.65])
+    w = World(panda)
+    flat = {"id": "wall", "planes": [{"coef": a * scale}], "plane_poses": [ros.pose(sc.Pose())["pose"]]}
+    ros.read_collision_object(w, flat)
+    ((_, _, X),) = w.item("wall").shapes
+    assert abs(a[:3] @ X.translation + a[3]) < 1e-12
+    assert np.allclose(X.rotation[:, 2], a[:3] / 1.3)
+    assert abs(np.linalg.det(X.rotation) - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "said"),
+    [
+        (JOINTS, {"position": ["1"]}, "position must be a list of numbers"),
+        (JOINTS, {"name": "abc"}, "name must be a list"),
+        (JOINTS, {"header": {"stamp": {"sec": 1.5}}}, "sec must be a whole number"),
+        ("sensor_msgs/msg/Image", {"data": np.array([300])}, r"data\[0\] does not fit into uint8"),
+        ("sensor_msgs/msg/Image", {"data": [1.7]}, r"data\[0\] does not fit into uint8"),
+        ("sensor_msgs/msg/LaserScan", {"ranges": [1.0, 1e300]}, r"ranges\[1\] does not fit into float32"),
+        ("std_msgs/msg/Bool", {"data": 0.5}, "data must be true or false"),
+        ("sensor_msgs/msg/Imu", {"orientation_covariance": [1.0]}, "a list of 9 numbers, got 1"),
+    ],
+)
+def test_numbers_are_not_rounded_into_a_field(kind, message, said):
+    with pytest.raises(StateError, match=said):
+        ros.to_bytes(kind, message)
 
 
 def test_the_package_is_named_where_it_is_missing(monkeypatch):

@@ -65,9 +65,11 @@ def from_bytes(kind: str, data: bytes) -> dict[str, Any]:
     as their lengths tell; so are messages of more than 256 MiB. O(size)."""
     store = _store()
     _known(kind)
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise StateError(f"a message is read from bytes, got {data!r:.60}.")
+    if memoryview(data).nbytes > LARGEST:
+        raise StateError(f"a message of {memoryview(data).nbytes} bytes is larger than the {LARGEST} that are read.")
     given = bytes(data)
-    if len(given) > LARGEST:
-        raise StateError(f"a message of {len(given)} bytes is larger than the {LARGEST} that are read.")
     try:
         made = store.deserialize_cdr(given, kind)
     except Exception as problem:  # rosbags reads lengths and texts without looking: any exception is a bad message
@@ -127,10 +129,16 @@ def _value(what: Any, given: Any, where: str) -> Any:
     inner, count = detail
     items = [] if given is None else given
     if int(inner[0]) == 1 and inner[1][0] != "string":
-        numbers = np.ascontiguousarray(items, dtype=_dtype(inner[1][0]))
-        if numbers.ndim != 1 or (node == 3 and given is not None and len(numbers) != count):
-            raise StateError(f"{where} must be a list of numbers, got the shape {numbers.shape}.")
+        numbers = _numbers(items, _dtype(inner[1][0]), where)
+        if node == 3 and given is not None and len(numbers) != count:
+            raise StateError(f"{where} must be a list of {count} numbers, got {len(numbers)}.")
         return np.zeros(count, numbers.dtype) if node == 3 and given is None else numbers
+    if not isinstance(items, list | tuple):
+        raise StateError(f"{where} must be a list, got {given!r:.60}.")
+    if node == 3 and given is None:
+        items = [None] * count
+    if node == 3 and len(items) != count:
+        raise StateError(f"{where} must be a list of {count}, got {len(items)}.")
     return [_value(inner, x, f"{where}[{i}]") for i, x in enumerate(items)]
 
 
@@ -138,7 +146,29 @@ def _number(name: str, given: Any, where: str) -> Any:
     value = np.asarray(given)
     if value.ndim or not (np.issubdtype(value.dtype, np.number) or value.dtype == bool):
         raise StateError(f"{where} must be a number, got {given!r:.60}.")
-    return float(value) if name.startswith("float") else int(value)
+    if name.startswith("float"):
+        return float(value)
+    if name == "bool" and value.dtype != bool and value not in (0, 1):
+        raise StateError(f"{where} must be true or false, got {given!r:.60}.")
+    if not np.isfinite(value) or int(value) != value:
+        raise StateError(f"{where} must be a whole number, got {given!r:.60}.")
+    return bool(value) if name == "bool" else int(value)
+
+
+def _numbers(items: Any, dtype: np.dtype[Any], where: str) -> Any:
+    """A list of numbers of a kind; one that is no such number is refused, not rounded."""
+    if isinstance(items, bytes | bytearray):
+        items = np.frombuffer(bytes(items), np.uint8)
+    given = np.asarray(items)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iufb"):
+        raise StateError(f"{where} must be a list of numbers, got {items!r:.60}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.ascontiguousarray(given, dtype=dtype)
+    same = np.isfinite(made) == np.isfinite(given) if dtype.kind == "f" else made == given
+    if not np.all(same):
+        i = int(np.argmin(same))
+        raise StateError(f"{where}[{i}] does not fit into {dtype.name}, got {given[i]!r:.60}.")
+    return made
 
 
 def _dtype(name: str) -> Any:

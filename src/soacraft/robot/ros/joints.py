@@ -12,7 +12,7 @@ from soacraft.errors import ModelError, StateError, near
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
-from soacraft.robot.ros.places import header, read_header
+from soacraft.robot.ros.places import header, read_header, read_time, time
 from soacraft.spatial.checks import Array, finite
 
 Places = npt.NDArray[np.intp]
@@ -43,9 +43,9 @@ def joint_state(
     return {
         "header": header("", stamp),
         "name": names,
-        "position": read_q(mb, mb.q if q is None else q)[qi],
-        "velocity": read_v(mb, mb.v if v is None else v)[vi],
-        "effort": np.zeros(0) if force is None else read_v(mb, force, "force")[vi],
+        "position": _single(read_q(mb, mb.q if q is None else q), "q")[qi],
+        "velocity": _single(read_v(mb, mb.v if v is None else v), "v")[vi],
+        "effort": np.zeros(0) if force is None else _single(read_v(mb, force, "force"), "force")[vi],
     }
 
 
@@ -78,15 +78,15 @@ def joint_trajectory(
     where they are given. O(k n)."""
     mb = _model(robot)
     names, qi, vi = _hinges(mb, joints)
-    t = finite(np.asarray(times, dtype=float), (None,), "times", StateError)
-    if (t < 0.0).any() or (np.diff(t) <= 0.0).any():
-        raise StateError("times of a trajectory must not be negative and must grow from point to point.")
+    t = finite(times, (None,), "times", StateError)
+    if (t < 0.0).any() or (np.diff(np.round(t * 1e9)) <= 0.0).any():
+        raise StateError("times of a trajectory must not be negative and must grow by nanoseconds from point to point.")
     columns = {"positions": _rows(read_q(mb, q), len(t), "q")[:, qi]}
     for name, given in (("velocities", v), ("accelerations", vdot), ("effort", force)):
         if given is not None:
             columns[name] = _rows(read_v(mb, given, name), len(t), name)[:, vi]
     points = [
-        {**{name: x[i] for name, x in columns.items()}, "time_from_start": _duration(float(t[i]))}
+        {**{name: x[i] for name, x in columns.items()}, "time_from_start": time(t[i], "times")}
         for i in range(len(t))
     ]
     return {"header": header("", stamp), "joint_names": names, "points": points}
@@ -138,10 +138,12 @@ def _hinges(mb: Multibody, joints: Any) -> tuple[list[str], Places, Places]:
     if joints is None or (isinstance(joints, str) and joints == "single"):
         names = [n for n, k in moving.items() if joints is None or mb.bodies[k].hinge.nv == 1]
     else:
+        if not isinstance(joints, str | list | tuple):
+            raise ModelError(f"joints are names of hinges, a list of them, or 'single'; got {joints!r:.60}.")
         names = [joints] if isinstance(joints, str) else list(joints)
     seen: set[str] = set()
     for name in names:
-        if name not in moving:
+        if not isinstance(name, str) or name not in moving:
             raise ModelError(f"the robot {mb.name!r} has no hinge {name!r:.60} that moves{near(str(name), moving)}")
         hinge = mb.bodies[moving[name]].hinge
         if hinge.nv != 1 or hinge.nq != 1:
@@ -167,9 +169,17 @@ def _texts(message: dict[str, Any], name: str) -> list[str]:
 
 def _numbers(given: Any, count: int, what: str) -> Array | None:
     """As many numbers as there are joints, or none."""
-    if given is None or len(given) == 0:
+    if isinstance(given, np.ndarray):
+        given = given if given.size else None
+    if given is None or (isinstance(given, list | tuple) and not given):
         return None
-    return finite(np.asarray(given, dtype=float), (count,), what, StateError)
+    return finite(given, (count,), what, StateError)
+
+
+def _single(given: Array, what: str) -> Array:
+    if given.ndim > 1:
+        raise StateError(f"{what} of a message is one state, got the shape {given.shape}.")
+    return given
 
 
 def _rows(given: Array, count: int, what: str) -> Array:
@@ -187,13 +197,7 @@ def _columns(points: list[Any], name: str, count: int) -> Array | None:
     return np.array(given) if given else None
 
 
-def _duration(seconds: float) -> dict[str, int]:
-    whole, rest = divmod(round(seconds * 1e9), 10**9)
-    return {"sec": whole, "nanosec": rest}
-
-
 def _seconds(point: Any, i: int) -> float:
     if not isinstance(point, dict):
         raise StateError(f"point {i} of the trajectory is no message: {point!r:.60}.")
-    given = point.get("time_from_start") or {}
-    return float(int(given.get("sec", 0)) + 1e-9 * int(given.get("nanosec", 0)))
+    return read_time(point, "time_from_start")

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull as Qhull
 
+from soacraft.arguments import whole_number
 from soacraft.contact.geometry.meshes import ConvexHull, TriangleMesh
 from soacraft.contact.geometry.shapes import Box, Cylinder, Plane, Shape, Sphere
 from soacraft.errors import ModelError, StateError
+from soacraft.results import finite_or_refused
 from soacraft.robot.ros.places import header, place, read_header, read_place
 from soacraft.robot.world.world import World
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
+from soacraft.spatial.rotations import axes_along
 
 ADD, REMOVE, APPEND, MOVE = range(4)
 _BOX, _SPHERE, _CYLINDER = 1, 2, 3
@@ -29,15 +32,19 @@ def collision_object(
     >>> sc.robot.ros.collision_object("cup", sc.contact.Cylinder(0.04, 0.1))["primitives"][0]["dimensions"]
     array([0.1 , 0.04])
     """
-    if operation not in (ADD, REMOVE, APPEND, MOVE):
-        raise StateError(f"operation must be 0 (add), 1 (remove), 2 (append) or 3 (move), got {operation!r:.40}.")
+    whole_number(operation, "operation, 0 (add), 1 (remove), 2 (append) or 3 (move),", ADD, MOVE, StateError)
+    if not isinstance(name, str) or not name:
+        raise StateError(f"an object has a name, got {name!r:.60}.")
     made: dict[str, Any] = {
-        "header": header(frame, stamp), "pose": place(Pose() if pose is None else pose), "id": str(name),
+        "header": header(frame, stamp), "pose": place(Pose() if pose is None else pose), "id": name,
         "primitives": [], "primitive_poses": [], "meshes": [], "mesh_poses": [], "planes": [], "plane_poses": [],
         "operation": operation,
     }  # fmt: skip
-    given = {} if shapes is None else {"shape": (shapes, Pose())} if isinstance(shapes, Shape) else dict(shapes)
-    for part, (shape, at) in given.items():
+    given = {} if shapes is None else {"shape": shapes} if isinstance(shapes, Shape) else shapes
+    if not isinstance(given, dict):
+        raise StateError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {given!r:.60}.")
+    for part, value in given.items():
+        shape, at = value if isinstance(value, tuple | list) and len(value) == 2 else (value, Pose())
         kind, told = _told(f"{name}/{part}", shape)
         made[f"{kind}s" if kind != "mesh" else "meshes"].append(told)
         made[f"{kind}_poses"].append(place(at))
@@ -47,13 +54,15 @@ def collision_object(
 def read_collision_object(world: World, message: dict[str, Any]) -> str:
     """Do to a world what a CollisionObject says: add an object (one of that name is replaced), remove it, append shapes
     to it, or move it; the name. Its frame is a body or node of the robot, or empty or "world" for the inertial one;
-    what is on a body moves with it. Where something is refused, the world stays as it was."""
+    what is on a body moves with it. What was said of an object (`hide`, `pad`, `allow`, `detail`) still holds when it
+    is replaced. Where something is refused, the world stays as it was."""
     if not isinstance(world, World):
         raise ModelError(f"a CollisionObject is read into a World, got {world!r:.60}.")
     frame, _ = read_header(message)
-    name, what = message.get("id"), message.get("operation", ADD)
+    name = message.get("id")
     if not isinstance(name, str) or not name:
         raise StateError(f"the object has no id: {name!r:.60}.")
+    what = whole_number(message.get("operation", ADD), f"the operation of object {name!r}", ADD, MOVE, StateError)
     on = None if frame in ("", "world", "inertial") else frame
     known = name in world.objects
     if what == REMOVE:
@@ -61,12 +70,11 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
         return name
     at = read_place(message["pose"], f"object {name!r}") if message.get("pose") is not None else Pose()
     if what == MOVE:
-        if on is not None:
-            raise StateError(f"object {name!r} is moved in the inertial frame, and the message is in {frame!r:.60}.")
-        world.move(name, at)
+        was = world.item(name).on
+        if _frame(world, on) != was:
+            raise StateError(f"object {name!r} is on {was!r}, and the message moves it in {frame!r:.60}.")
+        world.move(name, _placed(world, on, at))
         return name
-    if what not in (ADD, APPEND):
-        raise StateError(f"the operation of object {name!r} must be 0, 1, 2 or 3, got {what!r:.40}.")
     shapes = _shapes(name, message)
     before = world.item(name) if known else None
     if before is not None:
@@ -79,12 +87,10 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
             inner = before.pose.inv @ _placed(world, on, at)
             shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
             at, on = before.pose, before.on
-        world.remove(name)
-        try:
-            world.add(name, shapes, at, on)
-        except Exception:
-            world.add(name, kept, before.pose, before.on)
-            raise
+        made = World(world.robot)  # refuses what cannot be before anything is changed
+        made.add(name, shapes, at, on)
+        world._items[name] = made.item(name)
+        world._change()
         return name
     world.add(name, shapes, at, on)
     return name
@@ -92,7 +98,8 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
 
 def _frame(world: World, on: str | None) -> str | None:
     """The body that an object in that frame is on."""
-    return None if on is None else world.robot.mb.frame(on).carrier.name
+    carrier = None if on is None else world.robot.mb.frame(on).carrier
+    return None if carrier is None or carrier is world.robot.mb.root else carrier.name
 
 
 def _placed(world: World, on: str | None, at: Pose) -> Pose:
@@ -135,10 +142,12 @@ def _outward(points: Array) -> Any:
 def _shapes(name: str, message: dict[str, Any]) -> dict[str, tuple[Shape, Pose]]:
     made: dict[str, tuple[Shape, Pose]] = {}
     for kind, plural, read in _LISTS:
-        items, poses = message.get(plural) or [], message.get(f"{kind}_poses") or []
+        items, poses = _list(message, plural, name), _list(message, f"{kind}_poses", name)
         if len(items) != len(poses):
             raise StateError(f"object {name!r} has {len(items)} {plural} and {len(poses)} poses of them.")
         for i, (item, pose) in enumerate(zip(items, poses, strict=True)):
+            if not isinstance(item, dict):
+                raise StateError(f"{kind} {i} of object {name!r} is no message: {item!r:.60}.")
             shape, turn = read(item, f"{kind} {i} of object {name!r}")
             made[f"{kind}{i}"] = shape, read_place(pose, f"{kind} {i} of object {name!r}") @ turn
     if not made:
@@ -146,11 +155,18 @@ def _shapes(name: str, message: dict[str, Any]) -> dict[str, tuple[Shape, Pose]]
     return made
 
 
-def _primitive(item: Any, what: str) -> tuple[Shape, Pose]:
+def _list(message: dict[str, Any], name: str, of: str) -> list[Any]:
+    given = message.get(name)
+    if given is not None and not isinstance(given, list | tuple):
+        raise StateError(f"{name!r} of {of!r} must be a list, got {given!r:.60}.")
+    return list(given or ())
+
+
+def _primitive(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:
     kind = item.get("type")
-    size = finite(np.asarray(item.get("dimensions", ()), dtype=float), (None,), what, StateError)
+    size = finite(item.get("dimensions", ()), (None,), f"dimensions of {what}", StateError)
     counts = {_BOX: 3, _SPHERE: 1, _CYLINDER: 2}
-    if kind not in counts:
+    if not isinstance(kind, int) or kind not in counts:
         raise StateError(f"{what} is of type {kind!r:.40}; a box (1), a sphere (2) and a cylinder (3) are read.")
     if len(size) != counts[kind]:
         raise StateError(f"{what} must have {counts[kind]} dimensions, got {len(size)}.")
@@ -159,28 +175,28 @@ def _primitive(item: Any, what: str) -> tuple[Shape, Pose]:
     return (Sphere(size[0]) if kind == _SPHERE else Cylinder(size[1], size[0])), Pose()
 
 
-def _mesh(item: Any, what: str) -> tuple[Shape, Pose]:
-    points = np.array([[p.get(k, 0.0) for k in "xyz"] for p in item.get("vertices") or ()], dtype=float).reshape(-1, 3)
-    corners = np.array([t["vertex_indices"] for t in item.get("triangles") or ()], dtype=np.int64).reshape(-1, 3)
-    finite(points, (None, 3), what, StateError)
-    return TriangleMesh(points, corners), Pose()
+def _mesh(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:
+    vertices, triangles = _list(item, "vertices", what), _list(item, "triangles", what)
+    if not vertices or not triangles or not all(isinstance(x, dict) for x in (*vertices, *triangles)):
+        raise StateError(f"{what} must have vertices and triangles, messages all.")
+    points = finite([[p.get(k, 0.0) for k in "xyz"] for p in vertices], (None, 3), f"vertices of {what}", StateError)
+    given = finite([t.get("vertex_indices", ()) for t in triangles], (None, 3), f"triangles of {what}", StateError)
+    if (given % 1.0).any() or (given < 0.0).any() or (given >= len(points)).any():
+        raise StateError(f"triangles of {what} must be numbers of its {len(points)} vertices.")
+    return TriangleMesh(points, given.astype(np.int64)), Pose()
 
 
-def _plane(item: Any, what: str) -> tuple[Shape, Pose]:
+def _plane(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:
     """a x + b y + c z + d = 0, with the outside where it is positive."""
-    a = finite(np.asarray(item.get("coef", ()), dtype=float), (4,), what, StateError)
-    size = float(np.linalg.norm(a[:3]))
-    if not size > 0.0:
+    a = finite(item.get("coef", ()), (4,), f"coef of {what}", StateError)
+    largest = float(np.abs(a[:3]).max())
+    if not largest > 0.0:
         raise StateError(f"{what} has no normal.")
+    with np.errstate(over="ignore"):
+        a = finite_or_refused(a / largest, f"coef of {what}")  # no overflow or underflow in the norm
+    size = float(np.linalg.norm(a[:3]))
     normal = a[:3] / size
-    return Plane(), Pose(rotation=_z_to(normal), translation=-a[3] / size * normal)
-
-
-def _z_to(normal: Array) -> Array:
-    """A rotation that takes z to a unit vector."""
-    first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    first /= np.linalg.norm(first)
-    return np.column_stack([first, np.cross(normal, first), normal])
+    return Plane(), Pose(rotation=np.roll(axes_along(normal), -1, axis=0).T, translation=-a[3] / size * normal)
 
 
 _LISTS = (("primitive", "primitives", _primitive), ("mesh", "meshes", _mesh), ("plane", "planes", _plane))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.arguments import whole_number
 from soacraft.errors import StateError
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
@@ -34,7 +35,7 @@ def wrench(value: Any, frame: str = "", stamp: float = 0.0) -> dict[str, Any]:
         raise StateError(
             f"a wrench in a message is in axes of its frame, and this one is in those of {value.expressed_in!r:.60}."
         )
-    numbers = finite(np.asarray(value, dtype=float), (6,), "a wrench", StateError)
+    numbers = finite(np.asarray(value) if isinstance(value, Wrench) else value, (6,), "a wrench", StateError)
     return {"header": header(frame, stamp), "wrench": {"force": _xyz(numbers[3:]), "torque": _xyz(numbers[:3])}}
 
 
@@ -47,21 +48,37 @@ def read_wrench(message: dict[str, Any]) -> tuple[Array, str, float]:
 
 def header(frame: str, stamp: float) -> dict[str, Any]:
     """A `std_msgs/msg/Header`; the time goes in seconds and nanoseconds."""
-    seconds = float(finite(stamp, (), "stamp", StateError))
-    nanoseconds = round(seconds * 1e9)
-    if not 0 <= nanoseconds < 2**31 * 10**9:
-        raise StateError(f"stamp must be between 0 and 2^31 seconds, got {stamp!r:.40}.")
-    whole, rest = divmod(nanoseconds, 10**9)
-    return {"stamp": {"sec": whole, "nanosec": rest}, "frame_id": str(frame)}
+    if not isinstance(frame, str):
+        raise StateError(f"the frame of a message is a name, got {frame!r:.60}.")
+    return {"stamp": time(stamp, "stamp"), "frame_id": frame}
+
+
+def time(given: Any, what: str) -> dict[str, int]:
+    """A `builtin_interfaces/msg/Time` or `Duration`."""
+    seconds = float(finite(given, (), what, StateError))
+    if not 0.0 <= seconds < 2.0**31 - 1.0:
+        raise StateError(f"{what} must be between 0 and 2^31 seconds, got {given!r:.40}.")
+    whole, rest = divmod(round(seconds * 1e9), 10**9)
+    return {"sec": whole, "nanosec": rest}
 
 
 def read_header(message: Any) -> tuple[str, float]:
     """Name of the frame, and the time in seconds; both may be left out."""
     if not isinstance(message, dict):
         raise StateError(f"a message is a dictionary, got {message!r:.60}.")
-    head = message.get("header") or {}
-    stamp = head.get("stamp") or {}
-    return str(head.get("frame_id", "")), int(stamp.get("sec", 0)) + 1e-9 * int(stamp.get("nanosec", 0))
+    head = {} if message.get("header") is None else field(message, "header")
+    frame = head.get("frame_id", "")
+    if not isinstance(frame, str):
+        raise StateError(f"frame_id of the message must be a text, got {frame!r:.60}.")
+    return frame, read_time(head, "stamp")
+
+
+def read_time(message: dict[str, Any], name: str) -> float:
+    """Seconds of a time or a duration, the nearest number to them; zero where it is left out."""
+    given = {} if message.get(name) is None else field(message, name)
+    whole = whole_number(given.get("sec", 0), f"sec of {name!r}", -(2**31), 2**31 - 1, StateError)
+    rest = whole_number(given.get("nanosec", 0), f"nanosec of {name!r}", 0, 10**9 - 1, StateError)
+    return (whole * 10**9 + rest) / 10**9
 
 
 def place(value: Pose) -> dict[str, Any]:
