@@ -5,7 +5,9 @@
 #include "loops/job.hpp"
 #include "sim/contact_setting.hpp"
 #include "soacraft/contact/lanes/pair_job.hpp"
+#include "soacraft/contact/moving/plan.hpp"
 #include "soacraft/kinematics/limb.hpp"
+#include "soacraft/kinematics/velocity_job.hpp"
 #include "soacraft/program/plan.hpp"
 #include "soacraft/rigid/drivers/job.hpp"
 
@@ -18,6 +20,7 @@
     extern const Kernels kernels;                 \
     extern const loops::Kernels loop_kernels;     \
     extern const kinematics::LimbKernels limb_kernels; \
+    extern const kinematics::VelocityKernels velocity_kernels; \
     }                                             \
     }                                             \
     namespace program {                           \
@@ -28,6 +31,7 @@
     namespace contact {                           \
     namespace target {                            \
     extern const PairKernels kernels;             \
+    extern const MovingKernels moving;            \
     }                                             \
     }                                             \
     namespace sim {                               \
@@ -49,13 +53,17 @@ struct Build {
     const rigid::Kernels* rigid;
     const loops::Kernels* loops;
     const kinematics::LimbKernels* limbs;
+    const kinematics::VelocityKernels* velocities;
     const program::Machine* programs;
     const contact::PairKernels* pairs;
+    const contact::MovingKernels* moving;
     const sim::ContactKernels* contacts;
     bool runs;
 };
 #define SOACRAFT_BUILT(target) &rigid::target::kernels, &rigid::target::loop_kernels, &rigid::target::limb_kernels, \
-                               &program::target::kernels, &contact::target::kernels, &sim::target::kernels
+                               &rigid::target::velocity_kernels, \
+                               &program::target::kernels, &contact::target::kernels, &contact::target::moving, \
+                               &sim::target::kernels
 
 // From the plainest to the best.
 const std::vector<Build>& builds() {
@@ -110,8 +118,10 @@ bool choose_kernels(const char* name) {
 
 const loops::Kernels& loops::best_kernels() { return *in_use()->loops; }
 const kinematics::LimbKernels& kinematics::limb_kernels() { return *in_use()->limbs; }
+const kinematics::VelocityKernels& kinematics::velocity_kernels() { return *in_use()->velocities; }
 const program::Machine& program::machine() { return *in_use()->programs; }
 const contact::PairKernels& contact::pair_kernels() { return *in_use()->pairs; }
+const contact::MovingKernels& contact::moving_kernels() { return *in_use()->moving; }
 const sim::ContactKernels& sim::contact_kernels() { return *in_use()->contacts; }
 
 }  // namespace soacraft

@@ -112,10 +112,12 @@ namespace kinematics {
 void bind(nb::module_& m);        // kinematics/binding.cpp
 void bind_limbs(nb::module_& m);  // kinematics/limb_binding.cpp
 void bind_qp(nb::module_& m);     // kinematics/qp_binding.cpp
+void bind_velocity(nb::module_& m);  // kinematics/velocity_binding.cpp
 }
 namespace contact {
 void bind(nb::module_& m);            // contact/binding.cpp
 void bind_distances(nb::module_& m);  // contact/distance_call.cpp
+void bind_moving(nb::module_& m);  // contact/moving_binding.cpp
 }
 namespace loops {
 void bind(nb::module_& m);  // loops/binding.cpp
@@ -140,8 +142,10 @@ NB_MODULE(_core, m) {
     soacraft::kinematics::bind(m);
     soacraft::kinematics::bind_limbs(m);
     soacraft::kinematics::bind_qp(m);
+    soacraft::kinematics::bind_velocity(m);
     soacraft::contact::bind(m);
     soacraft::contact::bind_distances(m);
+    soacraft::contact::bind_moving(m);
     soacraft::program::bind(m);
     soacraft::complementarity::bind(m);
     soacraft::sim::bind(m);

@@ -18,6 +18,7 @@ void test_complementarity(unsigned seed);  // complementarity_test.cpp
 void test_contact_rows(unsigned seed);      // contact_rows_test.cpp
 void test_sparse_contact(unsigned seed);    // sparse_contact_test.cpp
 void test_limbs(unsigned seed);             // limb_test.cpp
+void test_moving(unsigned seed);            // moving_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
 void test_plans();                  // plan_test.cpp
@@ -179,6 +180,7 @@ int main() {
         if (seed < 100) test_contact_rows(seed);
         if (seed < 100) test_sparse_contact(seed);
         if (seed < 100) test_limbs(seed);
+        if (seed < 100) test_moving(seed);
         test_programs(seed);
     }
     test_faults();

@@ -103,6 +103,7 @@ _LATE = {
     "coupled_dynamics": "soacraft.loops.coupled",
     "coupled_linearize": "soacraft.loops.coupled",
     "rolling_linearize": "soacraft.loops.rolling",
+    "register_laws": "soacraft.robot.control.components",
 }
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.

@@ -480,6 +480,11 @@ def reach(
     or -1 where Python should look at it. See `soacraft.kinematics.reaching`.
     """
 
+class LimbPlan:
+    """What a search of a limb is told. See `soacraft.kinematics.limbs`."""
+
+    def __init__(self, plan: Any) -> None: ...
+
 class Limb:
     """Hinges one after the other, and inverse kinematics of their tip. See `soacraft.kinematics.limbs`."""
 
@@ -489,19 +494,73 @@ class Limb:
     def set_table(self, q: _Reals, position: _Reals, turn: _Reals) -> None:
         """Configurations that searches may start from."""
 
+    def find(
+        self, rotation: _Reals, translation: _Reals, near: _Reals, plan: LimbPlan, q: _Reals, left: _Reals
+    ) -> int:
+        """Coordinates at which the tip is at a goal, and what is left of it; from how many starts, negative where none
+        got there.
+        """
+
     def search(
-        self, goals: _Reals, near: _Reals, plan: Any, q: _Reals, left: _Reals, told: _Integers, threads: int
+        self, goals: _Reals, near: _Reals, plan: LimbPlan, q: _Reals, left: _Reals, told: _Integers, threads: int
     ) -> None:
         """Coordinates at which the tip is at each goal, what is left of it, and whether it was found, from how many
         starts, in how many steps.
         """
 
 def solve_qp(
-    H: _Reals, g: _Reals, C: _Reals, lower: _Reals, upper: _Reals, tolerance: float, x: _Reals, multipliers: _Reals
+    H: _Reals,
+    g: _Reals,
+    C: _Reals,
+    lower: _Reals,
+    upper: _Reals,
+    tolerance: float,
+    scale: float,
+    x: _Reals,
+    multipliers: _Reals,
 ) -> int:
     """A quadratic program with rows between bounds: 0 where x is its solution, 1 where H is not positive definite, 2
     where nothing satisfies the rows, 3 where it took too long.
     """
+
+class Velocity:
+    """Velocities of a whole robot that do tasks, level by level, within limits."""
+
+    def __init__(
+        self,
+        model: RigidModel,
+        tasks_whole: _Integers,
+        tasks_real: _Reals,
+        postures: _Reals,
+        rates: _Reals,
+        place: _Integers,
+        lower: _Reals,
+        upper: _Reals,
+        fastest: _Reals,
+        unit: _Reals,
+        length: float,
+        mass: float,
+        tolerances: Any,
+    ) -> None: ...
+    def aim(self, task: int, goal: _Reals) -> None:
+        """Another goal of a task: rows of its axes and its point, or q."""
+
+    def step(
+        self,
+        q: _Reals,
+        dt: float,
+        to: _Reals,
+        limits: bool,
+        damping: float,
+        v: _Reals | None,
+        acceleration: _Reals | None,
+        counts: _Integers | None,
+        given: tuple[_Reals, ...] | None,
+        kept: tuple[_Reals, ...] | None,
+        closures: tuple[_Reals, ...] | None,
+    ) -> bool:
+        """Velocities, what tasks miss, bounds that hold levels back, what kept rows miss; false where Python should
+        look at it."""
 
 # -- contact problems --------------------------------------------------------------------------------------------------
 
@@ -724,6 +783,27 @@ def contact_manifold(a: ContactShape, pose_a: _Reals, b: ContactShape, pose_b: _
 
 def contact_rays(shape: ContactShape, pose: _Reals, rays: _Reals, out: _Reals) -> None:
     """Where rays (count, 6) first meet a shape, into out (count, 4): t and the outward normal."""
+
+def contact_smooth(scene: ContactScene, poses: _Reals, places: _Integers, numbers: _Reals, out: _Integers) -> None:
+    """Whether distances have derivatives, into out (rows): poses (states, shapes, 12), places (rows, 3): state and
+    shapes, numbers (rows, 11)."""
+
+class MovingScene:
+    """The shapes of a tree, at its states and along its motions; None for what Python should look at."""
+
+    def __init__(self, tree: RigidModel, scene: ContactScene, body: _Integers, local: _Reals) -> None: ...
+    def distances(self, q: Any, within: float, threads: int) -> tuple[_Reals, _Reals, _Integers] | None:
+        """Numbers (rows, 11), gradients (rows, nv) and places (rows, 3) of pairs within a distance."""
+    def collides(self, q: Any, threads: int) -> Any:
+        """Whether anything touches, at q (nq) or (states, nq)."""
+    def edge(
+        self, q0: Any, q1: Any, close: float, first: bool, most: int
+    ) -> tuple[bool, float, float, int, int, int, bool, _Reals] | None:
+        """Free, part, the least distance, the two shapes, steps, whether these were too many, and q there."""
+    def edges(
+        self, q0: Any, q1: Any, close: float, first: bool, most: int, threads: int
+    ) -> tuple[_Reals, _Integers, _Reals] | None:
+        """Part and least distance; free, the two shapes, steps, too many; q."""
 
 class ContactQuery:
     """Where shapes touch, as compiled steps ask for it."""

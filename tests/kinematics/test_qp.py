@@ -98,14 +98,14 @@ def test_without_rows_it_is_a_linear_equation():
 def test_what_is_refused():
     with pytest.raises(SingularError, match="not positive definite"):
         solve_qp(np.diag([1.0, -1.0]), np.zeros(2), np.zeros((0, 2)), np.zeros(0), np.zeros(0))
-    good = [np.eye(2), np.zeros(2), np.zeros((1, 2)), np.zeros(1), np.zeros(1), 1e-12, np.zeros(2), np.zeros(1)]
+    good = [np.eye(2), np.zeros(2), np.zeros((1, 2)), np.zeros(1), np.zeros(1), 1e-12, 0.0, np.zeros(2), np.zeros(1)]
     for place, wrong in (
         (0, np.eye(3)),
         (2, np.zeros((1, 3))),
         (3, np.zeros(2)),
         (4, np.zeros(2)),
-        (6, np.zeros(3)),
-        (7, np.zeros(2)),
+        (7, np.zeros(3)),
+        (8, np.zeros(2)),
     ):
         given = list(good)
         given[place] = wrong
@@ -115,5 +115,7 @@ def test_what_is_refused():
         _core.solve_qp(*good[:5], 0.0, *good[6:])
     with pytest.raises(ValueError, match="do not fit each other"):
         _core.solve_qp(
-            np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), np.zeros(1), 1e-12, np.zeros(0), np.zeros(1)
+            np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), np.zeros(1), 1e-12, 0.0, np.zeros(0), np.zeros(1)
         )
+    with pytest.raises(ValueError, match="scale of a quadratic program must not be negative"):
+        _core.solve_qp(*good[:6], -1.0, *good[7:])

@@ -92,6 +92,7 @@ TESTS = (
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_compiled_contact.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),
     ),
+    (("contact/moving", "contact/smooth"), ("robot/world/test_queries.py", "robot/world/test_edges.py")),
     (
         ("contact/lanes", "contact/pair_query", "contact/distance_call", "contact/boxes", "contact/kernels"),
         ("contact/geometry/test_lanes.py", "contact/geometry/test_arrays.py", "contact/geometry/test_distance.py"),

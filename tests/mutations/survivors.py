@@ -2,8 +2,81 @@
 
 RIGID, LOOPS = "core/include/soacraft/rigid", "core/include/soacraft/loops"
 LIMBS = "core/include/soacraft/kinematics"
+MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
+    (
+        f"{MOVING}/near.hpp",
+        "if (!(near2.x[k] <= far2)) continue;",
+        "if (!(near2.x[k] < far2)) continue;",
+    ): "boxes and balls are made larger by more than rounding: no pair is just at their rim",
+    (
+        f"{MOVING}/near.hpp",
+        "if (!(off2 <= far2)) continue;",
+        "if (!(off2 < far2)) continue;",
+    ): "boxes and balls are made larger by more than rounding: no pair is just at their rim",
+    (
+        f"{MOVING}/near.hpp",
+        "const double far = within(m) + s.pad + s.radius * (1.0 + ROUNDED);",
+        "const double far = within(m) + s.pad + s.radius * (1.0 - ROUNDED);",
+    ): "the boxes are larger than the shapes by as much",
+    (
+        f"{MOVING}/near.hpp",
+        "off2 += d * d;",
+        "",
+    ): "no branch of the tree is left out: slower, and no more",
+    (
+        f"{MOVING}/near.hpp",
+        "if (plan.shapes[b].kind == HALF) { const index x = a; a = b, b = x; }",
+        "if (plan.shapes[b].kind != HALF) { const index x = a; a = b, b = x; }",
+    ): "a plane is then near to everything: slower, and no more",
+    (
+        "core/contact/moving_scene.hpp",
+        "if (node.high[i] - node.low[i] > node.high[axis] - node.low[axis]) axis = i;",
+        "if (!(node.high[i] - node.low[i] > node.high[axis] - node.low[axis])) axis = i;",
+    ): "which way boxes are cut is a choice of speed",
+    (
+        "core/contact/moving_binding.cpp",
+        "if (2 * static_cast<std::size_t>(more) > pairs.size()) pairs.resize(4 * static_cast<std::size_t>(more));",
+        "if (2 * static_cast<std::size_t>(more) >= pairs.size()) pairs.resize(4 * static_cast<std::size_t>(more));",
+    ): "memory grows before it must",
+    (
+        f"{MOVING}/edges.hpp",
+        "const double room = row[0] - row[10] - 0.5 * task_.close;",
+        "const double room = row[0] + row[10] - 0.5 * task_.close;",
+    ): "what an iteration leaves is far below half of what is a touch",
+    (
+        f"{MOVING}/edges.hpp",
+        "return A > 0.0 ? (under - c) / A : HUGE_VAL;",
+        "return A > 0.0 ? (under + c) / A : HUGE_VAL;",
+    ): "shapes that part are given less time than they have: more steps, and no more",
+    (
+        f"{MOVING}/edges.hpp",
+        "all.after = after < all.after ? after : all.after;",
+        "all.after = after <= all.after ? after : all.after;",
+    ): "of two equal numbers either is the least",
+    (
+        f"{MOVING}/near_lanes.hpp",
+        "left = ~(NO_NORMAL * size.x < far.x);",
+        "left = ~(NO_NORMAL * size.x <= far.x);",
+    ): "points at just that distance have a normal either way",
+    (
+        f"{MOVING}/poses.hpp",
+        "if (plan.shapes[i].element < 0)",
+        "if (plan.shapes[i].element <= 0)",
+    ): "what moves is placed again before it is looked at",
+    (
+        "core/include/soacraft/contact/smooth.hpp",
+        "if (x.gap + rounding(a) + rounding(b) > AS_DEEP * size) return true;",
+        "if (x.gap + rounding(a) + rounding(b) >= AS_DEEP * size) return true;",
+    ): "cores that are apart by just that have one normal either way",
+    (
+        "core/include/soacraft/contact/smooth.hpp",
+        "if (std::abs(other.gap - x.gap) <= AS_DEEP * size && norm(other.b - spots[0].b) > ANOTHER_POINT * size) "
+        "return false;",
+        "if (std::abs(other.gap - x.gap) <= AS_DEEP * size && norm(other.b - spots[0].b) >= ANOTHER_POINT * size) "
+        "return false;",
+    ): "points that are apart by just that are two or one",
     (
         "core/include/soacraft/cholesky.hpp",
         "const T tangent = (half < T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
@@ -39,6 +112,36 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (job.options->all || job.count < 2 * W)",
         "if (job.options->all || job.count <= 2 * W)",
     ): "how many goals make a batch is a choice of speed",
+    (
+        f"{LIMBS}/limb_search.hpp",
+        "if (job_.told[3 * g] || lanes_.square.x[0] > (1.0 - set_.settled) * here) break;",
+        "if (job_.told[3 * g] && lanes_.square.x[0] > (1.0 - set_.settled) * here) break;",
+    ): "steps go on that gain nothing: slower, and no more",
+    (
+        f"{LIMBS}/limb_search.hpp",
+        "if (lanes_.square.x[i] < lanes_.square.x[best]) best = i;",
+        "if (lanes_.square.x[i] <= lanes_.square.x[best]) best = i;",
+    ): "of two steps that come as near either may be taken",
+    (
+        f"{LIMBS}/limb_lanes.hpp",
+        "if (n < 6) solve_dofs(mu);",
+        "if (n <= 6) solve_dofs(mu);",
+    ): "of six dofs both forms are systems of six, with the same step",
+    (
+        f"{LIMBS}/limb_table.hpp",
+        "if (d[i] > d[k]) k = i;",
+        "if (d[i] >= d[k]) k = i;",
+    ): "of two equal components of a quaternion either may be divided by",
+    (
+        f"{LIMBS}/limb_table.hpp",
+        "if (low_[i] < low_[c]) c = i;",
+        "if (low_[i] <= low_[c]) c = i;",
+    ): "of two configurations that are as far either may go first",
+    (
+        f"{LIMBS}/limb_table.hpp",
+        "if (found < 0 && x == low_[c]) found = COLUMNS * r + c, x = HUGE_VAL;",
+        "if (found <= 0 && x == low_[c]) found = COLUMNS * r + c, x = HUGE_VAL;",
+    ): "another configuration just as far as the first would be taken with it, and no two are",
     (
         f"{LIMBS}/limb_search.hpp",
         "if (square < x.best) keep(i, x.goal, square);",

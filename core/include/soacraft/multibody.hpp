@@ -65,15 +65,7 @@ public:
     }
     // The Jacobian (6, nv) of a frame: J v is its angular velocity, then that of its origin, in inertial axes.
     [[nodiscard]] bool jacobian(const double* q, index frame, double* J) {
-        const rigid::NamedFrame& named = frames().at(static_cast<std::size_t>(frame));
-        const rigid::Body& body = fixed_->tables.bodies[static_cast<std::size_t>(named.body)];
-        rigid::Frame on;
-        for (int i = 0; i < 9; ++i) on.R[i] = body.R[i];
-        for (int i = 0; i < 3; ++i) on.p[i] = body.p[i];
-        on = on * named.at;
-        rigid::Body node = {body.element, {}, {}};
-        for (int i = 0; i < 9; ++i) node.R[i] = on.R[i];
-        for (int i = 0; i < 3; ++i) node.p[i] = on.p[i];
+        const rigid::Body node = place(frame);
         rigid::Job job = begin(q, zeros_.data(), zeros_.data(), false);
         job.frames = &node, job.frame_count = 1;
         return run(rigid::SOACRAFT_TARGET::run_jacobian<double>, rigid::SOACRAFT_TARGET::room_for_jacobian<double>, job, J, 6 * nv());
@@ -85,6 +77,22 @@ public:
         return run(rigid::SOACRAFT_TARGET::run_poses<double>, rigid::SOACRAFT_TARGET::room_for_poses<double>, job, R, 9 * body_count()) &&
                rigid::finite(p, 3 * body_count());
     }
+
+    // Where a frame is: the element that carries it, and its place there.
+    rigid::Body place(index frame) const {
+        const rigid::NamedFrame& named = frames().at(static_cast<std::size_t>(frame));
+        const rigid::Body& body = fixed_->tables.bodies[static_cast<std::size_t>(named.body)];
+        rigid::Frame on;
+        for (int i = 0; i < 9; ++i) on.R[i] = body.R[i];
+        for (int i = 0; i < 3; ++i) on.p[i] = body.p[i];
+        on = on * named.at;
+        rigid::Body node = {body.element, {}, {}};
+        for (int i = 0; i < 9; ++i) node.R[i] = on.R[i];
+        for (int i = 0; i < 3; ++i) node.p[i] = on.p[i];
+        return node;
+    }
+    // Whether the quaternions of q are unit, within 1e-6.
+    bool unit(const double* q) const { return rigid::unit_quaternions(fixed_->quaternions, q); }
 
     // For drivers of one's own, of batches in packs of SOACRAFT_LANES states too (`rigid/drivers/drivers.hpp`).
     rigid::Job job(bool gravity) const {

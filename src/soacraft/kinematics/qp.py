@@ -24,8 +24,9 @@ class Solution(NamedTuple):
     multipliers: Array
 
 
-def solve_qp(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Solution:
-    """The solution; `SingularError` where H is not positive definite, `ConvergenceError` where there is none.
+def solve_qp(H: Array, g: Array, C: Array, lower: Array, upper: Array, scale: float = 0.0) -> Solution:
+    """The solution; `SingularError` where H is not positive definite, `ConvergenceError` where there is none. Rows hold
+    to rounding of what is added in them, x being a part of something of the size `scale`.
 
     >>> import numpy as np
     >>> solve_qp(np.eye(2), np.array([-1.0, -1.0]), np.array([[1.0, 1.0]]), np.array([-np.inf]), np.array([1.0])).x
@@ -33,7 +34,7 @@ def solve_qp(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Soluti
     """
     x, y = np.zeros(len(g)), np.zeros(len(C))
     H, g, C, lower, upper = (np.ascontiguousarray(a, dtype=float) for a in (H, g, C, lower, upper))
-    told = _core.solve_qp(H, g, C, lower, upper, ROWS_OF_QP, x, y)
+    told = _core.solve_qp(H, g, C, lower, upper, ROWS_OF_QP, float(scale), x, y)
     if told == 1:
         raise SingularError("the cost of a quadratic program is not positive definite.")
     if told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from soacraft.arguments import read_path
 from soacraft.attributes import Strict
@@ -12,12 +12,26 @@ from soacraft.files.srdf import read_srdf
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping.holds import Holds, Joined
+from soacraft.robot.changes.changes import Changes, Memory
+from soacraft.robot.grasping.grasps import Grasps, find_grasps, read_asked
+from soacraft.robot.grasping.holds import Holds
+from soacraft.robot.grasping.joined import Joined
+from soacraft.robot.grasping.reactions import Reactions, reactions, strengths
+from soacraft.robot.grasping.strength import Strength
 from soacraft.robot.limbs.groups import Groups, limbs_of
 from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.whole_body.step import Step
 from soacraft.robot.whole_body.tasks import Task
-from soacraft.robot.whole_body.velocity import Step, step
+from soacraft.robot.whole_body.velocity import VelocityPlan
 from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.robot.estimation.prediction import Prediction
+    from soacraft.robot.whole_body.reach import BodyReach
+    from soacraft.robot.world.world import World
+
+#: Plans of velocities that a robot keeps.
+_PLANS = 8
 
 
 class Robot(Strict):
@@ -37,7 +51,9 @@ right_shoulder_yaw, right_elbow)
             raise ModelError(f"a Robot takes a Multibody, got {mb!r:.80}.")
         self._mb = mb
         self._limbs: dict[str, Limb] = {}
+        self._plans: dict[Any, VelocityPlan] = {}  # of velocities, the latest
         self._holds = Holds(mb)
+        self._memory = Memory()
 
     @property
     def mb(self) -> Multibody:
@@ -50,17 +66,20 @@ right_shoulder_yaw, right_elbow)
         return tuple(self._limbs)
 
     def limb(self, name: str, base: Any, tip: Any) -> Limb:
-        """A limb from a base to a tip that is outboard of it, bodies or nodes; a name that is known is given anew."""
+        """A limb from a base to a tip that is outboard of it, bodies or nodes, or to a list of tips: a hand. A name that
+        is known is given anew."""
         if not isinstance(name, str) or not name:
             raise ModelError(f"a limb has a name, got {name!r:.60}.")
         mb = self._mb
-        made = Limb(self, name, *(mb.root if x == "inertial" else mb.frame(x) for x in (base, tip)))
+        tips = list(tip) if isinstance(tip, list | tuple) else [tip]
+        start, *ends = (mb.root if isinstance(x, str) and x == "inertial" else mb.frame(x) for x in (base, *tips))
+        made = Limb(self, name, start, tuple(ends))
         self._limbs[name] = made
         return made
 
     def read_srdf(self, path: Any = None, lenient: bool = False) -> Groups:
-        """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with; groups that are no
-        chain are told. Its pairs of links that do not collide hold in every `World`."""
+        """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with: chains, and trees with
+        several tips; groups that are neither are told. Its pairs of links that do not collide hold in every `World`."""
         if path is not None:
             read_srdf(self._mb, read_path(path, "path"), lenient)
         return limbs_of(self)
@@ -71,7 +90,7 @@ right_shoulder_yaw, right_elbow)
             raise ModelError(f"the robot {self._mb.name!r} has no limb {name!r:.60}{near(str(name), self._limbs)}")
         limb = self._limbs[name]
         if not limb.is_current:
-            limb = self.limb(name, *("inertial" if f is self._mb.root else f.full_name for f in (limb.base, limb.tip)))
+            limb = self.limb(name, *limb.ends)
         return limb
 
     # -- the whole body ------------------------------------------------------------------------------------------
@@ -102,7 +121,88 @@ right_shoulder_yaw, right_elbow)
         >>> bool(np.linalg.norm(rb.mb.pose("link3/tip", state=rb.mb.state(q)).translation - [2, 0, -1]) < 2e-3)
         True
         """
-        return step(self._mb, tasks, q, dt, v, acceleration, limits)
+        key = (*tasks, limits, self._mb.version)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = VelocityPlan(self._mb, key[:-2], limits)
+            while len(self._plans) >= _PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = plan
+        return plan.step(q, dt, v, acceleration)
+
+    def reach(
+        self,
+        tasks: Iterable[Task],
+        q0: Any = None,
+        *,
+        limits: bool = True,
+        tolerance: float | None = None,
+        starts: int = 1,
+        seed: int = 0,
+        steps: int = 200,
+    ) -> BodyReach:
+        """Coordinates at which the tasks are met, with their weights and strict levels; within limits, loops closed.
+
+        Tasks are those of `velocity`: gains and rates do not matter, a `Contact` stays where it is in q0, and a
+        `Momentum` is refused. A `Posture` is a preference. The search begins at q0, by default the present
+        configuration, and goes on from up to `starts` others, the same ones for the same `seed`. `tolerance` is in
+        radians and lengths of the model, by default 1e-9. Where tasks are missed, the nearest approach is returned and
+        `why` tells. O(nv^3) a step.
+
+        >>> import numpy as np
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.load("h1"))
+        >>> feet = [sc.robot.Contact(f"{side}_ankle_link", "all") for side in ("left", "right")]
+        >>> c = sc.dynamics.center_of_mass(rb.mb, rb.mb.q)
+        >>> low = sc.robot.CenterOfMass(c - [0.0, 0.0, 0.1], level=1)
+        >>> r = rb.reach([*feet, low, sc.robot.Posture(rb.mb.q, level=2)])
+        >>> r.found, bool(np.allclose(sc.dynamics.center_of_mass(rb.mb, r.q), c - [0.0, 0.0, 0.1]))
+        (True, True)
+        """
+        from soacraft.robot.whole_body.reach import reach
+
+        return reach(self._mb, tasks, q0, limits, tolerance, starts, seed, steps)
+
+    def velocity_plan(self, tasks: Iterable[Task], limits: bool = True) -> VelocityPlan:
+        """Steps towards tasks, made once: `plan.step(q, dt)` is `velocity`, and `plan.aim(task, goal)` gives a task
+        another goal. For control loops, in which goals move."""
+        return VelocityPlan(self._mb, tasks, limits)
+
+    def predict(
+        self,
+        q: Any = None,
+        v: Any = None,
+        controls: Any = None,
+        horizon: float = 1.0,
+        *,
+        step: float = 1e-3,
+        world: World | None = None,
+        friction: Any = 0.5,
+        restitution: float = 0.0,
+        covariance: Any = None,
+        noise: Any = None,
+    ) -> Prediction:
+        """Where the robot will be, with all that it holds: a run on a copy from a state, by default the present one.
+
+        `controls` are a generalized force (nv), one for each step (steps, nv), or a control law f(t, q, v) that is
+        asked at the start of each step. In a `world` shapes that may not touch push each other, hinges stop at their
+        limits, and `touched` tells what met; without one there is no contact. `covariance` of [dq; dv] (2 nv, 2 nv), or
+        its diagonal, is carried along by the derivatives of the steps, with `noise` added for each second. O(n) a step,
+        with a covariance O(n nv), with one in a world or under a law 4 nv steps for each.
+
+        >>> import numpy as np
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.load("pendulum"))
+        >>> p = rb.predict([0.1], [0.0], horizon=0.5, covariance=[1e-4, 0.0])
+        >>> p
+        prediction of 500 steps to 0.5 s, with covariance
+        """
+        from soacraft.robot.estimation.prediction import predict
+
+        return predict(
+            self, q, v, controls, horizon, step=step, world=world, friction=friction, restitution=restitution,
+            covariance=covariance, noise=noise,
+        )  # fmt: skip
 
     # -- objects -------------------------------------------------------------------------------------------------
 
@@ -113,54 +213,158 @@ right_shoulder_yaw, right_elbow)
 
     def attach(self, obj: Any, hand: Any) -> Joined:
         """Let a hand, a body or node of the robot, hold an object, a body of its model, as it is: it is hung there
-        where it is free, and else joined by a loop closure. Velocities change as in a plastic impact, which is told."""
-        return self._holds.take(obj, hand)
+        where it is free, and else joined by a loop closure. Velocities change as in a plastic impact, which is told.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("panda")
+        >>> cup = mb.add_body("cup", hinge=sc.Free(), inertia=sc.Inertia.sphere(0.4, 0.05))
+        >>> rb = sc.robot.Robot(mb)
+        >>> rb.attach("cup", "link7"), mb.nv
+        ('cup' held by 'link7' (hung), 0 J lost, 7)
+        >>> rb.detach("cup")
+        >>> mb.nv
+        13
+        """
+        return self._holds.take(obj, [hand])[0]
 
     def detach(self, obj: Any) -> None:
         """Let an object go from all hands that hold it; it goes on with the velocity it has."""
         self._holds.give(obj)
 
     def grasp(self, obj: Any, hands: Any, hinge: Hinge | None = None) -> list[Joined]:
-        """Let several hands hold an object, all or none: a free one is hung on the first by a `Weld`, the others are
-        loop closures by `hinge`, a `Weld` unless told."""
-        names = [hands] if isinstance(hands, str | Frame) else list(hands)
-        done: list[Joined] = []
-        try:
-            for hand in names:
-                done.append(self._holds.take(obj, hand, hinge))
-        except Exception:
-            for _ in done:
-                self._holds.undo()
-            raise
-        return done
+        """Let several hands hold an object by `hinge`, a `Weld` unless told; all or none. A free object is hung on the
+        first by a `Weld`; the other hands, and all by another hinge, are loop closures."""
+        return self._holds.take(obj, _several(hands), hinge)
 
     def ungrasp(self, obj: Any, hands: Any = None) -> None:
-        """Part an object from hands, or from all that hold it."""
-        if hands is None:
-            self._holds.give(obj)
-            return
-        for hand in [hands] if isinstance(hands, str | Frame) else list(hands):
-            self._holds.give(obj, hand)
+        """Part an object from hands, or from all that hold it; all or none. Where it hung from one of them, the next
+        that holds it by a `Weld` carries it from then on."""
+        self._holds.give(obj, None if hands is None else _several(hands))
 
     def update_attachment(self, obj: Any, pose: Pose) -> None:
         """Correct the pose of an object in the hand that it hangs from, as an estimator sees it."""
         self._holds.place(obj, pose)
 
+    def reactions(
+        self, obj: Any, *, vdot: Any = None, force: Any = None, q: Any = None, v: Any = None, f_ext: Any = None
+    ) -> Reactions:
+        """The wrench that each hand gives an object it holds, at the present state or at q and v, with accelerations
+        `vdot` (nv) or generalized forces `force` (nv). In closed chains the motion does not tell how hands squeeze, so
+        that the forces are needed. O(n), and the cube of the closures' rows.
+
+        >>> import numpy as np
+        >>> import soacraft as sc
+        >>> mb = sc.load("panda")
+        >>> cup = mb.add_body("cup", hinge=sc.Free(), inertia=sc.Inertia.sphere(0.5, 0.05))
+        >>> rb = sc.robot.Robot(mb)
+        >>> _ = rb.attach("cup", "link7")
+        >>> rb.reactions("cup", vdot=np.zeros(7)).wrenches["link7"].round(5) + 0.0
+        array([0.   , 0.   , 0.   , 0.   , 0.   , 4.905])
+        """
+        return reactions(self._mb, self._holds.of(obj), q, v, vdot, force, f_ext)
+
+    def strength(
+        self,
+        obj: Any,
+        fingertips: Any,
+        *,
+        vdot: Any = None,
+        force: Any = None,
+        q: Any = None,
+        v: Any = None,
+        f_ext: Any = None,
+    ) -> dict[str, Strength]:
+        """Whether the hands hold an object as it moves: for each the factor by which its wrench may grow before it
+        slips or breaks. `fingertips` are `{hand: [Fingertip, ...]}` in the object's frame, or a list where one hand
+        holds; the rest is that of `reactions`."""
+        return strengths(self.reactions(obj, vdot=vdot, force=force, q=q, v=v, f_ext=f_ext), fingertips)
+
+    def grasps(
+        self,
+        obj: Any,
+        hand: Any,
+        width: Any,
+        *,
+        friction: float = 0.5,
+        torsion: float = 0.0,
+        limb: Any = None,
+        world: World | None = None,
+        samples: int = 200,
+        approaches: int = 8,
+        axes: str = "yz",
+        meshes: str = "hull",
+        seed: int = 0,
+    ) -> Grasps:
+        """How a parallel gripper could take an object, the best first: where its frame `hand` would be in the object,
+        how far open, how well it would hold. The same seed gives the same grasps.
+
+        Its fingers open `width` metres at most, or from `(least, most)`; they close along the first of the `axes` of
+        the hand's frame, which is midway between their tips, and come along the second. The shapes of the object are
+        met by `samples` lines, and points that are opposite within the cones of `friction` are tried from `approaches`
+        sides. `torsion` is that of soft fingertips (`Fingertip`); of two points without it the quality is zero. With a
+        `limb`, or where one ends in the hand, each is reached by its inverse kinematics or told not to be; with a
+        `world` nothing may touch there, but the hand the object. O(samples approaches).
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("panda")
+        >>> can = mb.add_body("can", hinge=sc.Free(), inertia=sc.Inertia.sphere(0.3, 0.03))
+        >>> _ = can.add_geometry(sc.Geometry("skin", "cylinder", (0.03, 0.12)))
+        >>> rb = sc.robot.Robot(mb)
+        >>> found = rb.grasps("can", "link7", width=0.08, torsion=0.005)
+        >>> round(found[0].width, 6), found[0].quality > 0.05
+        (0.06, True)
+        """
+        asked = read_asked(width, friction, torsion, samples, approaches, axes, meshes)
+        frame = self._mb.frame(hand)
+        ends = [name for name, x in self._limbs.items() if x.tip is frame]
+        chosen = limb if limb is not None else (ends[0] if ends else None)
+        arm = self[chosen] if isinstance(chosen, str) else chosen
+        return find_grasps(self, obj, hand, asked, arm, world, seed)
+
     def undo(self) -> str:
-        """Take back the last grasp or release, and the state before it, exactly; what it was."""
+        """Take back the last of these, and the state before it, bit by bit; what it was. Not across other edits of the
+        structure, such as a body that was added since."""
         return self._holds.undo()
 
+    @property
+    def version(self) -> str:
+        """What the robot is, as 64 hexadecimal digits: the digest of its model, state, limbs and what it holds. Robots
+        of one version give the same bits, whatever process they are in. It can be told what changed since the last
+        sixteen versions that were asked for. O(n)."""
+        return self._memory.now(self)[0]
+
+    def changes(self, since: str) -> Changes:
+        """What changed since a version that `version` told: state, grasps, parameters, bodies and all else of the
+        model, and limbs. Plain data, `to_bytes` for another process, for `apply` there.
+
+        >>> import soacraft as sc
+        >>> one = sc.robot.Robot(sc.load("panda"))
+        >>> two, since = one.copy(), one.version
+        >>> one.mb["link7"].inertia = sc.Inertia(0.9, (0.0, 0.01, 0.08), one.mb["link7"].inertia.moment)
+        >>> one.mb.set_state(q=[0.1, 0.2, 0.3, -0.4, 0.5, 0.6, 0.7])
+        >>> two.apply(one.changes(since).to_bytes()) == one.version
+        True
+        >>> (sc.dynamics.mass_matrix(two.mb, two.mb.q) == sc.dynamics.mass_matrix(one.mb, one.mb.q)).all()
+        np.True_
+        """
+        return self._memory.changes(self, since)
+
+    def apply(self, changes: Changes | bytes) -> str:
+        """Do what was done to another robot of the same version, or nothing at all; the version that both have then.
+        In place where no structure changes; else bodies and nodes of the same name stay the objects they are."""
+        return self._memory.apply(self, changes)
+
     def copy(self) -> Robot:
-        """An independent robot for another module: model, state and limbs."""
+        """An independent robot for another module: model, state, limbs, what it holds, and what it can undo."""
         other = Robot(self._mb.copy())
-        if self.held:
-            raise ModelError(
-                f"the robot {self._mb.name!r} holds {', '.join(map(repr, self.held))}: let go before it is copied, or "
-                "copy its model alone, rb.mb.copy()."
-            )
+        other._holds = self._holds.copy(other._mb)
         for name, x in self._limbs.items():
-            other.limb(name, *("inertial" if f is self._mb.root else f.full_name for f in (x.base, x.tip)))
+            other.limb(name, *x.ends)
         return other
 
     def __repr__(self) -> str:
         return f"Robot {self._mb.name!r}: {self._mb.nv} dofs, limbs: {', '.join(self._limbs) or 'none'}"
+
+
+def _several(hands: Any) -> list[Any]:
+    return [hands] if isinstance(hands, str | Frame) else list(hands)

@@ -1,7 +1,8 @@
 """What a robot as a whole is to do in a control step: each task wants a rate J v = gain * (what is left) + rate.
 
 Tasks of a lower level are never disturbed by those of a higher one; within a level weights count. Distances are rows
-that are kept, as far as limits let them.
+that are kept, as far as limits let them. Compiled code has the rows of the tasks here but for those of distances
+(`kinematics/task_rows.hpp`); `wanted` says what they are, and serves where there is no compiled form.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from soacraft import dynamics as dyn
 from soacraft.errors import StateError
 from soacraft.kinematics.targets import Direction, Placement, Position
 from soacraft.model.sizes.lengths import length_of
+from soacraft.model.sizes.measure import constant_measure_of
+from soacraft.model.states.coordinates import read_q
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import log, skew
 
@@ -44,13 +47,18 @@ class Task:
     rate: Any = 0.0
     kept: ClassVar[bool] = False
     """Whether J v >= -gain (what is left) is enough."""
+    bends: ClassVar[bool] = True
+    """Whether J changes as the robot moves: steps are damped by what is left, so that they do not go too far."""
+    preferred: ClassVar[bool] = False
+    """Whether it is a preference: `Robot.reach` is done without it."""
 
     def __post_init__(self) -> None:
         what = type(self).__name__
         if int(self.level) != self.level or self.level < 0:
             raise StateError(f"the level of a {what} is a whole number from 0 on, got {self.level!r:.40}.")
-        if not self.weight > 0.0 or not self.gain >= 0.0:
+        if not 0.0 < self.weight < np.inf or not 0.0 <= self.gain < np.inf:
             raise StateError(f"a {what} needs a positive weight and a gain that is not negative.")
+        object.__setattr__(self, "rate", finite(self.rate, (...,), f"the rate of a {what}", StateError))
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Rows at a configuration."""
@@ -63,6 +71,11 @@ class Reaching(Task):
 
     target: Placement | Position | Direction
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.target, Placement | Position | Direction):
+            raise StateError(f"a Reaching has a Placement(...), Position(...) or Direction(...), got {self.target!r:.60}.")
+
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Turn and way to the target, in axes of what it is relative to."""
         t, state = self.target, mb.state(q)
@@ -71,11 +84,11 @@ class Reaching(Task):
         J = np.asarray(dyn.jacobian(mb, q, node, to, relative_to=to, ignore_loops=True))
         name = node.full_name
         if isinstance(t, Position):
-            return Wanted(J[3:], np.asarray(t.point) - here.translation, name, _length(mb))
+            return Wanted(J[3:], np.asarray(t.point) - here.translation, name, length_or_one(mb))
         if isinstance(t, Placement):
             turn = log(t.pose.rotation @ here.rotation.T)
             left = np.concatenate([turn, t.pose.translation - here.translation])
-            return Wanted(J, left, name, np.repeat([1.0, _length(mb)], 3))
+            return Wanted(J, left, name, np.repeat([1.0, length_or_one(mb)], 3))
         return _pointing(J[:3], here.rotation @ np.asarray(t.axis), np.asarray(t.direction), name)
 
 
@@ -84,12 +97,12 @@ class Posture(Task):
     """The coordinates of the robot go to q."""
 
     q: Any
+    bends: ClassVar[bool] = False
+    preferred: ClassVar[bool] = True
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """The difference."""
-        left = np.asarray(mb.difference(q, np.asarray(self.q, dtype=float)))
-        size = np.where([x == "r" for x in "".join(mb.layout.units.hinge)], 1.0, _length(mb))
-        return Wanted(np.eye(mb.nv), left, "posture", size)
+        return Wanted(np.eye(mb.nv), np.asarray(mb.difference(q, read_q(mb, self.q))), "posture", 1.0 / dof_units(mb))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,22 +111,33 @@ class CenterOfMass(Task):
 
     point: Any
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        point = np.asarray(self.point, dtype=float)
+        if point.shape != (3,) or np.isinf(point).any():
+            raise StateError(f"a CenterOfMass goes to a point, with NaN where it is free; got {self.point!r:.60}.")
+        object.__setattr__(self, "point", point)
+
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """The way there."""
-        point = np.asarray(self.point, dtype=float)
+        point = self.point
         picked = np.isfinite(point)
-        J = np.asarray(dyn.centroidal_momentum_matrix(mb, q))[3:] / mb.total_mass
-        left = np.where(picked, point, 0.0) - np.asarray(dyn.center_of_mass(mb, q))
-        return Wanted(J[picked], left[picked], "centre of mass", _length(mb))
+        J = np.asarray(dyn.centroidal_momentum_matrix(mb, q, ignore_loops=True))[3:] / mb.total_mass
+        left = np.where(picked, point, 0.0) - np.asarray(dyn.center_of_mass(mb, q, ignore_loops=True))
+        return Wanted(J[picked], left[picked], "centre of mass", length_or_one(mb))
 
 
 @dataclass(frozen=True, eq=False)
 class Momentum(Task):
-    """The momentum about the centre of mass is `rate`, [angular; linear]."""
+    """The momentum about the centre of mass is `rate`, [angular; linear]; measured by the mass and the length of the
+    model."""
+
+    preferred: ClassVar[bool] = True
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Nothing is left: it is a rate."""
-        return Wanted(np.asarray(dyn.centroidal_momentum_matrix(mb, q)), np.zeros(6), "momentum")
+        J, length = np.asarray(dyn.centroidal_momentum_matrix(mb, q, ignore_loops=True)), length_or_one(mb)
+        return Wanted(J, np.zeros(6), "momentum", mb.total_mass * length * np.repeat([length, 1.0], 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +155,12 @@ class LookAt(Task):
         J = np.asarray(dyn.jacobian(mb, q, node, ignore_loops=True))
         way = np.asarray(self.point, dtype=float) - X.translation
         far = float(np.linalg.norm(way))
-        if far == 0.0:
-            raise StateError(f"{node.full_name!r} is at the point it looks at.")
+        name = f"{node.full_name} looks"
+        if far == 0.0:  # at the point: nothing to look at
+            return Wanted(np.zeros((2, mb.nv)), np.zeros(2), name)
         u = way / far
         seen = J[:3] + skew(u) @ J[3:] / far  # the direction to the point turns as the frame moves
-        return _pointing(seen, X.rotation @ _unit(self.axis), u, f"{node.full_name} looks")
+        return _pointing(seen, X.rotation @ unit_axis(self.axis), u, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +182,18 @@ class Contact(Task):
 
     node: Any
     rows: str = "linear"
+    preferred: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rows not in ("linear", "all"):
+            raise StateError(f"rows of a Contact are 'linear' or 'all', got {self.rows!r:.40}.")
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """No rate."""
-        if self.rows not in ("linear", "all"):
-            raise StateError(f"rows of a Contact are 'linear' or 'all', got {self.rows!r:.40}.")
         node = mb.frame(self.node)
         J = np.asarray(dyn.jacobian(mb, q, node, ignore_loops=True))
-        J, size = (J[3:], _length(mb)) if self.rows == "linear" else (J, np.repeat([1.0, _length(mb)], 3))
+        J, size = (J[3:], length_or_one(mb)) if self.rows == "linear" else (J, np.repeat([1.0, length_or_one(mb)], 3))
         return Wanted(J, np.zeros(len(J)), f"{node.full_name} stands", size)
 
 
@@ -180,14 +209,22 @@ class Distance(Task):
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Gradients of the pairs that are near, and how far they are beyond the least distance."""
         rows = self.world.distances(q, float(finite(self.within, (), "within", StateError)) + self.least)
-        return Wanted(rows.gradient, rows.distance - self.least, "distances")
+        return Wanted(rows.gradient, rows.distance - self.least, "distances", length_or_one(mb))
 
 
-def _length(mb: Multibody) -> float:
+def length_or_one(mb: Multibody) -> float:
+    """The length of a model; a metre where nothing has an extent."""
     return length_of(mb) or 1.0
 
 
-def _unit(axis: Any) -> Array:
+def dof_units(mb: Multibody) -> Array:
+    """What one SI unit of each dof is in radians or lengths of the model."""
+    units = constant_measure_of(mb).dofs
+    return np.where(units > 0.0, units, 1.0)
+
+
+def unit_axis(axis: Any) -> Array:
+    """An axis of length one."""
     x = finite(np.asarray(axis, dtype=float), (3,), "an axis", StateError)
     size = float(np.linalg.norm(x))
     if size == 0.0:
@@ -196,12 +233,11 @@ def _unit(axis: Any) -> Array:
 
 
 def _pointing(J: Array, u: Array, goal: Array, name: str) -> Wanted:
-    """Rows that turn a unit vector u to a goal, across u: two of them count."""
+    """Rows that turn a unit vector u to a goal, across u: two of them count. From half a turn away any way is as short."""
+    a = np.cross(u, np.eye(3)[int(np.argmin(np.abs(u)))])
+    a = a / np.linalg.norm(a)
+    basis = np.stack([a, np.cross(u, a)])
     across = np.cross(u, goal)
     sine, cosine = float(np.linalg.norm(across)), float(u @ goal)
-    if sine > 0.0:
-        turn = np.arctan2(sine, cosine) / sine * across
-    else:
-        turn = np.zeros(3) if cosine > 0.0 else np.pi * np.linalg.svd(u[None])[2][1]
-    basis = np.linalg.svd(u[None])[2][1:]
+    turn = np.arctan2(sine, cosine) / sine * across if sine > 0.0 else across if cosine > 0.0 else np.pi * a
     return Wanted(basis @ J, basis @ turn, name)

@@ -1,185 +1,325 @@
 """One step of a control loop of the whole robot: velocities that do the tasks as well as limits let them.
 
-    level by level:   min over v of  sum of weight^2 |J v - gain left - rate|^2 + (a little) |v|^2
+    level by level:   min over v of  sum of weight^2 |J v - gain left - rate|^2 + damping |v|^2
 
-with limits of position, velocity and acceleration as bounds, distances as rows, and what the levels before decided held
-exactly (v = v_before + N z, N the null space of their rows). There is always an answer.
+with limits of position, velocity and acceleration as bounds (`limits`), distances as rows that are kept, closures kept
+before all else, and what the levels before decided held exactly (`levels`). Of what is left no more goes away in a step
+than there is: a gain counts up to 1 / dt. A task whose rows change as the robot moves is damped where it would go too far,
+by gain dt weight^2 |left| sqrt(c_i) sum_j sqrt(c_j) for dof i, with c the lengths of the columns of J: to second order its
+rows change by no more than that. There is always an answer.
+
+A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there. O(nv^3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from soacraft.errors import ConvergenceError, StateError
-from soacraft.kinematics.qp import solve_qp
+from soacraft import _core
+from soacraft.errors import StaleError, StateError
+from soacraft.kinematics.rows import Constraints
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
-from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.whole_body.tasks import Task
+from soacraft.robot.whole_body.levels import Box, Rows, solve_levels
+from soacraft.robot.whole_body.limits import ball_rows, speed_limits, speed_range
+from soacraft.robot.whole_body.records import GIVEN, POSTURE, aimed_at, rate_of, record_of
+from soacraft.robot.whole_body.step import Names, Step, distinct
+from soacraft.robot.whole_body.tasks import Task, Wanted, dof_units, length_or_one
+from soacraft.robot.whole_body.tolerances import CATCH_UP, LevelTolerances
 from soacraft.spatial.checks import Array, finite
 
-#: Singular values of the rows of a level below this part of the largest leave their directions to the next level.
-_RANK = 1e-9
-#: Of |v|^2, relative to the largest of the level's cost: what no task asks for does not move.
-_LITTLE = 1e-10
+_limits_of = attrgetter("_limits")
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """Velocities of one step, and what they leave undone."""
+class _Given(NamedTuple):
+    """Rows in SI units, with what is left (or a bound), what each is measured by, and a rate."""
 
-    v: Array
-    left: dict[str, float]
-    """By task: the norm of J v - wanted, or by how much rows that are to be kept are broken."""
-    at_limits: tuple[str, ...]
-    """Dofs that a bound holds back."""
-
-    def __repr__(self) -> str:
-        worst = max(self.left.items(), key=lambda x: x[1], default=("", 0.0))
-        held = f", held back: {', '.join(self.at_limits)}" if self.at_limits else ""
-        return f"step: least done {worst[0]!r} (off by {worst[1]:.3g}){held}"
+    J: Array
+    left: Array
+    size: Array
+    rate: Array
 
 
-def step(
-    mb: Multibody,
-    tasks: Iterable[Task],
-    q: Any,
-    dt: float,
-    v: Any = None,
-    acceleration: Any = None,
-    limits: bool = True,
-) -> Step:
-    """`Robot.velocity`."""
-    if mb.is_closed:
-        raise StateError(
-            f"{mb.name!r} has loops or couplings: ask for velocities of its independent dofs with sc.loops, or ungrasp."
+class VelocityPlan:
+    """Steps of a robot towards tasks, made once: a control loop holds it. It follows parameters of the model and its
+    limits; a change of structure makes it stale. Without `speeds` a dof may go by a radian or a length in a second.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.serial_chain(3))
+    >>> hand = sc.robot.Reaching(sc.Position("link3/tip", (2.0, 0.0, -1.0)), gain=20.0)
+    >>> plan, q = rb.velocity_plan([hand]), np.array([0.1, 0.2, 0.3])
+    >>> for k in range(200):                             # the goal sinks while the hand follows
+    ...     plan.aim(hand, (2.0, 0.0, -1.0 - 0.005 * k))
+    ...     q = q + 0.01 * plan.step(q, 0.01).v
+    >>> rb.mb.pose("link3/tip", state=rb.mb.state(q)).translation[2].round(1)
+    np.float64(-2.0)
+    """
+
+    def __init__(self, mb: Multibody, tasks: Iterable[Task], limits: bool = True, *, speeds: bool = True) -> None:
+        self._mb, self._tasks, self._limited, self._speeds = mb, tuple(tasks), bool(limits), bool(speeds)
+        for x in self._tasks:
+            if not isinstance(x, Task):
+                raise StateError(f"a task is a Posture, a CenterOfMass, a Reaching(Placement(...)) ..., got {x!r:.60}.")
+        self._version = mb.version
+        self._make()
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks, as they were given."""
+        return self._tasks
+
+    def aim(self, task: Task | int, goal: Any) -> None:
+        """Give a task another goal: a pose, a point or a direction, or q of a posture. The tasks themselves do not
+        change."""
+        i = task if isinstance(task, int) else next((k for k, x in enumerate(self._tasks) if x is task), -1)
+        if not 0 <= i < len(self._tasks):
+            raise StateError(f"{task!r:.60} is not a task of this plan.")
+        self._renew()
+        self._aim(i, aimed_at(self._tasks[i], goal))
+
+    def step(self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0) -> Step:
+        """Velocities for the next `dt` seconds: as `Robot.velocity`. `damping` multiplies that of tasks that bend."""
+        self._renew()
+        core = self._core
+        if core is not None and not self._asks:
+            to = np.empty(self._size)
+            try:
+                if core.step(q, dt, to, self._limited, damping, v, acceleration, None, None, None, None):
+                    return Step(to[: self._nv], self._names, to[self._nv :])
+            except (TypeError, ValueError):  # lists, integers, names of dofs: below
+                pass
+        call = self._read(q, dt, v, acceleration, damping)
+        rows = self._rows(call)
+        if core is None:
+            return self._by_reference(call, rows)
+        to = np.empty(self._size + len(rows.kept.left))
+        fine = core.step(
+            call.q, call.dt, to, self._limited, call.damping, call.v, call.acceleration, rows.counts, *rows.numbers
         )
-    tasks = list(tasks)
-    for x in tasks:
-        if not isinstance(x, Task):
-            raise StateError(f"a task is a Posture, a CenterOfMass, a Reaching(Placement(...)) ..., got {x!r:.60}.")
-    dt = float(finite(dt, (), "dt", StateError))
-    if not dt > 0.0:
-        raise StateError(f"dt must be positive, in seconds; got {dt:g}.")
-    q = read_q(mb, q)
-    lower, upper = _bounds(mb, q, dt, limits)
-    if acceleration is not None:
-        most = np.broadcast_to(finite(acceleration, (...,), "acceleration", StateError), (mb.nv,)) * dt
-        before = np.zeros(mb.nv) if v is None else read_v(mb, v)
-        lower, upper = _within(lower, upper, before - most), _within(lower, upper, before + most)
-    wanted = [(x, x.wanted(mb, q)) for x in tasks]
-    C, low = _rows([x for x in wanted if x[0].kept], mb.nv)
-    low = _reachable(C, low, lower, upper)
-    found, N = _start(C, low, lower, upper), np.eye(mb.nv)
-    held = np.zeros(mb.nv, dtype=bool)
-    for level in sorted({x.level for x in tasks if not x.kept}):
-        those = [(t, w) for t, w in wanted if t.level == level and not t.kept and len(w.J)]
-        if not those or not N.shape[1]:
-            continue
-        sizes = [np.broadcast_to(w.size, w.left.shape) for _, w in those]
-        J = np.vstack([t.weight * w.J / x[:, None] for (t, w), x in zip(those, sizes, strict=True)])
-        r = np.concatenate([t.weight * _asked(t, w) / x for (t, w), x in zip(those, sizes, strict=True)])
-        found, N, held = _solve(J, r, found, N, C, low, lower, upper)
-    left: dict[str, float] = {}
-    for t, w in wanted:
-        name, k = w.name, 2
-        while name in left:
-            name, k = f"{w.name} ({k})", k + 1
-        missed = (
-            np.max(-t.gain * w.left - w.J @ found, initial=0.0)
-            if t.kept
-            else np.linalg.norm(w.J @ found - _asked(t, w))
+        if not fine:
+            return self._by_reference(call, rows)
+        told = to[self._nv : self._size]
+        if self._kept:
+            ends = np.cumsum([0, *rows.kept_counts])
+            missed = [to[self._size + a : self._size + b].max(initial=0.0) for a, b in zip(ends, ends[1:], strict=False)]
+            told = np.concatenate([told[: len(self._listed)], missed, told[len(self._listed) :]])
+        return Step(to[: self._nv], self._names, told)
+
+    def reference(self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0) -> Step:
+        """The same by Python alone: what compiled steps are compared with."""
+        self._renew()
+        call = self._read(q, dt, v, acceleration, damping)
+        return self._by_reference(call, self._rows(call))
+
+    # -- making ------------------------------------------------------------------------------------------------
+
+    def _make(self) -> None:
+        mb = self._mb
+        self._now = list(self._tasks)
+        self._renewed = mb.parameters, tuple(map(_limits_of, mb.bodies))
+        self._nv, self._closed = mb.nv, mb.is_closed
+        self._limits, self._units = speed_limits(mb, self._limited), dof_units(mb)
+        if not self._speeds:
+            self._limits = self._limits._replace(fastest=1.0 / self._units)
+        self._listed = sorted((i for i, x in enumerate(self._tasks) if not x.kept), key=lambda i: self._tasks[i].level)
+        self._kept = [i for i, x in enumerate(self._tasks) if x.kept]
+        self._place = {i: k for k, i in enumerate([*self._listed, *self._kept])}
+        levels = sorted({self._tasks[i].level for i in self._listed})
+        self._level = {level: k for k, level in enumerate(levels)}
+        self._size = mb.nv + len(self._listed) + len(levels) * mb.nv
+        records = [record_of(mb, self._tasks[i]) for i in self._listed]
+        tree = CompiledModel.of(mb.layout)
+        compiled = tree is not None and mb.nv > 0
+        self._given = [i for i, x in zip(self._listed, records, strict=True) if x.kind == GIVEN or not compiled]
+        self._asks = bool(self._given or self._kept or self._closed or self._limits.balls)
+        self._names = Names(
+            distinct([_name(mb, x) for x in self._tasks]),
+            tuple(self._place[i] for i in range(len(self._tasks))),
+            tuple(-1 if x.kept else x.level for x in self._tasks),
+            tuple(levels),
+            mb.dof_names,
         )
-        left[name] = float(missed)
-    names = tuple(mb.dof_names[i] for i in np.flatnonzero(held))
-    return Step(found, left, names)
+        self._core = None
+        if not compiled or tree is None:
+            return
+        numbers = [
+            record.numbers(mb, tree, self._tasks[i], self._level[self._tasks[i].level])
+            for i, record in zip(self._listed, records, strict=True)
+        ]
+        postures = [x for x in records if x.kind == POSTURE]
+        self._core = _core.Velocity(
+            tree.kernels,
+            np.array([x[0] for x in numbers], dtype=np.int64).reshape(-1, 6),
+            np.array([x[1] for x in numbers], dtype=np.float64).reshape(-1, 47),
+            np.array([x.q for x in postures], dtype=np.float64).reshape(-1, mb.nq),
+            np.array([x.rate for x in postures], dtype=np.float64).reshape(-1, mb.nv),
+            self._limits.place.astype(np.int64),
+            self._limits.lower,
+            self._limits.upper,
+            self._limits.fastest,
+            self._units,
+            length_or_one(mb),
+            mb.total_mass,
+            _TOLERANCES,
+        )
+
+    def _renew(self) -> None:
+        """Follow parameters and limits of the model."""
+        mb = self._mb
+        if mb.version != self._version:
+            raise StaleError(f"the structure of {mb.name!r} has changed since the plan was made: make another.")
+        if (mb.parameters, tuple(map(_limits_of, mb.bodies))) != self._renewed:
+            now = self._now
+            self._make()
+            for i, x in enumerate(now):
+                if x is not self._tasks[i]:
+                    self._aim(i, x)
+
+    def _aim(self, i: int, aimed: Task) -> None:
+        record = record_of(self._mb, aimed)
+        if self._core is not None and record.kind != GIVEN:
+            goal = [*record.goal.rotation.ravel(), *record.goal.translation] if record.q is None else record.q
+            self._core.aim(self._place[i], np.array(goal))
+        self._now[i] = aimed
+
+    # -- a step in Python ----------------------------------------------------------------------------------------
+
+    def _read(self, q: Any, dt: Any, v: Any, acceleration: Any, damping: Any) -> _Call:
+        mb = self._mb
+        dt = float(finite(dt, (), "dt", StateError))
+        if not dt > 0.0:
+            raise StateError(f"dt must be positive, in seconds; got {dt:g}.")
+        damping = float(finite(damping, (), "damping", StateError))
+        if damping < 0.0:
+            raise StateError(f"damping must not be negative; got {damping:g}.")
+        q = np.ascontiguousarray(read_q(mb, q), dtype=float)
+        if q.ndim != 1:
+            raise StateError(f"a step has one configuration, got {q.shape[:-1]} of them.")
+        v = None if v is None else np.ascontiguousarray(read_v(mb, v), dtype=float)
+        if acceleration is not None:
+            a = np.asarray(acceleration, dtype=float)
+            if np.isnan(a).any() or (a < 0.0).any() or a.shape not in ((), (mb.nv,)):
+                raise StateError(
+                    f"acceleration is a number, or one for each of the {mb.nv} dofs, not negative; got {acceleration!r:.60}."
+                )
+            acceleration = np.array(np.broadcast_to(a, (mb.nv,)))
+        return _Call(q, dt, v, acceleration, damping)
+
+    def _rows(self, call: _Call) -> _PythonRows:
+        """Rows of tasks that compiled code does not know, of what is kept, of closures."""
+        mb, q, dt, n = self._mb, call.q, call.dt, self._nv
+        given = [_read_wanted(self._now[i], self._now[i].wanted(mb, q), n) for i in self._given]
+        kept = []
+        for i in self._kept:
+            task = self._now[i]
+            x = _read_wanted(task, task.wanted(mb, q), n)
+            kept.append(x._replace(left=-min(float(task.gain), 1.0 / dt) * x.left))
+        balls = ball_rows(self._limits, q, dt)
+        kept.append(_Given(balls[0], balls[1], np.ones(len(balls[1])), np.zeros(len(balls[1]))))
+        closures = None
+        if self._closed:
+            at = Constraints(mb, mb.state(q))
+            open_by = float(np.abs(at.residual / at.units).max(initial=0.0))
+            left = at.residual * min(1.0, CATCH_UP / max(open_by, 1e-300))
+            closures = _Given(at.jacobian(), left, at.common_units, np.zeros(len(left)))
+        counts = [len(x.left) for x in given]
+        return _PythonRows(_stacked(given, n), counts, _stacked(kept, n), [len(x.left) for x in kept[:-1]], closures)
+
+    def _by_reference(self, call: _Call, rows: _PythonRows) -> Step:
+        mb, dt, units = self._mb, call.dt, self._units
+        wanted = {i: _read_wanted(self._now[i], self._now[i].wanted(mb, call.q), self._nv) for i in self._listed}
+        levels = []
+        for level in self._level:
+            those = [(self._tasks[i], wanted[i]) for i in self._listed if self._tasks[i].level == level]
+            levels.append(_level_rows(those, units, dt, call.damping))
+        low, high = speed_range(self._limits, call.q, dt, call.acceleration, call.v)
+        kept, closures = rows.kept, rows.closures
+        box = Box(units * low, units * high, kept.J / kept.size[:, None] / units, kept.left / kept.size)
+        tied = None if closures is None else (
+            closures.J / closures.size[:, None] / units, -closures.left / closures.size / dt
+        )  # fmt: skip
+        y, held = solve_levels(levels, tied, box, _TOLERANCES, call.damping * dt)
+        v = y / units
+        missed = [np.linalg.norm(w.J @ v - _wish(self._tasks[i], w, dt)) for i, w in wanted.items()]
+        ends = np.cumsum([0, *rows.kept_counts])
+        broken = kept.left - kept.J @ v
+        missed += [broken[a:b].max(initial=0.0) for a, b in zip(ends, ends[1:], strict=False)]
+        return Step(v, self._names, np.concatenate([missed, np.reshape(held, -1)]))
 
 
-def _asked(t: Task, w: Any) -> Array:
-    return np.asarray(t.gain * w.left + np.broadcast_to(np.asarray(t.rate, dtype=float), w.left.shape))
+class _Call(NamedTuple):
+    q: Array
+    dt: float
+    v: Array | None
+    acceleration: Array | None
+    damping: float
 
 
-def _solve(
-    J: Array, r: Array, x: Array, N: Array, C: Array, low: Array, lower: Array, upper: Array
-) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """The best v = x + N z of a level, what of N does not change its rows, and the dofs whose bounds hold it back."""
-    size = float(np.linalg.norm(J))
-    U, s, Vt = np.linalg.svd(J @ N)
-    rank = int((s > _RANK * size).sum())
-    A = (U[:, :rank] * s[:rank]) @ Vt[:rank]
-    none = np.zeros(len(x), dtype=bool)
-    if not rank:
-        return x, N, none
-    H = A.T @ A
-    H[np.diag_indices_from(H)] += _LITTLE * size**2 / len(H)
-    rows = np.vstack([N, C @ N])
-    # where x is at a bound up to rounding, it stays allowed
-    least = np.minimum(np.concatenate([lower - x, low - C @ x]), 0.0)
-    most = np.maximum(np.concatenate([upper - x, np.full(len(C), np.inf)]), 0.0)
-    rest = N @ Vt[rank:].T
-    try:
-        z, y = solve_qp(H, A.T @ (J @ x - r), rows, least, most)
-    except ConvergenceError:  # of rows that are nearly the same: what the levels before gave is an answer
-        return x, rest, none
-    held = np.abs(y[: len(x)]) > 1e-9 * max(float(np.abs(y).max(initial=0.0)), 1e-300)
-    return np.clip(x + N @ z, lower, upper), rest, held
+class _PythonRows(NamedTuple):
+    given: _Given
+    given_counts: list[int]
+    kept: _Given
+    kept_counts: list[int]
+    """By task; rows of limited balls are behind."""
+    closures: _Given | None
+
+    @property
+    def counts(self) -> Any:
+        """By task whose rows are given, for compiled code."""
+        return np.array(self.given_counts, dtype=np.int64)
+
+    @property
+    def numbers(self) -> tuple[Any, Any, Any]:
+        """Given and kept rows and closures, for compiled code."""
+        return tuple(self.given), tuple(self.kept), None if self.closures is None else tuple(self.closures)
 
 
-def _bounds(mb: Multibody, q: Array, dt: float, limits: bool) -> tuple[Array, Array]:
-    """Velocities that keep the limits at the end of the step, or lead back to them as fast as is allowed."""
-    fastest = np.full(mb.nv, np.inf)
-    for body, at in zip(mb.bodies, mb.layout.hinge_v, strict=True):
-        if body._limits is not None and at.stop > at.start:
-            given = np.asarray(body.limits.velocity, dtype=float)
-            fastest[at] = np.where(given > 0.0, given, np.inf)
-    if not limits:
-        return -fastest, fastest
-    ranges = Ranges(mb)
-    x = np.where(ranges.place >= 0, q[ranges.place], 0.0)
-    room_up, room_down = (ranges.upper - x) / dt, (ranges.lower - x) / dt
-    upper = np.where(room_up >= 0.0, np.minimum(fastest, room_up), np.maximum(-fastest, room_up))
-    lower = np.where(room_down <= 0.0, np.maximum(-fastest, room_down), np.minimum(fastest, room_down))
-    return np.minimum(lower, upper), upper
+_TOLERANCES = LevelTolerances()
 
 
-def _within(lower: Array, upper: Array, x: Array) -> Array:
-    return np.asarray(np.minimum(np.maximum(x, lower), upper))
+def _level_rows(those: list[tuple[Task, _Given]], units: Array, dt: float, damping: float) -> Rows:
+    """All rows of a level in radians and lengths, and what damps it."""
+    n, parts, damped = len(units), [], np.zeros(len(units))
+    for task, w in those:
+        J = w.J / w.size[:, None] / units
+        if task.bends:
+            root = np.sqrt(np.linalg.norm(J, axis=0))
+            much = min(task.gain, 1.0 / dt) * dt * float(np.linalg.norm(w.left / w.size))
+            damped += damping * much * task.weight**2 * root * root.sum()
+        pull = min(task.gain, 1.0 / dt) * w.left / w.size * task.bends
+        parts.append((J, _wish(task, w, dt) / w.size, pull, np.full(len(J), task.weight)))
+    J, wish, pull, weight = zip(*parts, strict=True)
+    joined = (np.concatenate(x) for x in (wish, pull, weight))
+    return Rows(np.concatenate([np.zeros((0, n)), *J]), *joined, damped)
 
 
-def _rows(kept: list[Any], nv: int) -> tuple[Array, Array]:
-    if not kept:
-        return np.zeros((0, nv)), np.zeros(0)
-    return np.vstack([w.J for _, w in kept]), np.concatenate([-t.gain * w.left for t, w in kept])
+def _wish(task: Task, w: _Given, dt: float) -> Array:
+    """gain left + rate: no more goes away in a step than there is."""
+    return np.asarray(min(task.gain, 1.0 / dt) * w.left + w.rate)
 
 
-def _reachable(C: Array, low: Array, lower: Array, upper: Array) -> Array:
-    """How far rows C v >= low can be kept at all within the bounds, together: least squares of what is missing."""
-    if not len(C):
-        return low
-    n, m = C.shape[1], len(C)
-    scale = float(np.abs(C).max(initial=0.0)) or 1.0
-    H = np.diag(np.concatenate([np.full(n, 1e-9 * scale**2), np.ones(m)]))
-    rows = np.block([[np.eye(n), np.zeros((n, m))], [C, np.eye(m)], [np.zeros((m, n)), np.eye(m)]])
-    bounds = np.concatenate([lower, low, np.zeros(m)]), np.concatenate([upper, np.full(2 * m, np.inf)])
-    x = solve_qp(H, np.zeros(n + m), rows, *bounds).x
-    missing = x[n:]
-    return np.where(missing > 1e-9 * max(float(np.abs(low).max(initial=0.0)), 1e-300), low - missing, low)
+def _read_wanted(task: Task, w: Wanted, n: int) -> _Given:
+    """What a task wants, checked: tasks may be the user's own."""
+    left = finite(w.left, (...,), f"what is left of {w.name!r}", StateError)
+    J = finite(w.J, (len(left), n), f"the rows of {w.name!r}", StateError)
+    size = np.broadcast_to(finite(w.size, (...,), f"the size of {w.name!r}", StateError), left.shape)
+    if not (size > 0.0).all():
+        raise StateError(f"the size of {w.name!r}, which its rows are measured by, must be positive.")
+    rate = np.zeros(len(left)) if task.kept else rate_of(task, len(left), w.name)
+    return _Given(*(np.ascontiguousarray(x, dtype=float) for x in (J, left, size, rate)))
 
 
-def _start(C: Array, low: Array, lower: Array, upper: Array) -> Array:
-    """The slowest velocities that keep bounds and rows."""
-    slowest = np.minimum(np.maximum(0.0, lower), upper)
-    if not len(C) or (C @ slowest >= low).all():
-        return slowest
-    n = C.shape[1]
-    rows, slack = np.vstack([np.eye(n), C]), 1e-9 * (np.abs(low) + 1e-300)
-    try:
-        bounds = np.concatenate([lower, low - slack]), np.concatenate([upper, np.full(len(C), np.inf)])
-        return np.clip(solve_qp(np.eye(n), np.zeros(n), rows, *bounds).x, lower, upper)
-    except ConvergenceError:
-        return slowest
+def _stacked(parts: list[_Given], n: int) -> _Given:
+    none = _Given(np.zeros((0, n)), np.zeros(0), np.zeros(0), np.zeros(0))
+    return _Given(*(np.concatenate(x) for x in zip(none, *parts, strict=True)))
+
+
+def _name(mb: Multibody, task: Task) -> str:
+    """What a task is called: `wanted` says it, at the state of the model."""
+    return task.wanted(mb, np.asarray(mb.q)).name

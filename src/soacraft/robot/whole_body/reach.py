@@ -1,0 +1,253 @@
+"""Inverse kinematics of the whole robot: the tasks of velocity steps, with their weights and strict levels, to where
+they are met.
+
+    q <- closed(integrate(q, v)),   v the step that takes away all that is left (`velocity`, with dt = 1 and gain = 1)
+
+A step counts when the sum of the squares that are left becomes less, a level weighing a hundredth of the one before: a
+step of a higher level bends the rows of a lower one to second order, and the next one takes that away. Else it is damped
+more (Levenberg and Marquardt), and half of it is taken. Then the higher levels are left out, one after the other, so that
+lower ones are met as well as they can. Preferences come last: steps that better them, followed by steps
+that bring all else back, where all else is met. Limits are kept in every step and closures after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.assemble import close
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.targets import Placement, Position
+from soacraft.kinematics.tolerances import CLOSED, MET
+from soacraft.model.states.coordinates import read_q
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.whole_body.step import distinct
+from soacraft.robot.whole_body.tasks import Contact, Momentum, Reaching, Task
+from soacraft.robot.whole_body.velocity import VelocityPlan
+from soacraft.spatial.checks import Array, finite
+
+#: A step is halved so often at most; what damping is multiplied by each time, and after a step that counts; its range.
+HALVED, MORE, LESS, LEAST, MOST = 12, 6.0, 0.2, 1e-4, 1e6
+#: What a level weighs next to the one before.
+NEXT = 1e-2
+#: A sum of squares that changes by less than this part has not changed.
+SAME = 1e-12
+#: Preferences that become less by a smaller part, at the cost of no more than this part of all else, are settled.
+SETTLED = 1e-4
+#: So many steps for preferences at most.
+PREFERRED = 30
+#: A step of less than this, in radians and lengths, ends a search.
+SHORT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BodyReach:
+    """Coordinates that `Robot.reach` found, within limits and with loops closed, and how well they do."""
+
+    q: Array
+    found: bool
+    """Whether every task but preferences (postures) is met."""
+    residual: dict[str, float]
+    """By task: the norm of what is left, in radians and metres; of distances by how much they are too near."""
+    why: str
+    """What is missed, and which limits hold it back; empty where it was found."""
+    steps: int
+    tried: int
+    """From how many configurations."""
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    def __repr__(self) -> str:
+        return f"reach: {'found' if self.found else self.why}, {self.steps} steps from {self.tried} starts"
+
+
+class _Point(NamedTuple):
+    """A configuration: what is left of each task, in radians and lengths; sums of squares by level, without preferences,
+    and that of preferences."""
+
+    q: Array
+    theta: dict[str, Array] | None
+    left: Array
+    costs: Array
+    rest: float
+
+    def cost(self, levels: int) -> float:
+        """Of so many levels, each weighing less than the one before."""
+        return float(self.costs[:levels] @ NEXT ** np.arange(levels))
+
+
+class _Search:
+    def __init__(self, mb: Multibody, tasks: list[Task], limits: bool, tolerance: float) -> None:
+        self.mb, self.tasks, self.tolerance = mb, tasks, tolerance
+        self.plan = VelocityPlan(mb, tasks, limits, speeds=False)
+        """Of all tasks."""
+        self.bounds = Bounds(mb, np.zeros(mb.nv, dtype=bool), limits)
+        self.levels = sorted({-1 if x.kept else x.level for x in tasks if not x.preferred})
+        place = [self.levels.index(-1 if x.kept else x.level) if not x.preferred else len(self.levels) for x in tasks]
+        self.plans = [
+            VelocityPlan(mb, [x for x, k in zip(tasks, place, strict=True) if k <= last], limits, speeds=False)
+            for last in range(len(self.levels))
+        ]
+        """Of the first level, of two, ... without preferences."""
+        self.start = mb.current.replace(v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
+        self.steps = 0
+
+    def at(self, q: Array, theta: dict[str, Array] | None = None) -> _Point | None:
+        """The point at coordinates brought within limits and onto closures; None where they do not close."""
+        q = self.bounds.inside(q)
+        if self.mb.is_closed:
+            end = close(Constraints(self.mb, self.start.replace(q=q), theta), self.bounds)
+            if end.opening > CLOSED:
+                return None
+            q, theta = np.asarray(end.state.q), end.theta
+        left, costs, rest = np.zeros(len(self.tasks)), np.zeros(len(self.levels)), 0.0
+        for i, task in enumerate(self.tasks):
+            w = task.wanted(self.mb, q)
+            off = np.asarray(w.left) / w.size
+            left[i] = np.linalg.norm(np.minimum(off, 0.0) if task.kept else off)
+            square = (task.weight * float(left[i])) ** 2
+            if task.preferred:
+                rest += square
+            else:
+                costs[self.levels.index(-1 if task.kept else task.level)] += square
+        return _Point(q, theta, left, costs, rest)
+
+    def met(self, point: _Point) -> bool:
+        return all(x <= self.tolerance for x, task in zip(point.left, self.tasks, strict=True) if not task.preferred)
+
+    def better(
+        self, plan: VelocityPlan, point: _Point, damping: float, less: Callable[[_Point], bool]
+    ) -> tuple[_Point | None, float]:
+        """The point after a step by which there is less; None where there is none. And the damping of the next."""
+        self.steps += 1
+        for part in 0.5 ** np.arange(HALVED):
+            v = part * plan.step(point.q, 1.0, damping=damping).v
+            if float(np.abs(v * self.bounds.units).max(initial=0.0)) < SHORT:
+                break
+            after = self.at(np.asarray(self.mb.integrate(point.q, v)), point.theta)
+            if after is not None and less(after):
+                return after, max(damping * LESS, LEAST)
+            damping = min(damping * MORE, MOST)
+        return None, damping
+
+    def descend(self, point: _Point, steps: int, levels: int) -> _Point:
+        """From a point to one that no step betters, by the sum of so many levels."""
+        damping = 1.0
+        for _ in range(steps if levels else 0):
+            most = (1.0 - SAME) * point.cost(levels)
+            if self.met(point):
+                break
+            plan = self.plans[levels - 1]
+            after, damping = self.better(plan, point, damping, lambda x, most=most: x.cost(levels) < most)  # type: ignore[misc]
+            if after is None:
+                break
+            point = after
+        return point
+
+    def restored(self, point: _Point, steps: int) -> _Point:
+        """The same with lower levels met as well as they can."""
+        for levels in range(len(self.levels), 0, -1):
+            point = self.descend(point, steps, levels)
+        return point
+
+    def preferring(self, point: _Point, steps: int) -> _Point:
+        """A point at which preferences are met better, and all else as well."""
+        levels = len(self.levels)
+        for _ in range(min(steps, PREFERRED)):
+            if not point.rest > self.tolerance**2:
+                break
+            allowed = point.costs + self.tolerance**2
+
+            def less(x: _Point, rest: float = point.rest, allowed: Array = allowed) -> bool:
+                back = self.descend(x, 5, levels)
+                found.append(back)
+                return back.rest < (1.0 - SETTLED) * rest and bool((back.costs <= (1.0 + SETTLED) * allowed).all())
+
+            found: list[_Point] = []
+            after, _ = self.better(self.plan, point, 1.0, less)
+            if after is None:
+                break
+            point = found[-1]
+        return point
+
+
+def reach(
+    mb: Multibody, tasks: Iterable[Task], q0: Any, limits: bool, tolerance: Any, starts: Any, seed: Any, steps: Any
+) -> BodyReach:
+    """`Robot.reach`."""
+    q = np.asarray(read_q(mb, np.asarray(mb.q) if q0 is None else q0))
+    if q.ndim != 1:
+        raise StateError(f"reach has one configuration to start from, got {q.shape[:-1]} of them.")
+    tolerance = float(finite(MET if tolerance is None else tolerance, (), "tolerance", StateError))
+    for x, what in ((starts, "starts"), (steps, "steps")):
+        if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
+            raise StateError(f"{what} is a whole number from 1 on, got {x!r:.40}.")
+    if not tolerance > 0.0:
+        raise StateError(f"tolerance must be positive, in radians and lengths of the model; got {tolerance:g}.")
+    given = list(tasks)
+    VelocityPlan(mb, given, limits)  # refuses what is no task
+    search = _Search(mb, [_goal(mb, x, q) for x in given], bool(limits), tolerance)
+    best: _Point | None = None
+    count = 0
+    for count, start in enumerate(_starts(search, q, int(starts), seed), 1):
+        point = search.at(start)
+        if point is None:
+            continue
+        point = search.restored(point, int(steps))
+        levels = len(search.levels)
+        if best is None or (not search.met(point), point.cost(levels)) < (not search.met(best), best.cost(levels)):
+            best = point
+        if search.met(best):
+            break
+    if best is None:
+        raise LoopError(
+            f"the loops of {mb.name!r} do not close from {count} starts: begin at a q0 that is nearer to closed, such as "
+            "that of sc.loops' assemble."
+        )
+    return _told(search, search.preferring(best, int(steps)) if search.met(best) else best, count)
+
+
+def _starts(search: _Search, q0: Array, starts: int, seed: Any) -> Iterator[Array]:
+    """q0, then others ever further away, the same ones for the same seed."""
+    yield q0
+    rng = np.random.default_rng(seed)
+    for i in range(starts - 1):
+        yield search.bounds.scattered(q0, rng, min(1.0, 0.05 * 2.0**i))
+
+
+def _goal(mb: Multibody, task: Task, q0: Array) -> Task:
+    """A task with all of what is left to go at once; one that stands has the place it is at."""
+    if isinstance(task, Momentum):
+        raise StateError("a Momentum is a rate and has no place in reach; leave it out.")
+    if isinstance(task, Contact):
+        here = mb.pose(mb.frame(task.node), state=mb.state(q0))
+        target = Position(task.node, here.translation) if task.rows == "linear" else Placement(task.node, here)
+        return Reaching(target, level=task.level, weight=task.weight)
+    return replace(task, gain=1.0, rate=0.0)
+
+
+def _told(search: _Search, point: _Point, tried: int) -> BodyReach:
+    mb = search.mb
+    names, residual = [], []
+    for task in search.tasks:
+        w = task.wanted(mb, point.q)
+        names.append(w.name)
+        residual.append(float(np.linalg.norm(np.minimum(w.left, 0.0) if task.kept else w.left)))
+    told = dict(zip(distinct(names), residual, strict=True))
+    missed = [
+        f"{name} by {told[name]:.3g}"
+        for name, task, left in zip(told, search.tasks, point.left, strict=True)
+        if not task.preferred and left > search.tolerance
+    ]
+    found = not missed
+    why = ""
+    if missed:
+        at = [name for name, side in zip(mb.dof_names, search.bounds.sides(point.q), strict=True) if side]
+        why = f"misses {', '.join(missed)}" + (f"; at limits: {', '.join(at)}" if at else "")
+    return BodyReach(point.q, found, told, why, search.steps, tried)

@@ -1,0 +1,83 @@
+"""What a step of the whole robot gives: velocities, and level by level what they leave undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from soacraft.spatial.checks import Array
+
+
+class LevelStep(NamedTuple):
+    """What a step leaves undone of one level."""
+
+    level: int
+    """-1 for rows that are kept, whatever the levels want."""
+    left: dict[str, float]
+    """By task: the norm of J v - wanted, or by how much rows that are to be kept are broken."""
+    at_limits: tuple[str, ...]
+    """Dofs whose bounds hold the level back."""
+
+
+class Names(NamedTuple):
+    """What the numbers of a step belong to."""
+
+    tasks: tuple[str, ...]
+    """In the order they were given."""
+    order: tuple[int, ...]
+    """Where the number of each task is."""
+    task_levels: tuple[int, ...]
+    levels: tuple[int, ...]
+    dofs: tuple[str, ...]
+
+
+def distinct(names: list[str]) -> tuple[str, ...]:
+    """Names with a number behind those that come again."""
+    return tuple(x if names[:k].count(x) == 0 else f"{x} ({names[:k].count(x) + 1})" for k, x in enumerate(names))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Step:
+    """Velocities of one step, and what they leave undone."""
+
+    v: Array
+    _names: Names = field(repr=False)
+    _told: Array = field(repr=False)
+    """What tasks miss, then 1 where a bound holds a level back (levels, nv)."""
+
+    @property
+    def left(self) -> dict[str, float]:
+        """By task: the norm of J v - wanted, or by how much rows that are to be kept are broken."""
+        x = self._names
+        return dict(zip(x.tasks, (float(self._told[i]) for i in x.order), strict=True))
+
+    @property
+    def at_limits(self) -> tuple[str, ...]:
+        """Dofs that a bound holds back, in any level."""
+        return self._at(self._held.any(axis=0))
+
+    @property
+    def levels(self) -> tuple[LevelStep, ...]:
+        """What is left undone, level by level."""
+        left, of = self.left, self._names.task_levels
+        found = [(level, self._at(held)) for level, held in zip(self._names.levels, self._held, strict=True)]
+        kept = [(-1, ())] if -1 in of else []
+        return tuple(
+            LevelStep(level, {name: left[name] for name, its in zip(left, of, strict=True) if its == level}, held)
+            for level, held in [*kept, *found]
+        )
+
+    @property
+    def _held(self) -> Array:
+        n, levels = len(self._names.dofs), len(self._names.levels)
+        return self._told[len(self._names.tasks) :].reshape(levels, n)
+
+    def _at(self, held: Array) -> tuple[str, ...]:
+        return tuple(self._names.dofs[i] for i in np.flatnonzero(held))
+
+    def __repr__(self) -> str:
+        worst = max(self.left.items(), key=lambda x: x[1], default=("", 0.0))
+        held = f", held back: {', '.join(self.at_limits)}" if self.at_limits else ""
+        return f"step: least done {worst[0]!r} (off by {worst[1]:.3g}){held}"

@@ -1,0 +1,37 @@
+"""What is judged in velocities of a whole robot: numbers without unit, since rows and dofs are in radians and lengths of
+the model. Compiled code is handed them with its plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from soacraft.kinematics.tolerances import RANK, ROWS_OF_QP
+
+#: What a loop that is open closes by in a step at most, in radians or parts of its length: rows count to first order.
+CATCH_UP = 0.1
+
+
+@dataclass(frozen=True)
+class LevelTolerances:
+    """Of levels of tasks."""
+
+    sees: float = 1e-9
+    """A row of which no more than this part is left sees nothing that the others do not: what a higher level does then
+    disturbs a lower one by no more than that part."""
+    closures_see: float = RANK
+    """The same of closures, which repeat each other to the digits of a file."""
+    firm: float = 1e-8
+    """Postures whose weights are more than this part of all other rows, in squares, tell velocities in all directions: no
+    rank is looked for."""
+    little: float = 1e-10
+    """Of |v|^2, relative to the mean square of a level: what it hardly sees does not leap. What is asked for is missed by
+    that part."""
+    near: float = 1e-5
+    """The same of what a level does not see at all, in a proximal step, which takes nothing from what is asked for."""
+    holds: float = 1e-9
+    """A bound that pushes by more than this part of a level's gradient holds it back."""
+    slow: float = 1e-9
+    """Of |v|^2, next to what is missing of rows that cannot all be kept."""
+    rows: float = ROWS_OF_QP
+    """Of a row of a quadratic program, relative to the size of what is added in it."""
