@@ -69,7 +69,7 @@ def measured(name: str, count: int, peer_too: bool = True) -> dict[str, Any]:
         "limb": name,
         "dofs": limb.nv,
         "found": float(good.mean()),
-        "failures": [q[i].tolist() for i in np.flatnonzero(~good)[:20]],
+        "failures": [failure(limb, each[i], within) for i in np.flatnonzero(~good)],
         "batch_found": float(met(limb, poses, np.where(many.found[:, None], many.q, np.nan), low, high).mean()),
         "mean": float(np.mean(seconds) * 1e6),
         "p99": float(np.quantile(seconds, 0.99) * 1e6),
@@ -78,6 +78,13 @@ def measured(name: str, count: int, peer_too: bool = True) -> dict[str, Any]:
         "peer_mean": float(np.mean(peer[0]) * 1e6),
         "peer_p99": float(np.quantile(peer[0], 0.99) * 1e6),
     }
+
+
+def failure(limb: Any, pose: sc.Pose, within: np.ndarray) -> dict[str, Any]:
+    """A pose that was not found, and what is told of it."""
+    r = limb.ik(pose, tolerance=within, time_limit=SECONDS)
+    why = r.why or "found when it was asked for again: the time limit had cut it"
+    return {"position": pose.translation.tolist(), "quaternion": pose.as_quaternion().tolist(), "why": why}
 
 
 def met(limb: Any, poses: sc.Pose, q: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -120,7 +127,10 @@ def text(result: dict[str, Any]) -> str:
     ]  # fmt: skip
     head = ["limb", "dofs", "found, %", "mean, us", "99 %, us", "batch, us", "found, %", "TRAC-IK found, %", "mean, us",
             "99 %, us", "TRAC-IK / one by one", "TRAC-IK / batch"]  # fmt: skip
-    rows_missed = [x for x in result["rows"] if x["failures"]]
-    missed = [f"- {x['limb']}: {len(x['failures'])} listed in the `.json` file" for x in rows_missed]
-    told = "\n\nPoses that one by one were not found:\n\n" + "\n".join(missed) if missed else ""
+    missed = [
+        f"- {x['limb']}, {np.round(y['position'], 4).tolist()}, {np.round(y['quaternion'], 4).tolist()}: {y['why']}"
+        for x in result["rows"]
+        for y in x["failures"]
+    ]
+    told = "\n\nPoses that one by one were not found: " + ("\n\n" + "\n".join(missed) if missed else "none.")
     return f"{result['count']:,} poses of each limb.\n\n" + table(head, rows, 1) + told

@@ -204,6 +204,14 @@ def test_the_kept_result_is_linear_and_says_where_it_was_measured():
 
 
 def test_limbs_are_solved_one_by_one_and_in_a_batch(quick):
-    rows = json.loads((quick[0] / "robot.json").read_text())["rows"]
+    rows = json.loads((quick[0] / "robot.json").read_text())["inverse kinematics of limbs"]["rows"]
     assert [x["limb"] for x in rows] == ["panda", "iiwa14", "ur5e", "h1, left arm", "h1, right arm"]
     assert all(x["found"] == x["batch_found"] == 1.0 for x in rows)
+
+
+def test_every_part_of_the_robot_layer_is_measured(quick):
+    result = json.loads((quick[0] / "robot.json").read_text())
+    page = (quick[0] / "robot.md").read_text()
+    for name in set(result) - {"facts"}:
+        assert f"## {name[0].upper()}{name[1:]}" in page
+    assert result["velocities of the whole body"]["plan"]["median"] > 0.0

@@ -1,0 +1,179 @@
+// Times of single calls of what a robot asks in its control loops: ik of an arm, a velocity step of the whole body, inverse
+// dynamics; and whether any of them allocates after its first call.
+//
+//     jitter FOLDER CALLS      reads FOLDER/robot.soacraft and FOLDER/tasks.txt, which benchmarks/robot_jitter.py writes
+//
+// Each call is measured in processor time of its thread and on the clock. It prints a line for each: name, allocations, then
+// nanoseconds: median, 99 %, 99.99 %, largest, of both; of processor time the largest median of one state, which interrupts of
+// the system have no part in; then a histogram in parts of the median. Last come the state and the velocities of one step.
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "soacraft/arm.hpp"
+#include "soacraft/whole_body.hpp"
+
+static long allocations = 0;
+
+void* operator new(std::size_t size) {
+    ++allocations;
+    if (void* p = std::malloc(size)) return p;
+    throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+extern "C" void* __libc_malloc(std::size_t);
+extern "C" void* __libc_memalign(std::size_t, std::size_t);
+extern "C" void* malloc(std::size_t size) {
+    ++allocations;
+    return __libc_malloc(size);
+}
+extern "C" void* aligned_alloc(std::size_t to, std::size_t size) {
+    ++allocations;
+    return __libc_memalign(to, size);
+}
+
+using Numbers = std::vector<double>;
+
+double now(clockid_t clock) {
+    timespec t;
+    clock_gettime(clock, &t);
+    return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
+}
+
+// A few named rows of numbers.
+Numbers row(std::ifstream& file, const std::string& name) {
+    std::string word;
+    std::size_t count = 0;
+    if (!(file >> word >> count) || word != name) throw std::invalid_argument("tasks.txt has no " + name);
+    Numbers x(count);
+    for (double& one : x) {
+        file >> word;
+        one = std::strtod(word.c_str(), nullptr);
+    }
+    return x;
+}
+
+constexpr std::size_t STATES = 1000;
+
+// The largest of the medians of calls at the same state.
+double slowest_state(const Numbers& cpu) {
+    double most = 0.0;
+    Numbers same;
+    for (std::size_t k = 0; k < STATES && k < cpu.size(); ++k) {
+        same.clear();
+        for (std::size_t i = k; i < cpu.size(); i += STATES) same.push_back(cpu[i]);
+        std::nth_element(same.begin(), same.begin() + static_cast<std::ptrdiff_t>(same.size() / 2), same.end());
+        most = std::max(most, same[same.size() / 2]);
+    }
+    return most;
+}
+
+void tell(const char* name, long allocated, Numbers& cpu, Numbers& wall) {
+    const double slowest = slowest_state(cpu);
+    const auto quantiles = [](Numbers& x) {
+        std::sort(x.begin(), x.end());
+        const auto part = [&](double p) { return x[static_cast<std::size_t>(p * static_cast<double>(x.size() - 1))]; };
+        std::printf(" %.0f %.0f %.0f %.0f", part(0.5), part(0.99), part(0.9999), x.back());
+    };
+    std::printf("%s %ld", name, allocated);
+    quantiles(cpu), quantiles(wall);
+    std::printf(" %.0f", slowest);
+    const double edges[] = {0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0}, median = cpu[cpu.size() / 2];
+    std::size_t from = 0;
+    for (double edge : edges) {
+        const auto to = static_cast<std::size_t>(std::upper_bound(cpu.begin(), cpu.end(), edge * median) - cpu.begin());
+        std::printf(" %zu", to - from);
+        from = to;
+    }
+    std::printf(" %zu\n", cpu.size() - from);
+}
+
+// f(i) for i from 0 on, one call after the other.
+template <class F>
+bool measure(const char* name, std::size_t calls, const F& f) {
+    Numbers cpu(calls), wall(calls);
+    bool fine = f(0);
+    const long before = allocations;
+    for (std::size_t i = 0; i < calls; ++i) {
+        const double w = now(CLOCK_MONOTONIC), c = now(CLOCK_THREAD_CPUTIME_ID);
+        fine = f(i) && fine;
+        cpu[i] = now(CLOCK_THREAD_CPUTIME_ID) - c, wall[i] = now(CLOCK_MONOTONIC) - w;
+    }
+    const long allocated = allocations - before;
+    tell(name, allocated, cpu, wall);
+    return fine;
+}
+
+int run(const std::string& folder, std::size_t calls) {
+    soacraft::Multibody robot = soacraft::Multibody::load(folder + "/robot.soacraft");
+    std::ifstream file(folder + "/tasks.txt");
+    const Numbers q0 = row(file, "q"), lower = row(file, "lower"), upper = row(file, "upper"), fastest = row(file, "fastest");
+    const Numbers arm_lower = row(file, "arm_lower"), arm_upper = row(file, "arm_upper"), center = row(file, "center"), length = row(file, "length");
+    std::string names[6];
+    for (std::string& name : names) file >> name;  // base and tip of the arm, two feet, two hands
+    const auto nv = static_cast<std::size_t>(robot.nv()), nq = static_cast<std::size_t>(robot.nq());
+    std::mt19937 rng(1);
+    const auto between = [&](double a, double b) { return std::uniform_real_distribution<double>(a, b)(rng); };
+    bool fine = true;
+
+    soacraft::Arm arm(robot, robot.frame(names[0]), robot.frame(names[1]), arm_lower, arm_upper);
+    for (double& x : arm.options.tolerance) x = 1e-5;
+    const auto n = static_cast<std::size_t>(arm.dofs());
+    Numbers goals(12 * STATES), start(n), found(n), q(n);
+    for (std::size_t i = 0; i < n; ++i) start[i] = 0.5 * (arm_lower[i] + arm_upper[i]);
+    for (std::size_t k = 0; k < STATES; ++k) {
+        for (std::size_t i = 0; i < n; ++i) q[i] = between(arm_lower[i], arm_upper[i]);
+        arm.pose(q.data(), goals.data() + 12 * k);
+    }
+    std::size_t met = 0;
+    measure("ik", calls, [&](std::size_t i) { return met += arm.ik(goals.data() + 12 * (i % STATES), start.data(), found.data()), true; });
+    fine = fine && 1000 * met > 999 * calls;
+
+    // states around q0, each followed by a step: joints turned by up to 0.1 rad
+    Numbers states(nq * STATES), v(nv), zero(nv, 0.0), force(nv), speeds(nv * STATES);
+    for (std::size_t k = 0; k < STATES; ++k)
+        for (std::size_t i = 0; i < nq; ++i) states[k * nq + i] = q0[i] + (i < 7 ? 0.0 : between(-0.1, 0.1));
+    for (double& x : speeds) x = between(-1.0, 1.0);
+    soacraft::WholeBody body(robot, length[0]);
+    body.set_limits(lower.data(), upper.data(), fastest.data());
+    Numbers R(9 * static_cast<std::size_t>(robot.body_count())), p(3 * static_cast<std::size_t>(robot.body_count()));
+    if (!robot.poses(q0.data(), R.data(), p.data())) return 1;
+    for (int k = 2; k < 6; ++k) {
+        const soacraft::index frame = robot.frame(names[k]), task = body.placement(frame, 0, k < 4 ? 10.0 : 1.0, 10.0);
+        const auto on = static_cast<std::size_t>(robot.frames()[static_cast<std::size_t>(frame)].body);
+        const double goal[3] = {p[3 * on] + (k < 4 ? 0.0 : 0.1), p[3 * on + 1], p[3 * on + 2] + (k < 4 ? 0.0 : 0.1)};
+        body.aim(task, R.data() + 9 * on, goal);
+    }
+    body.aim(body.center_of_mass(0, 1.0, 10.0), nullptr, center.data());
+    body.posture(q0.data(), 0, 0.01, 10.0);
+    fine = measure("velocity", calls, [&](std::size_t i) { return body.step(states.data() + nq * (i % STATES), 0.005, v.data()); }) && fine;
+    fine = measure("feed-forward", calls, [&](std::size_t i) { return robot.inverse_dynamics(states.data() + nq * (i % STATES), speeds.data() + nv * (i % STATES), zero.data(), force.data()); }) && fine;
+    const auto print = [](const char* name, const double* x, std::size_t many) {
+        std::printf("%s", name);
+        for (std::size_t i = 0; i < many; ++i) std::printf(" %.17g", x[i]);
+        std::printf("\n");
+    };
+    print("q", states.data() + nq * ((calls - 1) % STATES), nq);
+    print("v", v.data(), nv);
+    return fine ? 0 : 1;
+}
+
+int main(int count, char** words) {
+    if (count != 3) return std::fprintf(stderr, "usage: jitter FOLDER CALLS\n"), 2;
+    try {
+        return run(words[1], static_cast<std::size_t>(std::atol(words[2])));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "jitter: %s\n", error.what());
+        return 1;
+    }
+}
