@@ -1,7 +1,8 @@
-"""One velocity step by pink with daqp, in an environment of its own; `robot_velocity.py` starts it.
+"""Velocity steps by pink with daqp, in an environment of its own: tasks of `robot_velocity.py`, which starts this
+with `uv`.
 
-The same tasks: two feet, two hands, centre of mass, posture, limits of position and velocity. pink knows weights and no
-strict levels. A step is what a control loop of its users does: update the configuration, then `solve_ik`.
+A task is a file (`.npz`: states, targets of four frames, of the centre of mass and of the joints, costs, gain, time
+step) and a URDF file. What comes back: the seconds of each step and its velocities, as a `.npz` next to it.
 """
 
 from __future__ import annotations
@@ -15,33 +16,31 @@ import pinocchio as pin
 from pink.tasks import ComTask, FrameTask, PostureTask
 
 
-def main(urdf: str, task: str) -> None:
-    """Seconds of every step along the states of a file; written next to it."""
-    model = pin.buildModelFromUrdf(urdf)
-    data = model.createData()
+def main(task: str, urdf: str, names: str) -> None:
+    """One step at every state: kinematics, tasks, limits, quadratic program."""
+    with open(urdf, encoding="utf-8") as file:
+        model = pin.buildModelFromXML(file.read())
     given = np.load(task)
-    states, dt = given["q"], float(given["dt"])
-    configuration = pink.Configuration(model, data, states[0])
+    length, gain, data = float(given["length"]), float(given["gain"]), model.createData()
+    configuration = pink.Configuration(model, data, given["states"][0])
     tasks = []
-    for name, place in zip(given["feet"], given["feet_at"], strict=True):
-        tasks.append(FrameTask(str(name), position_cost=100.0, orientation_cost=100.0))
-        tasks[-1].set_target(pin.SE3(place))
-    for name, place in zip(given["hands"], given["hands_at"], strict=True):
-        tasks.append(FrameTask(str(name), position_cost=1.0, orientation_cost=1.0))
-        tasks[-1].set_target(pin.SE3(place))
-    tasks.append(ComTask(cost=1.0))
-    tasks[-1].set_target(given["center"])
-    tasks.append(PostureTask(cost=1e-3))
-    tasks[-1].set_target(states[0])
-    seconds, answers = [], []
-    for q in states:
+    for name, cost, R, p in zip(names.split(","), given["costs"], given["rotations"], given["places"], strict=True):
+        frame = FrameTask(name, position_cost=float(cost) / length, orientation_cost=float(cost), gain=gain)
+        frame.set_target(pin.SE3(R, p))
+        tasks.append(frame)
+    center = ComTask(cost=1.0 / length, gain=gain)
+    center.set_target(given["center"])
+    posture = PostureTask(cost=float(given["posture_cost"]), gain=gain)
+    posture.set_target(given["posture"])
+    tasks += [center, posture]
+    dt, seconds, found = float(given["dt"]), [], []
+    for q in [*given["states"][:20], *given["states"]]:
         begun = time.perf_counter()
         configuration.update(q)
-        v = pink.solve_ik(configuration, tasks, dt, solver="daqp", safety_break=False)
+        v = pink.solve_ik(configuration, tasks, dt, solver="daqp")
         seconds.append(time.perf_counter() - begun)
-        answers.append(v)
-    np.savez(task.replace(".npz", ".answers.npz"), seconds=seconds, v=np.array(answers))
+        found.append(v)
+    np.savez(task.replace(".npz", ".answers.npz"), seconds=seconds[20:], v=np.array(found[20:]))
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+main(*sys.argv[1:])

@@ -8,6 +8,7 @@ from typing import Any
 
 import robot_attach
 import robot_distances
+import robot_jitter
 import robot_limbs
 import robot_planning
 import robot_velocity
@@ -18,6 +19,7 @@ PARTS: dict[str, ModuleType] = {
     "distances with gradients": robot_distances,
     "planning": robot_planning,
     "objects that are taken": robot_attach,
+    "jitter without Python": robot_jitter,
 }
 
 

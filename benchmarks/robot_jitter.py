@@ -1,5 +1,5 @@
-"""Jitter of what a robot asks in its control loops, without Python: inverse kinematics of an arm, a velocity step of the
-whole body, feed-forward torques (`jitter/jitter.cpp`), each call measured by itself.
+"""Jitter of what a robot asks in its control loops, without Python: inverse kinematics of an arm, a velocity step of
+the whole body, feed-forward torques (`jitter/jitter.cpp`), each call measured by itself.
 
 The program is built for this machine, reads the robot that Python saved, counts allocations, and runs `ik` on reachable
 poses of the arm from the middle of its range, `velocity` (two feet, two hands, centre of mass, posture, limits) and
@@ -89,8 +89,8 @@ def run(quick: bool = False) -> dict[str, Any]:
 
 def text(result: dict[str, Any]) -> str:
     """The tables of a result."""
-    head = ["query", "allocations", "median, us", "99 %", "99.99 %", "largest", "99.99 % / median", "slowest state / median", "clock: median", "99 %",
-            "99.99 %", "largest"]  # fmt: skip
+    head = ["query", "allocations", "median, us", "99 %", "99.99 %", "largest", "99.99 % / median",
+            "slowest state / median", "clock: median", "99 %", "99.99 %", "largest"]  # fmt: skip
     rows = [
         [x["query"], str(x["allocations"]), *(f"{n / 1e3:.2f}" for n in x["cpu"]), f"{x['cpu'][2] / x['cpu'][0]:.1f}",
          f"{x['state'] / x['cpu'][0]:.1f}",

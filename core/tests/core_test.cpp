@@ -18,6 +18,7 @@ void test_complementarity(unsigned seed);  // complementarity_test.cpp
 void test_contact_rows(unsigned seed);      // contact_rows_test.cpp
 void test_sparse_contact(unsigned seed);    // sparse_contact_test.cpp
 void test_limbs(unsigned seed);             // limb_test.cpp
+void test_velocities(unsigned seed);        // velocity_test.cpp
 void test_moving(unsigned seed);            // moving_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
@@ -180,6 +181,7 @@ int main() {
         if (seed < 100) test_contact_rows(seed);
         if (seed < 100) test_sparse_contact(seed);
         if (seed < 100) test_limbs(seed);
+        if (seed < 200) test_velocities(seed);
         if (seed < 100) test_moving(seed);
         test_programs(seed);
     }

@@ -115,7 +115,15 @@ def test_what_is_refused():
         _core.solve_qp(*good[:5], 0.0, *good[6:])
     with pytest.raises(ValueError, match="do not fit each other"):
         _core.solve_qp(
-            np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), np.zeros(1), 1e-12, 0.0, np.zeros(0), np.zeros(1)
+            np.zeros((0, 0)),
+            np.zeros(0),
+            np.zeros((1, 0)),
+            np.zeros(1),
+            np.zeros(1),
+            1e-12,
+            0.0,
+            np.zeros(0),
+            np.zeros(1),
         )
     with pytest.raises(ValueError, match="scale of a quadratic program must not be negative"):
         _core.solve_qp(*good[:6], -1.0, *good[7:])

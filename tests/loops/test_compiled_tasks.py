@@ -57,7 +57,7 @@ def test_driven_closures_on_random_graphs(kind):
     """All closures and couplings driven as random motions of the dofs would: those of Python, and the rows follow."""
     asked, answered = [], []
 
-    @tries(12)
+    @tries(24)
     @given(closed_graphs(closing=DRIVABLE), SEEDS)
     def check(mb, seed):
         comparable(mb, force_of(mb, seed))

@@ -99,7 +99,11 @@ TESTS = (
     ),
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),
-    (("kinematics/qp",), ("kinematics/test_qp.py",)),
+    (("kinematics/qp", "kinematics/wide"), ("kinematics/test_qp.py", "robot/whole_body/test_levels.py")),
+    (
+        ("kinematics/task_rows", "kinematics/levels", "kinematics/speed_limits", "kinematics/velocity"),
+        ("robot/whole_body/test_levels.py", "robot/whole_body/test_limits.py", "robot/whole_body/test_velocity.py"),
+    ),
     (("kinematics/limb", "kinematics/kernels"), ("kinematics/test_limbs.py", "robot/limbs/test_limb.py")),
     (("soacraft/kinematics", "core/kinematics"), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),
     (

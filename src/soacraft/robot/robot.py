@@ -66,8 +66,8 @@ right_shoulder_yaw, right_elbow)
         return tuple(self._limbs)
 
     def limb(self, name: str, base: Any, tip: Any) -> Limb:
-        """A limb from a base to a tip that is outboard of it, bodies or nodes, or to a list of tips: a hand. A name that
-        is known is given anew."""
+        """A limb from a base to a tip that is outboard of it, bodies or nodes, or to a list of tips: a hand. A name
+        that is known is given anew."""
         if not isinstance(name, str) or not name:
             raise ModelError(f"a limb has a name, got {name!r:.60}.")
         mb = self._mb
@@ -78,8 +78,9 @@ right_shoulder_yaw, right_elbow)
         return made
 
     def read_srdf(self, path: Any = None, lenient: bool = False) -> Groups:
-        """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with: chains, and trees with
-        several tips; groups that are neither are told. Its pairs of links that do not collide hold in every `World`."""
+        """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with: chains, and trees
+        with several tips; groups that are neither are told. Its pairs of links that do not collide hold in every
+        `World`."""
         if path is not None:
             read_srdf(self._mb, read_path(path, "path"), lenient)
         return limbs_of(self)
@@ -121,10 +122,11 @@ right_shoulder_yaw, right_elbow)
         >>> bool(np.linalg.norm(rb.mb.pose("link3/tip", state=rb.mb.state(q)).translation - [2, 0, -1]) < 2e-3)
         True
         """
-        key = (*tasks, limits, self._mb.version)
+        asked = tuple(tasks)
+        key = asked, limits, self._mb.version
         plan = self._plans.get(key)
         if plan is None:
-            plan = VelocityPlan(self._mb, key[:-2], limits)
+            plan = VelocityPlan(self._mb, asked, limits)
             while len(self._plans) >= _PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = plan

@@ -45,7 +45,9 @@ def tasks(mb, rng, count, gains=(0.5, 2.0, 20.0)):
         found.append(
             rob.Reaching(sc.Placement(node, pose(rng)), **how)
             if kind == 0
-            else rob.Reaching(sc.Position(node, rng.standard_normal(3), relative_to=other), rate=rng.standard_normal(3), **how)
+            else rob.Reaching(
+                sc.Position(node, rng.standard_normal(3), relative_to=other), rate=rng.standard_normal(3), **how
+            )
             if kind == 1
             else rob.Reaching(sc.Direction(node, axis=(0, 0, 1), direction=rng.standard_normal(3)), **how)
             if kind == 2

@@ -36,7 +36,9 @@ def squares(plan, q, dt):
     """Rows of every level with weights, in radians and lengths."""
     found = []
     for level in plan._level:
-        those = [(plan._tasks[i], plan._tasks[i].wanted(plan._mb, q)) for i in plan._listed if plan._tasks[i].level == level]
+        those = [
+            (plan._tasks[i], plan._tasks[i].wanted(plan._mb, q)) for i in plan._listed if plan._tasks[i].level == level
+        ]
         J = [t.weight * w.J / np.broadcast_to(w.size, w.left.shape)[:, None] / plan._units for t, w in those]
         r = [t.weight * (min(t.gain, 1 / dt) * w.left + t.rate) / w.size for t, w in those]
         found.append((np.vstack(J), np.concatenate(r)))
@@ -52,7 +54,8 @@ def by_daqp(H, g, C, lower, upper):
 @given(drawn.seeds)
 @tries(30)
 def test_every_level_has_the_optimum_of_clarabel_and_daqp(seed):
-    """Among velocities within bounds that leave the levels before as they are. Without damping, which is no part of it."""
+    """Among velocities within bounds that leave the levels before as they are. Without damping, which is no part of
+    it."""
     mb, rng = drawn.robot(seed, limited=1.0, speeds=1.0)
     plan = VelocityPlan(mb, drawn.tasks(mb, rng, int(rng.integers(1, 5)), gains=(0.5, 2.0)))
     q, how = drawn.moving(mb, rng)
@@ -120,7 +123,7 @@ def test_what_no_level_sees_is_slow():
 
 def test_a_bound_leaves_the_rest_to_others():
     """x + y = 2 with x at most 0.5: y does the rest, and nothing else moves."""
-    y, held = solve_levels([rows([1.0, 1.0, 0.0], 2.0)], None, box([-9] * 3, [0.5, 9, 9]), LevelTolerances(), 0.01)
+    y, _ = solve_levels([rows([1.0, 1.0, 0.0], 2.0)], None, box([-9] * 3, [0.5, 9, 9]), LevelTolerances(), 0.01)
     assert np.allclose(y, [0.5, 1.5, 0.0], atol=1e-9)
 
 

@@ -67,18 +67,17 @@ def test_accelerations_are_kept_where_they_can_be():
 def test_whoever_drives_stays_within(x, v, a, seed):
     """Any velocity of the range, step after step: once inside it stays inside, and the range is never empty."""
     rng, dt, inside = np.random.default_rng(seed), 0.05, False
-    for k in range(200):
+    for _ in range(200):
         low, high = at(x, fastest=2.0, a=a, before=v, dt=dt)
         assert low <= high
-        settled = inside and k > 0 and feasible
-        if settled:
-            assert abs(np.clip(v, low, high) - v) <= a * dt * (1.0 + 1e-9)
-        feasible = high >= v - a * dt - 1e-12 and low <= v + a * dt + 1e-12
+        if inside:  # nothing brakes harder than it can
+            assert high >= v - a * dt * (1.0 + 1e-9)
+            assert low <= v + a * dt * (1.0 + 1e-9)
         v = low if rng.random() < 0.4 else high if rng.random() < 0.7 else rng.uniform(low, high)
         x = x + dt * v
         if inside:
             assert -1.0 - 1e-9 <= x <= 1.0 + 1e-9
-        inside = inside or -1.0 <= x <= 1.0 and abs(v) <= 1e-3
+        inside = inside or (-1.0 <= x <= 1.0 and abs(v) <= 1e-3)
 
 
 def test_compiled_bounds_are_these():

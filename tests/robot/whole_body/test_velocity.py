@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -148,7 +151,7 @@ def test_contradictory_tasks_do_not_chatter():
     ]
     v, _ = run(rb, tasks, np.array([0.3, 0.4, -0.2, 0.5, 0.1]), 600)
     assert changes(v).max() <= 6  # in six seconds, most of them once and for good
-    assert changes(v[100:]).max() == 0
+    assert changes(v[200:]).max() == 0
     assert np.abs(v[-1]).max() < 1e-3
 
 
@@ -378,7 +381,10 @@ def test_what_a_task_of_the_users_own_gives_is_checked():
     for what, text in (
         (Wanted(np.eye(2), np.zeros(2), "mine"), "the rows of 'mine'"),
         (Wanted(np.eye(3), np.full(3, np.nan), "mine"), "what is left of 'mine'"),
-        (Wanted(np.eye(3), np.zeros(3), "mine", 0.0), "the size of 'mine', which its rows are measured by, must be positive"),
+        (
+            Wanted(np.eye(3), np.zeros(3), "mine", 0.0),
+            "the size of 'mine', which its rows are measured by, must be positive",
+        ),
     ):
         with pytest.raises(StateError, match=text):
             rb.velocity([Wrong(what=what)], np.zeros(3), 0.1)
@@ -403,7 +409,9 @@ def test_a_hinge_of_the_users_own_and_a_flexible_body_have_steps():
 
     mb = sc.Multibody("mine")
     mb.add_body("a", hinge=Mine((0, 1, 0)), inertia=sc.Inertia(1.0))
-    mb.add_body("b", parent="a", hinge=sc.Pin((0, 1, 0)), inboard=sc.Pose(translation=(1, 0, 0)), inertia=sc.Inertia(1.0))
+    mb.add_body(
+        "b", parent="a", hinge=sc.Pin((0, 1, 0)), inboard=sc.Pose(translation=(1, 0, 0)), inertia=sc.Inertia(1.0)
+    )
     mb["b"].add_node("tip", sc.Pose(translation=(1, 0, 0)))
     rb, plain = rob.Robot(mb), chain(2)
     q = np.array([0.2, 0.5])
@@ -465,7 +473,7 @@ def test_drift_does_not_grow_in_a_thousand_steps(name):
     rb, _, q = assembled(name)
     mb, rng = rb.mb, np.random.default_rng(0)
     opened = []
-    for k in range(1000):
+    for _ in range(1000):
         swing = rob.Posture(mb.integrate(q, rng.standard_normal(mb.nv)), gain=2.0)
         q = np.asarray(mb.integrate(q, 0.01 * rb.velocity([swing], q, 0.01).v))
         opened.append(Constraints(mb, mb.state(q)).opening)
@@ -493,9 +501,11 @@ def test_two_hands_that_hold_a_bar_go_on():
     assert rb.mb.is_closed
     q = np.asarray(rb.mb.q)
     start = rb.mb.pose("bar", state=rb.mb.state(q)).translation
-    lift = rob.Reaching(sc.Position("bar", start + [0.0, 0.0, 0.1]), gain=5.0)
+    lift = rob.Reaching(sc.Position("bar", start + np.array([0.0, 0.0, 0.1])), gain=5.0)
     v, q = run(rb, [lift], q, 200)
-    assert np.allclose(rb.mb.pose("bar", state=rb.mb.state(q)).translation, start + [0, 0, 0.1], atol=1e-4)
+    assert np.allclose(
+        rb.mb.pose("bar", state=rb.mb.state(q)).translation, start + np.array([0.0, 0.0, 0.1]), atol=1e-4
+    )
     assert Constraints(rb.mb, rb.mb.state(q)).opening < 1e-6
     assert changes(v).max() <= 2
 
@@ -514,3 +524,15 @@ def test_a_momentum_weighs_the_same_in_other_units():
         tasks = [rob.Momentum(rate=rate), rob.Posture([0.5, -0.5, 0.2])]
         found.append(rob.Robot(mb).velocity(tasks, [0.1, 0.2, 0.3], 0.01).v)
     assert np.allclose(found[0], found[1], rtol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+@tries(8)
+def test_random_contradictions_of_two_levels_settle(seed):
+    """Two positions for one tip, most of them out of reach, and a direction of it below: motions turn round now and
+    then, and do not go back and forth."""
+    rng, rb = np.random.default_rng(seed), chain(5, limit=1.5, speed=3.0)
+    tasks = [rob.Reaching(sc.Position("link5/tip", 5.0 * rng.standard_normal(3)), gain=30.0) for _ in range(2)]
+    tasks.append(rob.Reaching(sc.Direction("link5/tip", axis=(1, 0, 0), direction=(0, 0, 1)), level=1, gain=30.0))
+    v, _ = run(rb, tasks, rng.uniform(-1.0, 1.0, 5), 250)
+    assert changes(v[100:]).max() <= 6

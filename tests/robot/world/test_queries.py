@@ -17,7 +17,9 @@ from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.contact import Box, Capsule, ConvexHull, Cylinder, Ellipsoid, Plane, Sphere, TriangleMesh
+from soacraft.contact.geometry.compiled import MovingScene, contact_smooth
 from soacraft.errors import ModelError, StateError
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.robot import Robot, World
 
 KINDS = ("plane", "mesh", *CONVEX)
@@ -503,3 +505,31 @@ def test_what_queries_refuse():
     near_unit = free.distances([0, 0, 0, 1.0 + 5e-7, 0, 0, 0]).distance
     assert abs(near_unit[0] - 0.8) < 1e-12
     assert free.distances([0, 0, 0, 1, 1e20, 0, 0]).distance[0] == pytest.approx(1e20)
+
+
+def test_the_compiled_scene_refuses_what_does_not_fit():
+    w, _ = crowd()
+    core, body, local, _ = w.scene.compiled
+    tree = CompiledModel.of(w.robot.mb.layout).kernels
+    n = len(body)
+    with pytest.raises(ValueError, match="tree must be a RigidModel"):
+        MovingScene(core, core, body, local)
+    with pytest.raises(ValueError, match="scene must be a ContactScene"):
+        MovingScene(tree, tree, body, local)
+    with pytest.raises(ValueError, match="body and local must be of the shapes of the scene"):
+        MovingScene(tree, core, body[1:].copy(), local)
+    with pytest.raises(ValueError, match="body has an entry out of range"):
+        MovingScene(tree, core, np.full(n, 99), local)
+    poses, numbers, out = np.zeros((1, n, 12)), np.zeros((1, 11)), np.zeros(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="must be of the same rows"):
+        contact_smooth(core, poses, np.zeros((2, 3), dtype=np.int64), numbers, out)
+    with pytest.raises(ValueError, match="places has an entry out of range"):
+        contact_smooth(core, poses, np.array([[1, 0, 1]]), numbers, out)
+    with pytest.raises(ValueError, match="places has an entry out of range"):
+        contact_smooth(core, poses, np.array([[0, 0, n]]), numbers, out)
+    made = MovingScene(tree, core, body, local)
+    for wrong in (None, [0.0] * 7, np.zeros(6), np.zeros((2, 2, 7)), np.zeros(7, dtype=int), np.full(7, np.inf)):
+        assert made.distances(wrong, 0.1, 1) is None
+        assert made.collides(wrong, 1) is None
+        assert made.edge(wrong, np.zeros(7), 1e-6, True, 10) is None
+        assert made.edges(wrong, np.zeros((2, 7)), 1e-6, True, 10, 1) is None

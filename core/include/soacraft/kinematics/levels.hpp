@@ -6,11 +6,15 @@
 // bounds ask for is found by proximal steps; the slowest comes last. D is a little of what they see, and a part of the damping of
 // the level, where rows bend too much:
 //
-//     bent = (N z)* damping (N z) / 2,     gained = W^2 (gain left)* J N z,     part = 0 to 1 for bent / gained from 1/4 to 1/2
+//     bent = (N z)* damping (N z) / 2,     gained = W^2 (gain left)* J N z,     part: 0 to 1 for bent / gained = 1/4 to 1/2
+//
+// at the step without it (of the first level the one that nothing bounds, cut off at the bounds),
 //
 // so that no step goes beyond where it leads, near a singular pose or out of reach (Levenberg and Marquardt), and what can be done
-// is done exactly elsewhere. Closures G bend too, and push by mu, G* mu being what the level pulls, as far as they see it: their
-// damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). y is in radians and lengths. The same as soacraft/robot/whole_body/levels.py. O(rows nv^2 + nv^3) a level.
+// is done exactly elsewhere. Rows G of closures and of the levels before bend too, and push by mu, G* mu being what the level pulls,
+// as far as they see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). Where a level pulls across all that it can
+// do, out of reach from a straight arm, directions along which its rows turn towards that pull are its own as well: to second order
+// it does see them. y is in radians and lengths. The same as soacraft/robot/whole_body/levels.py. O(rows nv^2 + nv^3) a level.
 #pragma once
 
 #include "qp.hpp"
@@ -23,20 +27,22 @@ using kinematics::LevelTolerances;
 
 struct LevelWork {
     double *x, *low, *high, *N, *next, *A, *b, *H, *rows, *least, *most, *full, *own, *center, *still, *ones, *wide_row, *C, *bound, *shift;
-    double *tied, *L, *factor, *mu, *root;  // of closures: the columns of N that they see, G N, L* L = factor factor*
-    index *order, *factor_order;
+    double *ties, *square, *factor, *mu, *scratch, *roots;  // rows G that are decided on, G G* = factor factor*, the roots of their columns
+    index *order, *factor_order, *ends, *blocked;         // ends: of their blocks, in rows; dofs at limits of position
     QpWork qp, elastic;
     char *qp_memory, *elastic_memory;
     double *elastic_H, *elastic_rows, *elastic_low, *elastic_high, *elastic_least, *elastic_most;
 
     template <class Cut>
-    LevelWork(index n, index count, index kept, bool closed, Cut& cut) {
+    LevelWork(index n, index count, index all, index levels, index kept, bool closed, Cut& cut) {
         const index w = wide(n), bounds = n + kept, spare = kept + (closed ? n : 0), m = n + spare, mw = wide(m);
         const index elastic_count = spare > 0 ? kept + (closed ? 2 * n : 0) : 0, size = spare > 0 ? m : 0;
         cut(x, w), cut(low, w), cut(high, w), cut(N, n * w), cut(next, n * w), cut(A, count * w), cut(b, count), cut(H, n * w);
         cut(rows, bounds * w), cut(least, bounds), cut(most, bounds), cut(full, w), cut(own, w), cut(center, w), cut(still, w), cut(ones, w), cut(wide_row, w), cut(C, kept * w);
         cut(bound, kept), cut(shift, bounds), cut(order, count);
-        cut(tied, closed ? n * w : 0), cut(L, closed ? count * w : 0), cut(factor, closed ? n * n : 0), cut(mu, w), cut(root, w), cut(factor_order, closed ? n : 0);
+        const index decided = closed || levels > 1 ? all + (levels + 1) * n : 0;
+        cut(ties, decided * w), cut(square, decided * decided), cut(factor, decided * decided), cut(mu, decided + w), cut(scratch, 2 * decided + n * w);
+        cut(roots, 2 * (levels + 1) * w), cut(factor_order, decided), cut(ends, 2 * (levels + 1)), cut(blocked, n);
         cut(qp_memory, static_cast<index>(QpWork(n, bounds, nullptr).bytes));
         cut(elastic_memory, size > 0 ? static_cast<index>(QpWork(m, elastic_count, nullptr).bytes) : 0);
         cut(elastic_H, size * mw), cut(elastic_rows, elastic_count * mw), cut(elastic_low, elastic_count), cut(elastic_high, elastic_count);
@@ -62,27 +68,33 @@ public:
         const QuadraticProgram p = program(false);
         m_.qp = QpWork(nz_, 0, m_.qp_memory);
         if (solve_qp(p, m_.qp, gradient(none)) == Verdict::YES) move();
-        tie(count, J);
+        tie(0, count, J);
         release();
     }
 
-    // One level; `held` (n) <- where bounds hold it back.
-    void solve(const Level& level, const RowWork& rows, double dt, double* held) {
-        if (ties_ > 0) bend(level, rows, dt);
+    // One level; `held` (n) <- where bounds hold it back. `turning(step, pull, to)`: J* pull of its rows after a small step; `last`: no
+    // level follows.
+    template <class Turning>
+    void solve(const Level& level, const RowWork& rows, double dt, bool last, const Turning& turning, double* held) {
         for (index i = 0; i < n_; ++i) held[i] = 0.0;
         turned_ = false;
         if (nz_ == 0 || !gather(level, rows.J, rows.wish, rows.weight, t_.sees)) return;
-        bool fine = run(level);
-        const double part = fine ? damped_part(level, rows) : 0.0;
-        if (part > 0.0) {
-            damp(level, part);
-            fine = approach(level);
+        if (trial(level, held)) {
+            if (blocks_ > 0) bend(level, rows, dt);
+            const double part = damped_part(level, rows);
+            if (part > 0.0) damp(level, part);
         }
-        if (fine) {
+        for (index i = 0; i < n_; ++i) held[i] = 0.0;
+        if (run(level)) {
             mark(level, held);
             move();
         }
         solved_ = true;
+        if (!last && turned_) {
+            block(held);
+            tie(level.begin, level.end, rows.J);
+            keep_turning(level, rows, turning);
+        }
         release();
     }
     // Of velocities that no level tells apart, the slowest.
@@ -94,7 +106,7 @@ public:
             m_.H[i * wz + i] = 1.0;
         }
         for (index i = 0; i < n_; ++i) m_.still[i] = 0.0, m_.ones[i] = 1.0;
-        clear(w_, m_.own), clear(w_, m_.center), clear(w_, m_.full), rank_ = nz_, damped_ = false;
+        clear(w_, m_.own), clear(w_, m_.center), clear(w_, m_.full), rank_ = nz_, damped_ = false, factored_ = false;
         const Level all = {0, 0, m_.ones, m_.still, nullptr, true};
         if (!run(all)) return;
         move();
@@ -109,7 +121,9 @@ private:
     index rank_ = 0;      // how many of them the rows of the level see,
     bool turned_ = false; // if N was turned so
     bool damped_ = false;
-    index ties_ = 0, tie_rows_ = 0;  // directions that closures see, and their rows
+    bool factored_ = false;  // whether the work of the program has the factor of H
+    index blocks_ = 0;   // closures and levels that are decided on, two for each
+    index blocked_ = 0;  // dofs that are stopped
     bool plain_ = true;   // N is the identity, x is zero
     bool solved_ = false;
     bool bounded_ = false;
@@ -166,47 +180,122 @@ private:
         if (!(total > 0.0 && total < HUGE_VAL)) return false;
         const double mean = total / static_cast<double>(nz_);
         for (index c = 0; c < nz_; ++c) m_.own[c] = (c < rank_ || level.upright ? t_.little : t_.near) * mean, m_.center[c] = 0.0;
-        clear(w_, m_.full), damped_ = false;
+        clear(w_, m_.full), damped_ = false, factored_ = false;
         squares(rows, wz, level);
         return true;
     }
-    // Keep of closures what tells how they push: turned last, A = G N with weights of one.
-    void tie(index count, const double* G) {
-        const index wz = wide(nz_), wr = wide(rank_);
-        ties_ = rank_, tie_rows_ = count;
-        for (index i = 0; i < n_; ++i) clear(wr, m_.tied + i * wr), copy(rank_, m_.N + i * wz, m_.tied + i * wr);
-        for (index r = 0; r < count; ++r) clear(wr, m_.L + r * wr), copy(rank_, m_.A + r * wz, m_.L + r * wr);
-        double *square = m_.H, *spare = m_.next;
-        for (index i = 0; i < rank_; ++i)
-            for (index k = 0; k < rank_; ++k) {
-                double sum = 0.0;
-                for (index r = 0; r < count; ++r) sum += m_.L[r * wr + i] * m_.L[r * wr + k];
-                square[i * rank_ + k] = sum;
-            }
-        ties_ = pivoted_cholesky(rank_, square, 0.0, m_.factor, m_.factor_order, spare) == rank_ ? rank_ : 0;
-        clear(w_, m_.root);
-        for (index r = 0; r < count; ++r)
-            for (index i = 0; i < w_; ++i) m_.root[i] += G[r * w_ + i] * G[r * w_ + i];
-        for (index i = 0; i < w_; ++i) m_.root[i] = std::sqrt(std::sqrt(m_.root[i]));
+    // Dofs that limits of position stop, and which hold the level back.
+    void block(const double* held) {
+        blocked_ = 0;
+        for (index i = 0; i < n_; ++i)
+            if (held[i] != 0.0 && std::fabs(m_.x[i]) <= t_.still) m_.blocked[blocked_++] = i;
     }
-    // What closures add to the damping of a level: mu = L (L* L)^-1 (what it pulls, as they see it).
-    void bend(const Level& level, const RowWork& rows, double dt) {
-        const index wr = wide(ties_);
-        double *pull = m_.still, *seen = m_.mu, *s = m_.wide_row, square = 0.0, sum = 0.0;
-        clear(w_, pull), clear(w_, seen);
-        for (index r = level.begin; r < level.end; ++r) add(w_, rows.weight[r] * rows.weight[r] * rows.pull[r], rows.J + r * w_, pull);
-        for (index i = 0; i < n_; ++i) add(wr, pull[i], m_.tied + i * wr, seen);
-        clear(w_, s);
-        for (index i = 0; i < ties_; ++i) s[i] = seen[m_.factor_order[i]];
-        solve_lower(ties_, ties_, m_.factor, 1, s);
-        solve_lower_transposed(ties_, ties_, m_.factor, s);
-        for (index i = 0; i < ties_; ++i) seen[m_.factor_order[i]] = s[i];
-        for (index r = 0; r < tie_rows_; ++r) {
-            const double mu = dot(wr, m_.L + r * wr, seen);
-            square += mu * mu;
+    // Keep rows that are decided on, and dofs that are stopped, for what follows.
+    void tie(index begin, index end, const double* J) {
+        double* root = m_.roots + blocks_ * w_;
+        index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
+        clear(w_, root);
+        for (index r = begin; r < end; ++r, ++rows) {
+            copy(w_, J + r * w_, m_.ties + rows * w_);
+            for (index i = 0; i < w_; ++i) root[i] += J[r * w_ + i] * J[r * w_ + i];
         }
-        for (index i = 0; i < n_; ++i) sum += m_.root[i];
-        add(w_, dt * std::sqrt(square) * sum, m_.root, level.damping);
+        for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
+        m_.ends[blocks_++] = rows;
+        clear(w_, m_.roots + blocks_ * w_);
+        m_.ends[blocks_] = stop(rows), ++blocks_;
+    }
+    // Rows of the dofs that are stopped, behind so many others.
+    index stop(index rows) {
+        for (index k = 0; k < blocked_; ++k, ++rows) {
+            clear(w_, m_.ties + rows * w_);
+            m_.ties[rows * w_ + m_.blocked[k]] = 1.0;
+        }
+        return rows;
+    }
+    // What rows that are decided on add to the damping of a level, with its own dofs that are stopped: mu = (G G*)^-1 G (what it pulls).
+    void bend(const Level& level, const RowWork& rows, double dt) {
+        const index count = stop(m_.ends[blocks_ - 1]);
+        double *pull = m_.still, *mu = m_.mu, *seen = m_.scratch, most = 0.0, size = 0.0;
+        clear(w_, pull);
+        for (index r = level.begin; r < level.end; ++r) add(w_, rows.weight[r] * rows.weight[r] * rows.pull[r], rows.J + r * w_, pull);
+        for (index r = 0; r < count; ++r) {
+            const double* g = m_.ties + r * w_;
+            seen[r] = dot(w_, g, pull), size = larger(size, std::fabs(seen[r]));
+            for (index k = 0; k <= r; ++k) m_.square[r * count + k] = m_.square[k * count + r] = dot(w_, g, m_.ties + k * w_);
+            most = larger(most, m_.square[r * count + r]);
+        }
+        if (!(size > 0.0)) return;
+        for (index r = 0; r < count; ++r) m_.square[r * count + r] += t_.hardly * most;
+        if (pivoted_cholesky(count, m_.square, 0.0, m_.factor, m_.factor_order, seen + count) < count) return;
+        for (index r = 0; r < count; ++r) mu[r] = seen[m_.factor_order[r]];
+        solve_lower(count, count, m_.factor, 1, mu);
+        solve_lower_transposed(count, count, m_.factor, mu);
+        for (index r = 0; r < count; ++r) seen[m_.factor_order[r]] = mu[r];
+        for (index b = 0, r = 0; b < blocks_; ++b) {
+            double square = 0.0, sum = 0.0;
+            for (; r < m_.ends[b]; ++r) square += seen[r] * seen[r];
+            const double* root = m_.roots + b * w_;
+            for (index i = 0; i < n_; ++i) sum += root[i];
+            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, level.damping);
+        }
+    }
+    // Let the level keep directions along which its rows turn towards what it pulls across all that it can do.
+    template <class Turning>
+    void keep_turning(const Level& level, const RowWork& rows, const Turning& turning) {
+        const index wz = wide(nz_), count = level.end - level.begin, m = nz_ - rank_;
+        double *across = m_.mu, size = 0.0, asked = 0.0, *B = m_.A;
+        if (m == 0 || rank_ == 0 || rows.pull == nullptr) return;
+        // p - A z, the least there is with the dofs that are stopped at rest: these are heavy rows
+        double *square = m_.square, *s = m_.wide_row, *seen = m_.still, heavy = 0.0;
+        for (index i = 0; i < nz_ * nz_; ++i) square[i] = 0.0;
+        clear(w_, seen);
+        for (index r = 0; r < count; ++r) {
+            const double* a = m_.A + r * wz;
+            across[r] = rows.weight[level.begin + r] * rows.pull[level.begin + r];
+            asked += across[r] * across[r];
+            for (index i = 0; i < nz_; ++i) {
+                seen[i] += a[i] * across[r];
+                for (index k = 0; k < nz_; ++k) square[i * nz_ + k] += a[i] * a[k];
+            }
+        }
+        if (!(asked > 0.0)) return;
+        for (index i = 0; i < nz_; ++i) heavy = larger(heavy, square[i * nz_ + i]);
+        for (index b = 0; b < blocked_; ++b) {
+            const double* row = m_.N + m_.blocked[b] * wz;
+            for (index i = 0; i < nz_; ++i)
+                for (index k = 0; k < nz_; ++k) square[i * nz_ + k] += heavy * row[i] * row[k] / t_.across;
+        }
+        for (index i = 0; i < nz_; ++i) square[i * nz_ + i] += t_.hardly * heavy;
+        if (pivoted_cholesky(nz_, square, 0.0, m_.factor, m_.factor_order, m_.scratch) < nz_) return;
+        for (index i = 0; i < nz_; ++i) s[i] = seen[m_.factor_order[i]];
+        solve_lower(nz_, nz_, m_.factor, 1, s);
+        solve_lower_transposed(nz_, nz_, m_.factor, s);
+        clear(w_, seen);
+        for (index i = 0; i < nz_; ++i) seen[m_.factor_order[i]] = s[i];
+        for (index r = 0; r < count; ++r) {
+            across[r] -= dot(wz, m_.A + r * wz, seen);
+            size += across[r] * across[r];
+        }
+        if (!(size > t_.across * t_.across * asked)) return;
+        size = 0.0;
+        for (index r = 0; r < count; ++r) across[r] *= rows.weight[level.begin + r], size += across[r] * across[r];
+        size = std::sqrt(size);
+        // rows of N2* S N2, S d being how J* across changes along d
+        double *step = m_.still, *now = m_.ones, *after = m_.center, *zero = m_.own;
+        clear(w_, zero);
+        turning(zero, across, now);
+        bool some = false;
+        for (index c = 0; c < m; ++c) {
+            clear(w_, step);
+            for (index i = 0; i < n_; ++i) step[i] = t_.turn * m_.N[i * wz + rank_ + c];
+            turning(step, across, after);
+            double* row = B + c * wz;
+            clear(wz, row);
+            for (index i = 0; i < n_; ++i) add(wz, (after[i] - now[i]) / (t_.turn * size), m_.N + i * wz, row);
+            for (index i = 0; i < rank_; ++i) row[i] = 0.0;
+            some = some || dot(wz, row, row) > t_.turns * t_.turns;
+        }
+        if (some) reflect(m, rank_, t_.turns * t_.turns);
     }
     // a <- by j N
     void project(const double* j, double by, double* a) const {
@@ -239,44 +328,68 @@ private:
             else
                 project(j, 1.0, m_.A + r * wz);
             size = larger(size, dot(w_, j, j));
-            m_.order[r] = r;
         }
         plain_ = false, turned_ = true;
-        for (rank_ = 0; rank_ < nz_ && rank_ < rows; ++rank_) {
-            index best = rank_;
+        reflect(rows, 0, sees * sees * size);
+        for (index r = 0; r < rows; ++r) clear(wz - rank_, m_.A + r * wz + rank_);
+    }
+    // Turn the columns of N from `first` on so that the rows A see the first ones of them, by more than `least`, squared.
+    void reflect(index rows, index first, double least) {
+        const index wz = wide(nz_);
+        for (index r = 0; r < rows; ++r) m_.order[r] = r;
+        for (rank_ = first; rank_ < nz_ && rank_ - first < rows; ++rank_) {
+            index best = rank_ - first;
             double most = -1.0;
-            for (index r = rank_; r < rows; ++r) {
+            for (index r = rank_ - first; r < rows; ++r) {
                 const double* a = m_.A + m_.order[r] * wz;
                 double square = 0.0;
                 for (index i = rank_; i < nz_; ++i) square += a[i] * a[i];
                 if (square > most) most = square, best = r;
             }
-            if (!(most > sees * sees * size)) break;
+            if (!(most > least)) break;
             const index own = m_.order[best];
-            m_.order[best] = m_.order[rank_], m_.order[rank_] = own;
+            m_.order[best] = m_.order[rank_ - first], m_.order[rank_ - first] = own;
             double* v = m_.wide_row;
             clear(wz, v);
             for (index i = rank_; i < nz_; ++i) v[i] = m_.A[own * wz + i];
-            const double norm = std::sqrt(most), first = v[rank_];
-            v[rank_] += first > 0.0 ? norm : -norm;
-            const double tau = 1.0 / (norm * (norm + std::fabs(first)));
-            for (index r = rank_; r < rows; ++r) {
+            const double norm = std::sqrt(most), head = v[rank_];
+            v[rank_] += head > 0.0 ? norm : -norm;
+            const double tau = 1.0 / (norm * (norm + std::fabs(head)));
+            for (index r = rank_ - first; r < rows; ++r) {
                 double* a = m_.A + m_.order[r] * wz;
                 add(wz, -tau * dot(wz, a, v), v, a);
             }
             for (index i = 0; i < n_; ++i) add(wz, -tau * dot(wz, m_.N + i * wz, v), v, m_.N + i * wz);
         }
-        for (index r = 0; r < rows; ++r) clear(wz - rank_, m_.A + r * wz + rank_);
     }
-    // What part of the damping it takes, at the z that was found without.
-    double damped_part(const Level& level, const RowWork& rows) {
+    // The step without damping, and dofs at limits that stop it. Of the first level it is the one that nothing bounds, cut off at the
+    // bounds, which takes a factorization and no search.
+    bool trial(const Level& level, double* held) {
         const index wz = wide(nz_);
-        double bent = 0.0, gained = 0.0, *step = m_.next;
-        clear(w_, step);
-        for (index i = 0; i < n_; ++i) {
-            step[i] = plain_ ? m_.qp.x[i] : dot(wz, m_.N + i * wz, m_.qp.x);
-            bent += 0.5 * level.damping[i] * step[i] * step[i];
+        double* step = m_.next;
+        if (blocks_ > 0) {
+            if (!run(level)) return false;
+            mark(level, held);
+        } else {
+            m_.qp = QpWork(nz_, most_rows(), m_.qp_memory);
+            factored_ = free_minimum(program(false), m_.qp, gradient(level));
+            if (!factored_) return false;
         }
+        clear(w_, step), blocked_ = 0;
+        for (index i = 0; i < n_; ++i) {
+            const double y = m_.x[i] + (plain_ ? m_.qp.x[i] : dot(wz, m_.N + i * wz, m_.qp.x));
+            const double within = y < m_.low[i] ? m_.low[i] : y > m_.high[i] ? m_.high[i] : y;
+            step[i] = within - m_.x[i];
+            if (held[i] != 0.0 && std::fabs(within) <= t_.still) m_.blocked[blocked_++] = i;
+        }
+        for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
+        return true;
+    }
+    // What part of the damping it takes, at that step.
+    double damped_part(const Level& level, const RowWork& rows) {
+        double bent = 0.0, gained = 0.0;
+        const double* step = m_.next;
+        for (index i = 0; i < n_; ++i) bent += 0.5 * level.damping[i] * step[i] * step[i];
         if (!(bent > 0.0)) return 0.0;
         for (index r = level.begin; r < level.end; ++r)
             if (rows.pull[r] != 0.0) gained += rows.weight[r] * rows.weight[r] * rows.pull[r] * dot(w_, rows.J + r * w_, step);
@@ -285,8 +398,7 @@ private:
     }
     void damp(const Level& level, double part) {
         for (index i = 0; i < n_; ++i) m_.full[i] = part * level.damping[i], weigh(i, m_.full[i]);
-        damped_ = true;
-        for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
+        damped_ = true, factored_ = false;
     }
     // H = A* A + N* P N and what is added to its diagonal, its upper triangle; three rows at a time.
     void squares(index rows, index wz, const Level& level) {
@@ -355,6 +467,7 @@ private:
         m_.least[p.rows] = solved_ && least > 0.0 ? 0.0 : least, m_.most[p.rows] = solved_ && most < 0.0 ? 0.0 : most;
         ++p.rows;
     }
+    index most_rows() const { return n_ + kept_; }
     bool run(const Level& level) {
         if (approach(level)) return true;
         return !solved_ && yield() && approach(level);
@@ -374,8 +487,9 @@ private:
         return true;
     }
     bool attempt(const Level& level) {
-        const QuadraticProgram p = program(true);
-        m_.qp = QpWork(nz_, p.rows, m_.qp_memory);
+        QuadraticProgram p = program(true);
+        p.factored = factored_;
+        m_.qp = QpWork(nz_, most_rows(), m_.qp_memory);
         return solve_qp(p, m_.qp, gradient(level)) == Verdict::YES;
     }
 

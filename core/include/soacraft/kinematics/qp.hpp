@@ -23,6 +23,7 @@ struct QuadraticProgram {
     double tolerance;                       // of a row, relative to the size of what is added in it,
     double scale;                           // x being a part of something of this size
     index changes;                          // of the active set, at most
+    bool factored = false;                  // whether the work has the factor of H already (`free_minimum`)
 };
 
 enum class Verdict : index { YES = 0, NOT_POSITIVE = 1, NO_SOLUTION = 2, TOO_LONG = 3 };
@@ -51,6 +52,49 @@ struct QpWork {
         bytes = cut.taken;
     }
 };
+
+// H = U* U, in place of the upper triangle (n, wide(n)); false where it is not positive definite.
+inline bool factor_upper(index n, double* U) {
+    const index w = wide(n);
+    for (index k = 0; k < n; ++k) {
+        double* u = U + k * w;
+        const double pivot = u[k];
+        if (!(pivot > 0.0)) return false;
+        const double by = 1.0 / std::sqrt(pivot);
+        for (index i = k / FEW * FEW; i < w; i += FEW) put(Few(by) * few(u + i), u + i);
+        for (index i = k + 1; i < n; ++i) {
+            const index at = i / FEW * FEW;
+            add(w - at, -u[i], u + at, U + i * w + at);
+        }
+    }
+    return true;
+}
+
+// x where nothing bounds it, into the work, with the factor of H.
+template <class Gradient>
+bool free_minimum(const QuadraticProgram& p, const QpWork& m, const Gradient& gradient) {
+    const index n = p.n, w = wide(n);
+    copy(n * w, p.H, m.U);
+    if (!factor_upper(n, m.U)) return false;
+    clear(w, m.x);
+    for (int round = 0; round < 2; ++round) {
+        gradient(m.x, m.g);
+        for (index k = 0; k < n; ++k) {  // U* y = g
+            double* u = m.U + k * w;
+            const double y = m.g[k] / u[k];
+            for (index i = k + 1; i < n; ++i) m.g[i] -= y * u[i];
+            m.g[k] = y;
+        }
+        for (index k = n; k-- > 0;) {  // U d = y
+            const double* u = m.U + k * w;
+            double sum = m.g[k];
+            for (index i = k + 1; i < n; ++i) sum -= u[i] * m.g[i];
+            m.g[k] = sum / u[k];
+            m.x[k] -= m.g[k];
+        }
+    }
+    return true;
+}
 
 template <class Gradient>
 class DualActiveSet {
@@ -98,18 +142,9 @@ private:
     // H = U* U, J = U^-1 (by columns: the rows of U^-*), x where nothing bounds it.
     bool begin() {
         double *U = m_.U, squares = 0.0;
-        for (index i = 0; i < n_; ++i) copy(w_, p_.H + i * w_, U + i * w_);
-        for (index k = 0; k < n_; ++k) {
-            double* u = U + k * w_;
-            const double pivot = u[k];
-            if (!(pivot > 0.0)) return false;
-            const double by = 1.0 / std::sqrt(pivot);
-            const index from = k / FEW * FEW;
-            for (index i = from; i < w_; i += FEW) put(Few(by) * few(u + i), u + i);
-            for (index i = k + 1; i < n_; ++i) {
-                const index at = i / FEW * FEW;
-                add(w_ - at, -u[i], u + at, U + i * w_ + at);
-            }
+        if (!p_.factored) {
+            copy(n_ * w_, p_.H, U);
+            if (!factor_upper(n_, U)) return false;
         }
         for (index k = 0; k < n_; ++k) {
             double* to = J(k);

@@ -319,7 +319,7 @@ private:
             for (index i = 0; i < w_; ++i) work_.root[i] += row(r + k)[i] * row(r + k)[i];
         for (index i = 0; i < w_; ++i) work_.root[i] = std::sqrt(std::sqrt(work_.root[i]));
         for (index i = 0; i < w_; ++i) sum += work_.root[i];
-        add(w_, call_.damping * much * t.weight * t.weight * sum, work_.root, level.damping);
+        add(w_, plan_.tolerances.bends * call_.damping * much * t.weight * t.weight * sum, work_.root, level.damping);
     }
 
     void copy_given(index from, index r, const Task& t) {

@@ -12,14 +12,17 @@ using kinematics::PlainProgram;
 struct VelocityWork {
     std::size_t bytes;
     Cutter cut;
-    RowWork rows;
+    RowWork rows, bent;  // where the robot is, and a small step away
+    double *away, *step;
     double *closures, *closure_wish, *closure_weight;
     LevelWork levels;
 
     VelocityWork(const Model& model, const VelocityPlan& plan, const VelocityCall& call, char* memory)
-        : bytes(0), cut{memory}, rows(model, plan, all_rows(plan, call), cut), closures(taken(call.closures.count * wide(model.nv))),
+        : bytes(0), cut{memory}, rows(model, plan, all_rows(plan, call), cut), bent(model, plan, plan.levels > 1 ? all_rows(plan, call) : 0, cut),
+          away(taken(model.nq)), step(taken(model.nv)), closures(taken(call.closures.count * wide(model.nv))),
           closure_wish(taken(call.closures.count)), closure_weight(taken(call.closures.count)),
-          levels(model.nv, larger_of(all_rows(plan, call), call.closures.count), call.kept.count, call.closures.count > 0, cut) {
+          levels(model.nv, larger_of(larger_of(all_rows(plan, call), call.closures.count), model.nv), all_rows(plan, call) + call.closures.count, plan.levels,
+                 call.kept.count, call.closures.count > 0, cut) {
         bytes = cut.taken;
     }
 
@@ -67,8 +70,20 @@ inline bool velocity_step(const Model& model, const VelocityPlan& plan, const Ve
         scale_rows(model, plan, call.closures, work.closures, work.closure_wish, -1.0 / call.dt);
         levels.close(call.closures.count, work.closures, work.closure_wish, work.closure_weight);
     }
-    for (index k = 0; k < plan.levels; ++k)
-        levels.solve(work.rows.levels[k], work.rows, call.damping * call.dt, call.held + k * n);
+    VelocityCall elsewhere = call;
+    elsewhere.q = work.away;
+    TaskRows bent(model, plan, elsewhere, work.bent);
+    for (index k = 0; k < plan.levels; ++k) {
+        const Level& level = work.rows.levels[k];
+        const auto turning = [&](const double* y, const double* pull, double* to) {
+            for (index i = 0; i < n; ++i) work.step[i] = y[i] / plan.unit[i];
+            integrate(model, call.q, work.step, work.away);
+            clear(w, to);
+            if (!bent.take()) return;
+            for (index r = level.begin; r < level.end; ++r) add(w, pull[r - level.begin], work.bent.J + r * w, to);
+        };
+        levels.solve(level, work.rows, call.damping * call.dt, k + 1 == plan.levels, turning, call.held + k * n);
+    }
     levels.rest();
     const double* y = levels.y();
     for (index i = 0; i < n; ++i) call.to[i] = y[i] / plan.unit[i];

@@ -37,6 +37,12 @@ struct LevelTolerances {
     double firm = 1e-8;           // postures that weigh more than this part of all other rows tell velocities in all directions
     double little = 1e-10;        // of |v|^2, relative to the mean square of a level: what it hardly sees does not leap
     double near = 1e-5;           // the same of what it does not see at all, in a proximal step
+    double bends = 0.5;           // what rows change by to second order, next to a bound of it
+    double hardly = 1e-10;        // of squares of rows decided on, relative to the largest: what they hardly see pushes no more
+    double still = 1e-9;          // a dof that a bound holds back at no more than that, in radians and lengths a second, is at a limit
+    double across = 1e-6;         // a pull of which more than this part is across all that a level can do is out of reach
+    double turn = 1e-5;           // the step that tells how rows turn, in radians and lengths,
+    double turns = 1e-3;          // and how much of a pull they must turn towards for each of these
     double holds = 1e-9;          // a bound that pushes by more than this part of a level's gradient holds it back
     double slow = 1e-9;           // of |v|^2, next to what is missing of rows that cannot all be kept
     double rows = 1e-12;          // of a row of a quadratic program, relative to the size of what is added in it

@@ -207,9 +207,9 @@ class Scene:
         return np.asarray(np.einsum("ri,rij->rj", rows.normal, J))
 
     def smooth(self, q: Any, places: Integers, numbers: Array) -> npt.NDArray[np.bool_]:
-        """Whether distances have derivatives, (rows): `places` (rows, 3) are state and shapes, `numbers` (rows, 11) what
-        was told of them. Where faces or edges are parallel there are many nearest points, and shapes in each other may
-        have two ways out that are equally long; `gradient` is then between the one-sided derivatives. O(rows)."""
+        """Whether distances have derivatives, (rows): `places` (rows, 3) are state and shapes, `numbers` (rows, 11)
+        what was told of them. Where faces or edges are parallel there are many nearest points, and shapes in each other
+        may have two ways out that are equally long; `gradient` is then between the one-sided derivatives. O(rows)."""
         built, out = self._current(), np.empty(len(numbers), dtype=np.int64)
         at, _ = self._poses(q, built)
         contact_smooth(built.core, at, np.ascontiguousarray(places), np.ascontiguousarray(numbers), out)

@@ -4,23 +4,30 @@ are. What compiled code does (`kinematics/levels.hpp`), to be read, and to serve
     y = x + N z,    min over z of  |W (J y - wish)|^2 + (N z)* D N z,    low <= y <= high,   C y >= least
 
 x and N are what the levels before have left: N spans what their rows do not see. Of z that the rows do not see either,
-what bounds ask for is found by proximal steps; the slowest comes last. D is a little of what they see, and a part of the
-damping of the level, where rows bend too much:
+what bounds ask for is found by proximal steps; the slowest comes last. D is a little of what they see, and a part of
+the damping of the level, where rows bend too much:
 
-    bent = (N z)* damping (N z) / 2,   gained = W^2 (gain left)* J N z,   part = 0 to 1 for bent / gained from 1/4 to 1/2
+    bent = (N z)* damping (N z) / 2,   gained = W^2 (gain left)* J N z,   part: 0 to 1 for bent / gained = 1/4 to 1/2
+
+at the step without it (of the first level the one that nothing bounds, cut off at the bounds),
 
 so that no step goes beyond where it leads, near a singular pose or out of reach (Levenberg and Marquardt), and what can
-be done is done exactly elsewhere. Closures G bend too, and push by mu, G* mu being what the level pulls, as far as they
-see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). y, J and C are in radians and lengths of the model.
+be done is done exactly elsewhere. Rows G of closures and of the levels before bend too, and push by mu, G* mu being
+what the level pulls, as far as they see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). Where a
+level pulls across all that it can do, out of reach from a straight arm, directions along which its rows turn towards
+that pull are its own as well: to second order it does see them. y, J and C are in radians and lengths of the model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import qr
 
 from soacraft.errors import ConvergenceError, SingularError
 from soacraft.kinematics.qp import Solution, solve_qp
@@ -49,22 +56,33 @@ class Box:
 
 
 Held = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.intp]
+
+
+Turning = Callable[[int, Array], Array]
+"""The rows of a level, by its number, after a small step."""
 
 
 def solve_levels(
-    levels: list[Rows], closures: tuple[Array, Array] | None, box: Box, tolerances: LevelTolerances, dt: float
+    levels: list[Rows],
+    closures: tuple[Array, Array] | None,
+    box: Box,
+    tolerances: LevelTolerances,
+    dt: float,
+    turning: Turning | None = None,
 ) -> tuple[Array, list[Held]]:
     """y, and for each level the dofs whose bounds hold it back. Closures come before all else, bounds too."""
     n = len(box.low)
     x, N, decided = np.zeros(n), np.eye(n), False
     held = [np.zeros(n, dtype=bool) for _ in levels]
+    ties = _Ties(n, tolerances)
     if closures is not None:
         G, wish = closures
         N, rank = _turned(G, N, tolerances.closures_see)
         if rank:
             A, b, own = _gathered(Rows(G, wish, wish, np.ones(len(G)), np.zeros(n)), x, N, rank, tolerances)
             x = x + N @ _least_squares(A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N)).x
-            levels = [_bent(level, G, N[:, :rank], dt) for level in levels]
+            ties.add(G, np.zeros(0, dtype=np.intp))
         N = N[:, rank:]
     for number, level in enumerate(levels):
         N, rank = _turned(level.J, N, tolerances.sees)
@@ -72,18 +90,32 @@ def solve_levels(
             continue
         A, b, own = _gathered(level, x, N, rank, tolerances)
         none = np.zeros((0, N.shape[1]))
-        found = _approach(A, b, own, none, x, N, rank, box, decided, tolerances)
+        if ties.rows:
+            trial = _approach(A, b, own, none, x, N, rank, box, decided, tolerances)
+            if trial is None and not decided and _give_way(x, N, box, closures is not None, tolerances):
+                trial = _approach(A, b, own, none, x, N, rank, box, decided, tolerances)
+        else:
+            trial = _least_squares(A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N))
+        damping = none
+        if trial is not None:
+            step = np.clip(x + N @ trial.x, box.low, box.high) - x
+            if ties.rows:
+                pushing = np.abs(trial.multipliers[:n]) > tolerances.holds * float(np.abs(A.T @ b).max(initial=0.0))
+                stopped = np.eye(n)[pushing & (np.abs(x + step) <= tolerances.still)]
+                level = level._replace(damping=level.damping + ties.damping(level, stopped, dt))
+            damping = np.sqrt(_damped_part(level, step) * level.damping)[:, None] * N
+        found = _approach(A, b, own, damping, x, N, rank, box, decided, tolerances)
         if found is None and not decided and _give_way(x, N, box, closures is not None, tolerances):
-            found = _approach(A, b, own, none, x, N, rank, box, decided, tolerances)
-        part = 0.0 if found is None else _damped_part(level, N @ found.x)
-        if part > 0.0:
-            damping = np.sqrt(part * level.damping)[:, None] * N
             found = _approach(A, b, own, damping, x, N, rank, box, decided, tolerances)
         if found is not None:
             size = float(np.abs(A.T @ b).max(initial=0.0))
             held[number] = np.abs(found.multipliers[:n]) > tolerances.holds * size
             x = np.clip(x + N @ found.x, box.low, box.high)
         decided = True
+        blocked = np.flatnonzero(held[number] & (np.abs(x) <= tolerances.still))
+        ties.add(level.J, blocked)
+        if turning is not None and number + 1 < len(levels) and rank < N.shape[1]:
+            N, rank = _kept_turning(level, A, N, rank, blocked, partial(turning, number), tolerances)
         N = N[:, rank:]
     if N.shape[1]:  # of velocities that no level tells apart, the slowest
         slowest = N, -x, np.zeros(N.shape[1]), np.zeros((0, N.shape[1]))
@@ -98,17 +130,30 @@ def solve_levels(
 def _turned(J: Array, N: Array, sees: float) -> tuple[Array, int]:
     """N with those columns first that the rows, in radians and lengths, see, and how many these are."""
     size = float(np.sqrt(np.max(np.sum(J * J, axis=1), initial=1.0)))
-    _, s, Vt = np.linalg.svd(J @ N)
-    return N @ Vt.T, int((s > sees * size).sum())
+    Q, rank = _seen(J @ N, sees * size)
+    return N @ Q, rank
+
+
+def _seen(A: Array, least: float) -> tuple[Array, int]:
+    """Orthonormal columns, those first that the rows of A see by more than that, and how many: rows with pivoting."""
+    if not A.size:
+        return np.eye(A.shape[1]), 0
+    Q, R, _ = qr(A.T, pivoting=True)
+    small = np.flatnonzero(~(np.abs(R.diagonal()) > least))
+    return np.asarray(Q), int(small[0]) if len(small) else min(A.shape)
 
 
 def _gathered(level: Rows, x: Array, N: Array, rank: int, tolerances: LevelTolerances) -> tuple[Array, Array, Array]:
-    """A = W J N, with nothing in columns that the rows do not see, b = W (wish - J x), and the root of what is added for
-    each column itself."""
+    """A = W J N, with nothing in columns that the rows do not see, b = W (wish - J x), and the root of what is added
+    for each column itself."""
     A = level.weight[:, None] * level.J @ N
     A[:, rank:] = 0.0
     mean, seen = float(np.sum(A * A)) / N.shape[1], np.arange(N.shape[1]) < rank
-    return A, level.weight * (level.wish - level.J @ x), np.sqrt(mean * np.where(seen, tolerances.little, tolerances.near))
+    return (
+        A,
+        level.weight * (level.wish - level.J @ x),
+        np.sqrt(mean * np.where(seen, tolerances.little, tolerances.near)),
+    )
 
 
 def _approach(
@@ -132,22 +177,74 @@ def _approach(
         found = _within(A, b, D, d, x, N, box, decided, tolerances)
         if found is None:
             return None
-        far, center = np.abs(found.x - center)[rank:].max(initial=0.0), np.where(np.arange(len(center)) < rank, 0.0, found.x)
+        far, center = (
+            np.abs(found.x - center)[rank:].max(initial=0.0),
+            np.where(np.arange(len(center)) < rank, 0.0, found.x),
+        )
         if not far > tolerances.rows * np.abs(found.x).max(initial=0.0):
             break
     return found
 
 
-def _bent(level: Rows, G: Array, seen: Array, dt: float) -> Rows:
-    """The same level with what closures, which see these directions, add to its damping."""
-    pull = level.J.T @ (level.weight**2 * level.pull)
-    mu = np.linalg.lstsq((G @ seen).T, seen.T @ pull, rcond=None)[0]
-    root = np.sqrt(np.linalg.norm(G, axis=0))
-    return level._replace(damping=level.damping + dt * float(np.linalg.norm(mu)) * root * root.sum())
+class _Ties:
+    """Rows that are decided on, of closures and of levels, and dofs that were stopped by limits: how they push."""
+
+    def __init__(self, n: int, tolerances: LevelTolerances) -> None:
+        self.rows: list[Array] = []
+        self.n, self.tolerances = n, tolerances
+
+    def add(self, G: Array, blocked: Numbers) -> None:
+        """Rows, and dofs at limits that hold them back."""
+        self.rows += [G, np.eye(self.n)[blocked]]
+
+    def damping(self, level: Rows, stopped: Array, dt: float) -> Array:
+        """What they add to the damping of a level, with its own dofs that are stopped: mu = (G G*)^-1 G (what it
+        pulls)."""
+        found = np.zeros(self.n)
+        G = np.vstack([*self.rows, stopped])
+        seen = G @ (level.J.T @ (level.weight**2 * level.pull))
+        if not np.abs(seen).max(initial=0.0) > 0.0:
+            return found
+        K = G @ G.T
+        mu = np.linalg.solve(K + self.tolerances.hardly * K.diagonal().max() * np.eye(len(K)), seen)
+        at = 0
+        for rows, still in zip(self.rows[::2], self.rows[1::2], strict=True):
+            root = np.sqrt(np.linalg.norm(rows, axis=0))
+            found += self.tolerances.bends * dt * float(np.linalg.norm(mu[at : at + len(rows)])) * root * root.sum()
+            at += len(rows) + len(still)
+        return found
+
+
+def _kept_turning(
+    level: Rows,
+    A: Array,
+    N: Array,
+    rank: int,
+    blocked: Numbers,
+    rows: Callable[[Array], Array],
+    tolerances: LevelTolerances,
+) -> tuple[Array, int]:
+    """N and the rank with directions along which rows turn towards what the level pulls across all that it can do, with
+    dofs at limits at rest."""
+    pull = level.weight * level.pull
+    if not np.linalg.norm(pull) > 0.0:
+        return N, rank
+    H = A.T @ A
+    heavy = float(H.diagonal().max())
+    H = H + heavy / tolerances.across * N[blocked].T @ N[blocked] + tolerances.hardly * heavy * np.eye(len(H))
+    across = pull - A @ np.linalg.solve(H, A.T @ pull)
+    if not np.linalg.norm(across) > tolerances.across * np.linalg.norm(pull):
+        return N, rank
+    push = level.weight * across
+    rest, h = N[:, rank:], tolerances.turn
+    now = rows(np.zeros(len(N))).T @ push
+    S = np.stack([(rows(h * d).T @ push - now) / h for d in rest.T])
+    Q, more = _seen(S @ rest / float(np.linalg.norm(push)), tolerances.turns)
+    return np.hstack([N[:, :rank], rest @ Q]), rank + more
 
 
 def _damped_part(level: Rows, step: Array) -> float:
-    """What part of the damping it takes, at the step that was found without."""
+    """What part of the damping it takes, at a step."""
     bent = 0.5 * float(level.damping @ step**2)
     gained = float((level.weight**2 * level.pull) @ (level.J @ step))
     return 0.0 if bent == 0.0 else 1.0 if not bent < 0.5 * gained else max(4.0 * bent / gained - 1.0, 0.0)
@@ -159,7 +256,9 @@ def _within(
     """The best z within the box; None where there is none. What was decided before stays allowed, up to rounding; a row
     of which nothing is left has no say."""
     rows = np.vstack([N, box.C @ N])
-    gone = np.linalg.norm(rows, axis=1) <= tolerances.rows * np.concatenate([np.ones(len(N)), np.linalg.norm(box.C, axis=1)])
+    gone = np.linalg.norm(rows, axis=1) <= tolerances.rows * np.concatenate(
+        [np.ones(len(N)), np.linalg.norm(box.C, axis=1)]
+    )
     least = np.concatenate([box.low - x, box.least - box.C @ x])
     most = np.concatenate([box.high - x, np.full(len(box.C), np.inf)])
     if decided:
@@ -179,7 +278,8 @@ def _no_rows(N: Array) -> tuple[Array, Array, Array]:
 def _least_squares(
     A: Array, b: Array, D: Array, d: Array, rows: Array, least: Array, most: Array, scale: float = 0.0
 ) -> Solution:
-    """min |A z - b|^2 + |D z - d|^2; once more on the rows that hold, by orthogonal factors, which lose fewer digits."""
+    """min |A z - b|^2 + |D z - d|^2; once more on the rows that hold, by orthogonal factors, which lose fewer
+    digits."""
     F, f, n = np.vstack([A, D]), np.concatenate([b, d]), A.shape[1]
     z, y = solve_qp(F.T @ F, -F.T @ f, rows, least, most, scale)
     on = np.flatnonzero(y != 0.0)

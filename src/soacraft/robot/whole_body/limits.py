@@ -47,8 +47,8 @@ def braking_speed(room: Array, a: Array, dt: float) -> Array:
 
     >>> import numpy as np
     >>> v = braking_speed(np.array([0.6]), np.array([1.0]), 0.1)
-    >>> v, v.item() * 0.1 + sum(max(v.item() - 0.1 * k, 0.0) * 0.1 for k in range(1, 20))  # doctest: +ELLIPSIS
-    (array([1.04545455]), 0.6...)
+    >>> v, round(sum(max(v.item() - 0.1 * k, 0.0) * 0.1 for k in range(20)), 12)
+    (array([1.04545455]), 0.6)
     """
     step = a * dt * dt
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -57,7 +57,9 @@ def braking_speed(room: Array, a: Array, dt: float) -> Array:
     return np.where(step == np.inf, room / dt, np.where(step > 0.0, found, 0.0))
 
 
-def speed_range(limits: SpeedLimits, q: Array, dt: float, a: Array | None = None, before: Array | None = None) -> tuple[Array, Array]:
+def speed_range(
+    limits: SpeedLimits, q: Array, dt: float, a: Array | None = None, before: Array | None = None
+) -> tuple[Array, Array]:
     """The slowest and the fastest velocity of each dof, the velocities before being `before`."""
     a = np.full(len(limits.place), np.inf) if a is None else a
     before = np.zeros(len(a)) if before is None else before
@@ -79,7 +81,9 @@ def speed_range(limits: SpeedLimits, q: Array, dt: float, a: Array | None = None
 
 def _most(room: Array, fastest: Array, a: Array, dt: float) -> Array:
     """The largest speed towards a limit; less than zero outside of it."""
-    inside = np.minimum(fastest, np.where(room == np.inf, np.inf, braking_speed(np.where(room > 0.0, room, 0.0), a, dt)))
+    inside = np.minimum(
+        fastest, np.where(room == np.inf, np.inf, braking_speed(np.where(room > 0.0, room, 0.0), a, dt))
+    )
     return np.where(room >= 0.0, inside, np.maximum(-fastest, room / dt))
 
 

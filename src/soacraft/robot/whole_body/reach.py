@@ -4,9 +4,9 @@ they are met.
     q <- closed(integrate(q, v)),   v the step that takes away all that is left (`velocity`, with dt = 1 and gain = 1)
 
 A step counts when the sum of the squares that are left becomes less, a level weighing a hundredth of the one before: a
-step of a higher level bends the rows of a lower one to second order, and the next one takes that away. Else it is damped
-more (Levenberg and Marquardt), and half of it is taken. Then the higher levels are left out, one after the other, so that
-lower ones are met as well as they can. Preferences come last: steps that better them, followed by steps
+step of a higher level bends the rows of a lower one to second order, and the next one takes that away. Else it is
+damped more (Levenberg and Marquardt), and half of it is taken. Then the higher levels are left out, one after the
+other, so that lower ones are met as well as they can. Preferences come last: steps that better them, followed by steps
 that bring all else back, where all else is met. Limits are kept in every step and closures after it.
 """
 
@@ -68,8 +68,8 @@ class BodyReach:
 
 
 class _Point(NamedTuple):
-    """A configuration: what is left of each task, in radians and lengths; sums of squares by level, without preferences,
-    and that of preferences."""
+    """A configuration: what is left of each task, in radians and lengths; sums of squares by level, without
+    preferences, and that of preferences."""
 
     q: Array
     theta: dict[str, Array] | None
@@ -143,8 +143,11 @@ class _Search:
             most = (1.0 - SAME) * point.cost(levels)
             if self.met(point):
                 break
-            plan = self.plans[levels - 1]
-            after, damping = self.better(plan, point, damping, lambda x, most=most: x.cost(levels) < most)  # type: ignore[misc]
+
+            def less(x: _Point, most: float = most) -> bool:
+                return x.cost(levels) < most
+
+            after, damping = self.better(self.plans[levels - 1], point, damping, less)
             if after is None:
                 break
             point = after
@@ -162,18 +165,17 @@ class _Search:
         for _ in range(min(steps, PREFERRED)):
             if not point.rest > self.tolerance**2:
                 break
-            allowed = point.costs + self.tolerance**2
+            allowed, found = point.costs + self.tolerance**2, [point]
 
-            def less(x: _Point, rest: float = point.rest, allowed: Array = allowed) -> bool:
-                back = self.descend(x, 5, levels)
-                found.append(back)
-                return back.rest < (1.0 - SETTLED) * rest and bool((back.costs <= (1.0 + SETTLED) * allowed).all())
+            def less(x: _Point, rest: float = point.rest, allowed: Array = allowed, found: Any = found) -> bool:
+                found[0] = self.descend(x, 5, levels)
+                less = found[0].rest < (1.0 - SETTLED) * rest
+                return less and bool((found[0].costs <= (1.0 + SETTLED) * allowed).all())
 
-            found: list[_Point] = []
             after, _ = self.better(self.plan, point, 1.0, less)
             if after is None:
                 break
-            point = found[-1]
+            point = found[0]
         return point
 
 
@@ -195,8 +197,8 @@ def reach(
     search = _Search(mb, [_goal(mb, x, q) for x in given], bool(limits), tolerance)
     best: _Point | None = None
     count = 0
-    for count, start in enumerate(_starts(search, q, int(starts), seed), 1):
-        point = search.at(start)
+    for start in _starts(search, q, int(starts), seed):
+        point, count = search.at(start), count + 1
         if point is None:
             continue
         point = search.restored(point, int(steps))
@@ -208,7 +210,7 @@ def reach(
     if best is None:
         raise LoopError(
             f"the loops of {mb.name!r} do not close from {count} starts: begin at a q0 that is nearer to closed, such as "
-            "that of sc.loops' assemble."
+            "s.assemble of a solver of sc.loops gives."
         )
     return _told(search, search.preferring(best, int(steps)) if search.met(best) else best, count)
 

@@ -68,7 +68,9 @@ def rate_of(task: Task, rows: int, what: str) -> Array:
         return np.broadcast_to(np.asarray(task.rate, dtype=float), (rows,))
     except ValueError:
         shape = np.shape(task.rate)
-        raise StateError(f"the rate of {what} is a number, or one for each of its {rows} rows; got shape {shape}.") from None
+        raise StateError(
+            f"the rate of {what} is a number, or one for each of its {rows} rows; got shape {shape}."
+        ) from None
 
 
 def aimed_at(task: Task, goal: Any) -> Task:

@@ -56,7 +56,7 @@ class Step:
     @property
     def at_limits(self) -> tuple[str, ...]:
         """Dofs that a bound holds back, in any level."""
-        return self._at(self._held.any(axis=0))
+        return self._at(self._held.max(axis=0, initial=0.0))
 
     @property
     def levels(self) -> tuple[LevelStep, ...]:

@@ -74,7 +74,9 @@ class Reaching(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.target, Placement | Position | Direction):
-            raise StateError(f"a Reaching has a Placement(...), Position(...) or Direction(...), got {self.target!r:.60}.")
+            raise StateError(
+                f"a Reaching has a Placement(...), Position(...) or Direction(...), got {self.target!r:.60}."
+            )
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Turn and way to the target, in axes of what it is relative to."""
@@ -233,7 +235,8 @@ def unit_axis(axis: Any) -> Array:
 
 
 def _pointing(J: Array, u: Array, goal: Array, name: str) -> Wanted:
-    """Rows that turn a unit vector u to a goal, across u: two of them count. From half a turn away any way is as short."""
+    """Rows that turn a unit vector u to a goal, across u: two of them count. From half a turn away any way is as
+    short."""
     a = np.cross(u, np.eye(3)[int(np.argmin(np.abs(u)))])
     a = a / np.linalg.norm(a)
     basis = np.stack([a, np.cross(u, a)])

@@ -1,5 +1,5 @@
-"""What is judged in velocities of a whole robot: numbers without unit, since rows and dofs are in radians and lengths of
-the model. Compiled code is handed them with its plan.
+"""What is judged in velocities of a whole robot: numbers without unit, since rows and dofs are in radians and lengths
+of the model. Compiled code is handed them with its plan.
 """
 
 from __future__ import annotations
@@ -22,13 +22,28 @@ class LevelTolerances:
     closures_see: float = RANK
     """The same of closures, which repeat each other to the digits of a file."""
     firm: float = 1e-8
-    """Postures whose weights are more than this part of all other rows, in squares, tell velocities in all directions: no
-    rank is looked for."""
+    """Postures whose weights are more than this part of all other rows, in squares, tell velocities in all
+    directions: no rank is looked for."""
     little: float = 1e-10
-    """Of |v|^2, relative to the mean square of a level: what it hardly sees does not leap. What is asked for is missed by
-    that part."""
+    """Of |v|^2, relative to the mean square of a level: what it hardly sees does not leap. What is asked for is
+    missed by that part."""
     near: float = 1e-5
     """The same of what a level does not see at all, in a proximal step, which takes nothing from what is asked for."""
+    bends: float = 0.5
+    """What rows change by to second order, next to a bound of it: arms of 2 to 7 links, stretched out to targets at the
+    end of their reach and beyond, go back and forth with less than 0.4 of it."""
+    hardly: float = 1e-10
+    """Of squares of rows that are decided on, relative to the largest: what they hardly see pushes no more than
+    that."""
+    still: float = 1e-9
+    """A dof that a bound holds back at no more than that, in radians and lengths a second, is at a limit."""
+    across: float = 1e-6
+    """A pull of which more than this part is across all that a level can do is out of reach: its rows are looked at to
+    second order."""
+    turn: float = 1e-5
+    """The step that tells how rows turn, in radians and lengths,"""
+    turns: float = 1e-3
+    """and how much of a pull they must turn towards for each of these."""
     holds: float = 1e-9
     """A bound that pushes by more than this part of a level's gradient holds it back."""
     slow: float = 1e-9

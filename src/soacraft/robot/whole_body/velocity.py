@@ -4,16 +4,18 @@
 
 with limits of position, velocity and acceleration as bounds (`limits`), distances as rows that are kept, closures kept
 before all else, and what the levels before decided held exactly (`levels`). Of what is left no more goes away in a step
-than there is: a gain counts up to 1 / dt. A task whose rows change as the robot moves is damped where it would go too far,
-by gain dt weight^2 |left| sqrt(c_i) sum_j sqrt(c_j) for dof i, with c the lengths of the columns of J: to second order its
-rows change by no more than that. There is always an answer.
+than there is: a gain counts up to 1 / dt. A task whose rows change as the robot moves is damped where it would go too
+far, by gain dt weight^2 |left| sqrt(c_i) sum_j sqrt(c_j) for dof i, with c the lengths of the columns of J: to second
+order its rows change by no more than that. There is always an answer.
 
-A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there. O(nv^3).
+A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there.
+O(nv^3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -107,7 +109,9 @@ class VelocityPlan:
         told = to[self._nv : self._size]
         if self._kept:
             ends = np.cumsum([0, *rows.kept_counts])
-            missed = [to[self._size + a : self._size + b].max(initial=0.0) for a, b in zip(ends, ends[1:], strict=False)]
+            missed = [
+                to[self._size + a : self._size + b].max(initial=0.0) for a, b in pairwise(ends)
+            ]
             told = np.concatenate([told[: len(self._listed)], missed, told[len(self._listed) :]])
         return Step(to[: self._nv], self._names, told)
 
@@ -206,7 +210,8 @@ class VelocityPlan:
             a = np.asarray(acceleration, dtype=float)
             if np.isnan(a).any() or (a < 0.0).any() or a.shape not in ((), (mb.nv,)):
                 raise StateError(
-                    f"acceleration is a number, or one for each of the {mb.nv} dofs, not negative; got {acceleration!r:.60}."
+                    f"acceleration is a number, or one for each of the {mb.nv} dofs, not negative; got "
+                    f"{acceleration!r:.60}."
                 )
             acceleration = np.array(np.broadcast_to(a, (mb.nv,)))
         return _Call(q, dt, v, acceleration, damping)
@@ -244,12 +249,23 @@ class VelocityPlan:
         tied = None if closures is None else (
             closures.J / closures.size[:, None] / units, -closures.left / closures.size / dt
         )  # fmt: skip
-        y, held = solve_levels(levels, tied, box, _TOLERANCES, call.damping * dt)
+        numbers = list(self._level)
+
+        def turning(number: int, step: Array) -> Array:
+            q = np.asarray(mb.integrate(call.q, step / units))
+            those = [i for i in self._listed if self._tasks[i].level == numbers[number]]
+            rows = [
+                wanted[i] if i in self._given else _read_wanted(self._now[i], self._now[i].wanted(mb, q), self._nv)
+                for i in those
+            ]
+            return np.concatenate([np.zeros((0, self._nv)), *(w.J / w.size[:, None] / units for w in rows)])
+
+        y, held = solve_levels(levels, tied, box, _TOLERANCES, call.damping * dt, turning)
         v = y / units
         missed = [np.linalg.norm(w.J @ v - _wish(self._tasks[i], w, dt)) for i, w in wanted.items()]
         ends = np.cumsum([0, *rows.kept_counts])
         broken = kept.left - kept.J @ v
-        missed += [broken[a:b].max(initial=0.0) for a, b in zip(ends, ends[1:], strict=False)]
+        missed += [broken[a:b].max(initial=0.0) for a, b in pairwise(ends)]
         return Step(v, self._names, np.concatenate([missed, np.reshape(held, -1)]))
 
 
@@ -285,18 +301,17 @@ _TOLERANCES = LevelTolerances()
 
 def _level_rows(those: list[tuple[Task, _Given]], units: Array, dt: float, damping: float) -> Rows:
     """All rows of a level in radians and lengths, and what damps it."""
-    n, parts, damped = len(units), [], np.zeros(len(units))
+    parts, damped = [], np.zeros(len(units))
     for task, w in those:
         J = w.J / w.size[:, None] / units
         if task.bends:
             root = np.sqrt(np.linalg.norm(J, axis=0))
             much = min(task.gain, 1.0 / dt) * dt * float(np.linalg.norm(w.left / w.size))
-            damped += damping * much * task.weight**2 * root * root.sum()
+            damped += _TOLERANCES.bends * damping * much * task.weight**2 * root * root.sum()
         pull = min(task.gain, 1.0 / dt) * w.left / w.size * task.bends
         parts.append((J, _wish(task, w, dt) / w.size, pull, np.full(len(J), task.weight)))
-    J, wish, pull, weight = zip(*parts, strict=True)
-    joined = (np.concatenate(x) for x in (wish, pull, weight))
-    return Rows(np.concatenate([np.zeros((0, n)), *J]), *joined, damped)
+    J, wish, pull, weight = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return Rows(J, wish, pull, weight, damped)
 
 
 def _wish(task: Task, w: _Given, dt: float) -> Array:
