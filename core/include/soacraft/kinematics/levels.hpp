@@ -12,9 +12,10 @@
 //
 // so that no step goes beyond where it leads, near a singular pose or out of reach (Levenberg and Marquardt), and what can be done
 // is done exactly elsewhere. Rows G of closures and of the levels before bend too, and push by mu, G* mu being what the level pulls,
-// as far as they see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). Where a level pulls across all that it can
-// do, out of reach from a straight arm, directions along which its rows turn towards that pull are its own as well: to second order
-// it does see them. y is in radians and lengths. The same as soacraft/robot/whole_body/levels.py. O(rows nv^2 + nv^3) a level.
+// as far as they see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). These are bounds; where they would damp, rows
+// after a small step tell whether they bend along that step. Where a level pulls across all that it can do, out of reach from
+// a straight arm, directions along which its rows turn towards that pull are its own as well: to second order it does see them. y is
+// in radians and lengths. The same as soacraft/robot/whole_body/levels.py. O(rows nv^2 + nv^3) a level.
 #pragma once
 
 #include "qp.hpp"
@@ -27,8 +28,8 @@ using kinematics::LevelTolerances;
 
 struct LevelWork {
     double *x, *low, *high, *N, *next, *A, *b, *H, *rows, *least, *most, *full, *own, *center, *still, *ones, *wide_row, *C, *bound, *shift;
-    double *ties, *square, *factor, *mu, *scratch, *roots;  // rows G that are decided on, G G* = factor factor*, the roots of their columns
-    index *order, *factor_order, *ends, *blocked;         // ends: of their blocks, in rows; dofs at limits of position
+    double *ties, *square, *factor, *mu, *scratch, *roots, *tied, *loops;  // rows G that are decided on, G G* = factor factor*, the roots of their columns
+    index *order, *factor_order, *ends, *begins, *blocked;  // ends: of their blocks, in rows; dofs at limits of position
     QpWork qp, elastic;
     char *qp_memory, *elastic_memory;
     double *elastic_H, *elastic_rows, *elastic_low, *elastic_high, *elastic_least, *elastic_most;
@@ -42,7 +43,7 @@ struct LevelWork {
         cut(bound, kept), cut(shift, bounds), cut(order, count);
         const index decided = closed || levels > 1 ? all + (levels + 1) * n : 0;
         cut(ties, decided * w), cut(square, decided * decided), cut(factor, decided * decided), cut(mu, decided + w), cut(scratch, 2 * decided + n * w);
-        cut(roots, 2 * (levels + 1) * w), cut(factor_order, decided), cut(ends, 2 * (levels + 1)), cut(blocked, n);
+        cut(roots, 2 * (levels + 1) * w), cut(factor_order, decided), cut(ends, 2 * (levels + 1)), cut(begins, 2 * (levels + 1)), cut(blocked, n), cut(tied, w), cut(loops, w);
         cut(qp_memory, static_cast<index>(QpWork(n, bounds, nullptr).bytes));
         cut(elastic_memory, size > 0 ? static_cast<index>(QpWork(m, elastic_count, nullptr).bytes) : 0);
         cut(elastic_H, size * mw), cut(elastic_rows, elastic_count * mw), cut(elastic_low, elastic_count), cut(elastic_high, elastic_count);
@@ -68,20 +69,19 @@ public:
         const QuadraticProgram p = program(false);
         m_.qp = QpWork(nz_, 0, m_.qp_memory);
         if (solve_qp(p, m_.qp, gradient(none)) == Verdict::YES) move();
-        tie(0, count, J);
+        tie(0, count, J, false);
         release();
     }
 
-    // One level; `held` (n) <- where bounds hold it back. `turning(step, pull, to)`: J* pull of its rows after a small step; `last`: no
-    // level follows.
-    template <class Turning>
-    void solve(const Level& level, const RowWork& rows, double dt, bool last, const Turning& turning, double* held) {
+    // One level; `held` (n) <- where bounds hold it back. `after(step)`: all rows after a step, or null; `last`: no level follows.
+    template <class After>
+    void solve(const Level& level, const RowWork& rows, double dt, bool last, const After& after, double* held) {
         for (index i = 0; i < n_; ++i) held[i] = 0.0;
         turned_ = false;
         if (nz_ == 0 || !gather(level, rows.J, rows.wish, rows.weight, t_.sees)) return;
         if (trial(level, held)) {
-            if (blocks_ > 0) bend(level, rows, dt);
-            const double part = damped_part(level, rows);
+            bend(level, rows, dt);
+            const double part = damped_part(level, rows, dt, after);
             if (part > 0.0) damp(level, part);
         }
         for (index i = 0; i < n_; ++i) held[i] = 0.0;
@@ -92,8 +92,8 @@ public:
         solved_ = true;
         if (!last && turned_) {
             block(held);
-            tie(level.begin, level.end, rows.J);
-            keep_turning(level, rows, turning);
+            tie(level.begin, level.end, rows.J, !level.given);
+            keep_turning(level, rows, after);
         }
         release();
     }
@@ -190,8 +190,9 @@ private:
         for (index i = 0; i < n_; ++i)
             if (held[i] != 0.0 && std::fabs(m_.x[i]) <= t_.still) m_.blocked[blocked_++] = i;
     }
-    // Keep rows that are decided on, and dofs that are stopped, for what follows.
-    void tie(index begin, index end, const double* J) {
+    // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step.
+    void tie(index begin, index end, const double* J, bool known) {
+        m_.begins[blocks_] = known ? begin : -1, m_.begins[blocks_ + 1] = -1;
         double* root = m_.roots + blocks_ * w_;
         index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
         clear(w_, root);
@@ -212,9 +213,13 @@ private:
         }
         return rows;
     }
-    // What rows that are decided on add to the damping of a level, with its own dofs that are stopped: mu = (G G*)^-1 G (what it pulls).
+    // What rows that are decided on add to the damping of a level, with its own dofs that are stopped: mu = (G G*)^-1 G (what it pulls);
+    // of levels into `tied`, of closures and rows that nothing is known of into `loops`.
     void bend(const Level& level, const RowWork& rows, double dt) {
+        clear(w_, m_.tied), clear(w_, m_.loops);
+        if (blocks_ == 0) return;
         const index count = stop(m_.ends[blocks_ - 1]);
+        for (index r = 0; r < count; ++r) m_.mu[r] = 0.0;
         double *pull = m_.still, *mu = m_.mu, *seen = m_.scratch, most = 0.0, size = 0.0;
         clear(w_, pull);
         for (index r = level.begin; r < level.end; ++r) add(w_, rows.weight[r] * rows.weight[r] * rows.pull[r], rows.J + r * w_, pull);
@@ -231,17 +236,18 @@ private:
         solve_lower(count, count, m_.factor, 1, mu);
         solve_lower_transposed(count, count, m_.factor, mu);
         for (index r = 0; r < count; ++r) seen[m_.factor_order[r]] = mu[r];
+        for (index r = 0; r < count; ++r) mu[r] = seen[r];
         for (index b = 0, r = 0; b < blocks_; ++b) {
             double square = 0.0, sum = 0.0;
-            for (; r < m_.ends[b]; ++r) square += seen[r] * seen[r];
+            for (; r < m_.ends[b]; ++r) square += mu[r] * mu[r];
             const double* root = m_.roots + b * w_;
             for (index i = 0; i < n_; ++i) sum += root[i];
-            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, level.damping);
+            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, m_.begins[b] < 0 ? m_.loops : m_.tied);
         }
     }
     // Let the level keep directions along which its rows turn towards what it pulls across all that it can do.
-    template <class Turning>
-    void keep_turning(const Level& level, const RowWork& rows, const Turning& turning) {
+    template <class After>
+    void keep_turning(const Level& level, const RowWork& rows, const After& after) {
         const index wz = wide(nz_), count = level.end - level.begin, m = nz_ - rank_;
         double *across = m_.mu, size = 0.0, asked = 0.0, *B = m_.A;
         if (m == 0 || rank_ == 0 || rows.pull == nullptr) return;
@@ -281,17 +287,18 @@ private:
         for (index r = 0; r < count; ++r) across[r] *= rows.weight[level.begin + r], size += across[r] * across[r];
         size = std::sqrt(size);
         // rows of N2* S N2, S d being how J* across changes along d
-        double *step = m_.still, *now = m_.ones, *after = m_.center, *zero = m_.own;
-        clear(w_, zero);
-        turning(zero, across, now);
+        double *step = m_.still, *change = m_.center;
         bool some = false;
         for (index c = 0; c < m; ++c) {
             clear(w_, step);
             for (index i = 0; i < n_; ++i) step[i] = t_.turn * m_.N[i * wz + rank_ + c];
-            turning(step, across, after);
+            const double* J = after(step);
+            if (!J) return;
+            clear(w_, change);
+            for (index r = 0; r < count; ++r) add(w_, across[r], J + (level.begin + r) * w_, change), add(w_, -across[r], rows.J + (level.begin + r) * w_, change);
             double* row = B + c * wz;
             clear(wz, row);
-            for (index i = 0; i < n_; ++i) add(wz, (after[i] - now[i]) / (t_.turn * size), m_.N + i * wz, row);
+            for (index i = 0; i < n_; ++i) add(wz, change[i] / (t_.turn * size), m_.N + i * wz, row);
             for (index i = 0; i < rank_; ++i) row[i] = 0.0;
             some = some || dot(wz, row, row) > t_.turns * t_.turns;
         }
@@ -385,16 +392,43 @@ private:
         for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
         return true;
     }
-    // What part of the damping it takes, at that step.
-    double damped_part(const Level& level, const RowWork& rows) {
-        double bent = 0.0, gained = 0.0;
-        const double* step = m_.next;
-        for (index i = 0; i < n_; ++i) bent += 0.5 * level.damping[i] * step[i] * step[i];
-        if (!(bent > 0.0)) return 0.0;
+    // What part of the damping it takes, at that step; then with that of rows decided on.
+    template <class After>
+    double damped_part(const Level& level, const RowWork& rows, double dt, const After& after) {
+        double own = 0.0, tied = 0.0, loops = 0.0, gained = 0.0, most = 0.0, *step = m_.next;
+        for (index i = 0; i < n_; ++i) {
+            const double square = 0.5 * step[i] * step[i];
+            own += level.damping[i] * square, tied += m_.tied[i] * square, loops += m_.loops[i] * square;
+            most = larger(most, std::fabs(step[i]));
+        }
+        if (!(own + tied + loops > 0.0)) return 0.0;
         for (index r = level.begin; r < level.end; ++r)
             if (rows.pull[r] != 0.0) gained += rows.weight[r] * rows.weight[r] * rows.pull[r] * dot(w_, rows.J + r * w_, step);
+        if (own + tied + loops <= 0.25 * gained) return 0.0;
+        const double far = t_.probe / most, by = 0.5 * dt / far;
+        for (index i = 0; i < n_; ++i) m_.center[i] = far * step[i];
+        if (const double* J = after(m_.center)) {
+            double own_bent = 0.0, tied_bent = 0.0;
+            for (index r = level.begin; r < level.end; ++r)
+                if (rows.pull[r] != 0.0) own_bent += rows.weight[r] * rows.weight[r] * rows.pull[r] * turned_by(J, rows.J, r, step);
+            for (index b = 0, r = 0; b < blocks_; r = m_.ends[b], ++b)
+                for (index k = r; m_.begins[b] >= 0 && k < m_.ends[b]; ++k) tied_bent += m_.mu[k] * turned_by(J, rows.J, m_.begins[b] + k - r, step);
+            const double some = level.given ? 1.0 : share(by * own_bent, own), more = share(by * tied_bent, tied);
+            own *= some, tied *= more;
+        }
+        add(w_, 1.0, m_.tied, level.damping), add(w_, 1.0, m_.loops, level.damping);
+        for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
+        const double bent = own + tied + loops;
         if (!(bent < 0.5 * gained)) return 1.0;
         return bent > 0.25 * gained ? 4.0 * bent / gained - 1.0 : 0.0;
+    }
+    double turned_by(const double* after, const double* before, index r, const double* step) const {
+        return dot(w_, after + r * w_, step) - dot(w_, before + r * w_, step);
+    }
+    // Of a bound, what was found of it, with a margin.
+    double share(double found, double bound) const {
+        const double much = t_.margin * std::fabs(found);
+        return bound > 0.0 && much < bound ? much / bound : 1.0;
     }
     void damp(const Level& level, double part) {
         for (index i = 0; i < n_; ++i) m_.full[i] = part * level.damping[i], weigh(i, m_.full[i]);

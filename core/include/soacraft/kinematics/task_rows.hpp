@@ -26,6 +26,7 @@ struct Level {
     index begin, end;
     double *posture, *wish, *damping;
     bool upright;  // whether it has a posture
+    bool given = false;  // whether it has rows that the caller gave, of which nothing tells how they change
 };
 
 struct RowWork {
@@ -71,12 +72,13 @@ public:
     TaskRows(const Model& model, const VelocityPlan& plan, const VelocityCall& call, const RowWork& work)
         : model_(model), plan_(plan), call_(call), work_(work), w_(wide(model.nv)) {}
 
-    // All rows; false where a posture has no difference (of a ball that rolls).
-    bool take() {
+    // All rows; false where a posture has no difference (of a ball that rolls). `rows_alone`: no more than these.
+    bool take(bool rows_alone = false) {
+        rows_alone_ = rows_alone;
         place_all();
         for (index k = 0; k < plan_.levels; ++k) {
             Level& x = work_.levels[k];
-            x.begin = x.end = 0, x.upright = false;
+            x.begin = x.end = 0, x.upright = x.given = false;
             clear(w_, x.posture), clear(w_, x.wish), clear(w_, x.damping);
         }
         index row = 0, given = 0, number = 0;
@@ -86,13 +88,13 @@ public:
             if (i == 0 || plan_.tasks[i - 1].level != t.level) level.begin = row;
             work_.first[i] = row;
             if (t.kind == kinematics::POSTURE) {
-                if (!posture(t, level)) return false;
+                if (!rows_alone && !posture(t, level)) return false;
             } else if (t.kind == kinematics::GIVEN) {
                 const index count = call_.given_count[number++];
                 for (index r = 0; r < count; ++r) copy_given(given + r, row + r, t);
                 const GivenRows& g = call_.given;
                 bend(t, row, count, part(t) * norm(g.left + given, g.size + given, count), level);
-                row += count, given += count;
+                row += count, given += count, level.given = true;
             } else {
                 const index count = rows_of(t);
                 for (index r = 0; r < count; ++r) clear(w_, work_.J + (row + r) * w_), work_.weight[row + r] = t.weight;
@@ -134,6 +136,7 @@ private:
     const RowWork& work_;
     const index w_;
     Vec3 center_ = {0.0, 0.0, 0.0};
+    bool rows_alone_ = false;
 
     // No more goes away in a step than there is.
     double gain(const Task& t) const { return t.gain * call_.dt > 1.0 ? 1.0 / call_.dt : t.gain; }
@@ -312,7 +315,7 @@ private:
         }
     }
     void bend(const Task& t, index r, index count, double much, Level& level) {
-        if (!(much > 0.0)) return;
+        if (!(much > 0.0) || rows_alone_) return;
         double sum = 0.0;
         clear(w_, work_.root);
         for (index k = 0; k < count; ++k)

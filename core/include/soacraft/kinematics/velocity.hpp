@@ -18,7 +18,7 @@ struct VelocityWork {
     LevelWork levels;
 
     VelocityWork(const Model& model, const VelocityPlan& plan, const VelocityCall& call, char* memory)
-        : bytes(0), cut{memory}, rows(model, plan, all_rows(plan, call), cut), bent(model, plan, plan.levels > 1 ? all_rows(plan, call) : 0, cut),
+        : bytes(0), cut{memory}, rows(model, plan, all_rows(plan, call), cut), bent(model, plan, all_rows(plan, call), cut),
           away(taken(model.nq)), step(taken(model.nv)), closures(taken(call.closures.count * wide(model.nv))),
           closure_wish(taken(call.closures.count)), closure_weight(taken(call.closures.count)),
           levels(model.nv, larger_of(larger_of(all_rows(plan, call), call.closures.count), model.nv), all_rows(plan, call) + call.closures.count, plan.levels,
@@ -75,14 +75,13 @@ inline bool velocity_step(const Model& model, const VelocityPlan& plan, const Ve
     TaskRows bent(model, plan, elsewhere, work.bent);
     for (index k = 0; k < plan.levels; ++k) {
         const Level& level = work.rows.levels[k];
-        const auto turning = [&](const double* y, const double* pull, double* to) {
+        // the rows after a step
+        const auto after = [&](const double* y) -> const double* {
             for (index i = 0; i < n; ++i) work.step[i] = y[i] / plan.unit[i];
             integrate(model, call.q, work.step, work.away);
-            clear(w, to);
-            if (!bent.take()) return;
-            for (index r = level.begin; r < level.end; ++r) add(w, pull[r - level.begin], work.bent.J + r * w, to);
+            return bent.take(true) ? work.bent.J : nullptr;
         };
-        levels.solve(level, work.rows, call.damping * call.dt, k + 1 == plan.levels, turning, call.held + k * n);
+        levels.solve(level, work.rows, call.damping * call.dt, k + 1 == plan.levels, after, call.held + k * n);
     }
     levels.rest();
     const double* y = levels.y();

@@ -38,6 +38,8 @@ struct LevelTolerances {
     double little = 1e-10;        // of |v|^2, relative to the mean square of a level: what it hardly sees does not leap
     double near = 1e-5;           // the same of what it does not see at all, in a proximal step
     double bends = 0.5;           // what rows change by to second order, next to a bound of it
+    double probe = 1e-3;          // the step along which that is looked at, in radians and lengths,
+    double margin = 4.0;          // and what it is multiplied by
     double hardly = 1e-10;        // of squares of rows decided on, relative to the largest: what they hardly see pushes no more
     double still = 1e-9;          // a dof that a bound holds back at no more than that, in radians and lengths a second, is at a limit
     double across = 1e-6;         // a pull of which more than this part is across all that a level can do is out of reach

@@ -13,9 +13,10 @@ at the step without it (of the first level the one that nothing bounds, cut off 
 
 so that no step goes beyond where it leads, near a singular pose or out of reach (Levenberg and Marquardt), and what can
 be done is done exactly elsewhere. Rows G of closures and of the levels before bend too, and push by mu, G* mu being
-what the level pulls, as far as they see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). Where a
-level pulls across all that it can do, out of reach from a straight arm, directions along which its rows turn towards
-that pull are its own as well: to second order it does see them. y, J and C are in radians and lengths of the model.
+what the level pulls, as far as they see it: their damping of dof i is dt |mu| sqrt(c_i) sum_j sqrt(c_j). These are
+bounds; where they would damp, rows after a small step tell whether they bend along that step. Where a level pulls
+across all that it can do, out of reach from a straight arm, directions along which its rows turn towards that pull
+are its own as well: to second order it does see them. y, J and C are in radians and lengths of the model.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Rows(NamedTuple):
     pull: Array
     weight: Array
     damping: Array
+    given: bool = False
+    """Whether nothing tells how the rows change."""
 
 
 @dataclass
@@ -82,7 +85,7 @@ def solve_levels(
         if rank:
             A, b, own = _gathered(Rows(G, wish, wish, np.ones(len(G)), np.zeros(n)), x, N, rank, tolerances)
             x = x + N @ _least_squares(A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N)).x
-            ties.add(G, np.zeros(0, dtype=np.intp))
+            ties.add(-1, False, G, np.zeros(0, dtype=np.intp))
         N = N[:, rank:]
     for number, level in enumerate(levels):
         N, rank = _turned(level.J, N, tolerances.sees)
@@ -99,11 +102,12 @@ def solve_levels(
         damping = none
         if trial is not None:
             step = np.clip(x + N @ trial.x, box.low, box.high) - x
+            pushing = np.zeros(n, dtype=bool)
             if ties.rows:
                 pushing = np.abs(trial.multipliers[:n]) > tolerances.holds * float(np.abs(A.T @ b).max(initial=0.0))
-                stopped = np.eye(n)[pushing & (np.abs(x + step) <= tolerances.still)]
-                level = level._replace(damping=level.damping + ties.damping(level, stopped, dt))
-            damping = np.sqrt(_damped_part(level, step) * level.damping)[:, None] * N
+            stopped = np.eye(n)[pushing & (np.abs(x + step) <= tolerances.still)]
+            level, part = _damped(level, number, ties, stopped, step, turning, dt, tolerances)
+            damping = np.sqrt(part * level.damping)[:, None] * N
         found = _approach(A, b, own, damping, x, N, rank, box, decided, tolerances)
         if found is None and not decided and _give_way(x, N, box, closures is not None, tolerances):
             found = _approach(A, b, own, damping, x, N, rank, box, decided, tolerances)
@@ -113,7 +117,7 @@ def solve_levels(
             x = np.clip(x + N @ found.x, box.low, box.high)
         decided = True
         blocked = np.flatnonzero(held[number] & (np.abs(x) <= tolerances.still))
-        ties.add(level.J, blocked)
+        ties.add(number, not level.given and turning is not None, level.J, blocked)
         if turning is not None and number + 1 < len(levels) and rank < N.shape[1]:
             N, rank = _kept_turning(level, A, N, rank, blocked, partial(turning, number), tolerances)
         N = N[:, rank:]
@@ -186,33 +190,83 @@ def _approach(
     return found
 
 
+class _Tie(NamedTuple):
+    """Rows that are decided on: their level (-1: closures), and dofs that were stopped by limits with them."""
+
+    level: int
+    known: bool
+    G: Array
+    stopped: Array
+
+    def damping(self, mu: Array) -> Array:
+        """Of all dofs, but for dt."""
+        root = np.sqrt(np.linalg.norm(self.G, axis=0))
+        return np.asarray(float(np.linalg.norm(mu)) * root * root.sum())
+
+
 class _Ties:
-    """Rows that are decided on, of closures and of levels, and dofs that were stopped by limits: how they push."""
+    """Rows that are decided on, of closures and of levels: how they push."""
 
     def __init__(self, n: int, tolerances: LevelTolerances) -> None:
-        self.rows: list[Array] = []
+        self.rows: list[_Tie] = []
         self.n, self.tolerances = n, tolerances
 
-    def add(self, G: Array, blocked: Numbers) -> None:
+    def add(self, level: int, known: bool, G: Array, blocked: Numbers) -> None:
         """Rows, and dofs at limits that hold them back."""
-        self.rows += [G, np.eye(self.n)[blocked]]
+        self.rows.append(_Tie(level, known, G, np.eye(self.n)[blocked]))
 
-    def damping(self, level: Rows, stopped: Array, dt: float) -> Array:
-        """What they add to the damping of a level, with its own dofs that are stopped: mu = (G G*)^-1 G (what it
-        pulls)."""
-        found = np.zeros(self.n)
-        G = np.vstack([*self.rows, stopped])
+    def pushing(self, level: Rows, stopped: Array) -> list[Array]:
+        """mu = (G G*)^-1 G (what a level pulls), with its own dofs that are stopped; by entry."""
+        G = np.vstack([*(x for tie in self.rows for x in (tie.G, tie.stopped)), stopped])
         seen = G @ (level.J.T @ (level.weight**2 * level.pull))
-        if not np.abs(seen).max(initial=0.0) > 0.0:
-            return found
-        K = G @ G.T
-        mu = np.linalg.solve(K + self.tolerances.hardly * K.diagonal().max() * np.eye(len(K)), seen)
-        at = 0
-        for rows, still in zip(self.rows[::2], self.rows[1::2], strict=True):
-            root = np.sqrt(np.linalg.norm(rows, axis=0))
-            found += self.tolerances.bends * dt * float(np.linalg.norm(mu[at : at + len(rows)])) * root * root.sum()
-            at += len(rows) + len(still)
+        mu = np.zeros(len(G))
+        if np.abs(seen).max(initial=0.0) > 0.0:
+            K = G @ G.T
+            mu = np.linalg.solve(K + self.tolerances.hardly * K.diagonal().max() * np.eye(len(K)), seen)
+        found, at = [], 0
+        for tie in self.rows:
+            found.append(mu[at : at + len(tie.G)])
+            at += len(tie.G) + len(tie.stopped)
         return found
+
+
+def _damped(
+    level: Rows,
+    number: int,
+    ties: _Ties,
+    stopped: Array,
+    step: Array,
+    turning: Turning | None,
+    dt: float,
+    tolerances: LevelTolerances,
+) -> tuple[Rows, float]:
+    """The level with all that damps it, and what part of that a step takes."""
+    pushed = list(zip(ties.rows, ties.pushing(level, stopped), strict=True)) if ties.rows else []
+    scale, none = tolerances.bends * dt, np.zeros(len(step))
+    tied = none + sum(scale * x.damping(mu) for x, mu in pushed if x.known)
+    loops = none + sum(scale * x.damping(mu) for x, mu in pushed if not x.known)
+    own, of_ties, of_loops = (0.5 * float(x @ step**2) for x in (level.damping, tied, loops))
+    if not own + of_ties + of_loops > 0.0:
+        return level, 0.0
+    push = level.weight**2 * level.pull
+    gained = float(push @ (level.J @ step))
+    if own + of_ties + of_loops <= 0.25 * gained:
+        return level, 0.0
+    some = more = 1.0
+    if turning is not None:
+        far = tolerances.probe / float(np.abs(step).max())
+        by = 0.5 * dt / far
+
+        def share(found: float, bound: float) -> float:
+            return min(tolerances.margin * abs(by * found) / bound, 1.0) if bound > 0.0 else 1.0
+
+        if not level.given:
+            some = share(float(push @ ((turning(number, far * step) - level.J) @ step)), own)
+        bends = [mu @ ((turning(x.level, far * step) - x.G) @ step) for x, mu in pushed if x.known]
+        more = share(float(sum(bends)), of_ties)
+    bent = some * own + more * of_ties + of_loops
+    part = 1.0 if not bent < 0.5 * gained else max(4.0 * bent / gained - 1.0, 0.0)
+    return level._replace(damping=level.damping + tied + loops), part
 
 
 def _kept_turning(
@@ -241,13 +295,6 @@ def _kept_turning(
     S = np.stack([(rows(h * d).T @ push - now) / h for d in rest.T])
     Q, more = _seen(S @ rest / float(np.linalg.norm(push)), tolerances.turns)
     return np.hstack([N[:, :rank], rest @ Q]), rank + more
-
-
-def _damped_part(level: Rows, step: Array) -> float:
-    """What part of the damping it takes, at a step."""
-    bent = 0.5 * float(level.damping @ step**2)
-    gained = float((level.weight**2 * level.pull) @ (level.J @ step))
-    return 0.0 if bent == 0.0 else 1.0 if not bent < 0.5 * gained else max(4.0 * bent / gained - 1.0, 0.0)
 
 
 def _within(

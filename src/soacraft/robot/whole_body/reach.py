@@ -209,7 +209,7 @@ def reach(
             break
     if best is None:
         raise LoopError(
-            f"the loops of {mb.name!r} do not close from {count} starts: begin at a q0 that is nearer to closed, such as "
+            f"the loops of {mb.name!r} do not close from {count} starts: begin at a q0 that is nearer to closed, as "
             "s.assemble of a solver of sc.loops gives."
         )
     return _told(search, search.preferring(best, int(steps)) if search.met(best) else best, count)

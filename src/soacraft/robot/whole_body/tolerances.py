@@ -32,6 +32,10 @@ class LevelTolerances:
     bends: float = 0.5
     """What rows change by to second order, next to a bound of it: arms of 2 to 7 links, stretched out to targets at the
     end of their reach and beyond, go back and forth with less than 0.4 of it."""
+    probe: float = 1e-3
+    """The step along which that is looked at, in radians and lengths,"""
+    margin: float = 4.0
+    """and what it is multiplied by."""
     hardly: float = 1e-10
     """Of squares of rows that are decided on, relative to the largest: what they hardly see pushes no more than
     that."""

@@ -109,9 +109,7 @@ class VelocityPlan:
         told = to[self._nv : self._size]
         if self._kept:
             ends = np.cumsum([0, *rows.kept_counts])
-            missed = [
-                to[self._size + a : self._size + b].max(initial=0.0) for a, b in pairwise(ends)
-            ]
+            missed = [to[self._size + a : self._size + b].max(initial=0.0) for a, b in pairwise(ends)]
             told = np.concatenate([told[: len(self._listed)], missed, told[len(self._listed) :]])
         return Step(to[: self._nv], self._names, told)
 
@@ -140,7 +138,7 @@ class VelocityPlan:
         records = [record_of(mb, self._tasks[i]) for i in self._listed]
         tree = CompiledModel.of(mb.layout)
         compiled = tree is not None and mb.nv > 0
-        self._given = [i for i, x in zip(self._listed, records, strict=True) if x.kind == GIVEN or not compiled]
+        self._given = [i for i, x in zip(self._listed, records, strict=True) if x.kind == GIVEN]
         self._asks = bool(self._given or self._kept or self._closed or self._limits.balls)
         self._names = Names(
             distinct([_name(mb, x) for x in self._tasks]),
@@ -242,7 +240,8 @@ class VelocityPlan:
         levels = []
         for level in self._level:
             those = [(self._tasks[i], wanted[i]) for i in self._listed if self._tasks[i].level == level]
-            levels.append(_level_rows(those, units, dt, call.damping))
+            given = any(i in self._given for i in self._listed if self._tasks[i].level == level)
+            levels.append(_level_rows(those, units, dt, call.damping)._replace(given=given))
         low, high = speed_range(self._limits, call.q, dt, call.acceleration, call.v)
         kept, closures = rows.kept, rows.closures
         box = Box(units * low, units * high, kept.J / kept.size[:, None] / units, kept.left / kept.size)
