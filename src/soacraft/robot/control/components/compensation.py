@@ -12,7 +12,7 @@ from soacraft.sim.components.declarations import Params as Base
 
 
 class GravityCompensation(Law):
-    """force = `sc.robot.gravity`(q): holds the robot still.
+    """The force of `sc.robot.gravity` at q: holds the robot still.
 
     >>> import soacraft as sc
     >>> law = GravityCompensation(robot="double_pendulum")
@@ -52,7 +52,7 @@ class FrictionCompensation(Law):
 
 
 class FeedForward(Law):
-    """force = `sc.robot.feed_forward`(q, v, vdot): the force of a motion."""
+    """The force of `sc.robot.feed_forward` at q, v and vdot: that of a motion."""
 
     class Params(Base):
         robot: str

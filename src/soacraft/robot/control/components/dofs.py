@@ -62,7 +62,7 @@ class Decoupled(Law):
 
 
 class LQR(Law):
-    """force = `sc.robot.lqr`(q, v) about the state (q0, v0); Q and R are diagonals."""
+    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are diagonals."""
 
     class Params(Base):
         robot: str
