@@ -84,7 +84,7 @@ class LQR(Law):
 
 
 class PathLQR(Law):
-    """force = `sc.robot.lqr_path`(t, q, v) along knots at `times`; Q, R and Qf are diagonals."""
+    """The force of `sc.robot.lqr_path` at t, q and v, along knots at `times`; Q, R and Qf are diagonals."""
 
     class Params(Base):
         robot: str
