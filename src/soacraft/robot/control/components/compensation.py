@@ -33,7 +33,7 @@ class GravityCompensation(Law):
 
 
 class FrictionCompensation(Law):
-    """The force of `sc.robot.friction` at v: friction of the hinges; `viscous` 0 where dampers are made up for elsewhere."""
+    """The force of `sc.robot.friction` at v; `viscous` is 0 where dampers are made up for elsewhere."""
 
     class Params(Base):
         robot: str
