@@ -35,7 +35,8 @@ def test_a_log_is_followed_while_another_process_writes_it(tmp_path):
     assert chart.panels[0].y_label.endswith("[V]")
 
 
-def test_outside_a_notebook_a_picture_is_written_next_to_the_log(tmp_path):
+def test_outside_a_notebook_a_picture_is_written_next_to_the_log(tmp_path, monkeypatch):
+    monkeypatch.setattr("IPython.get_ipython", lambda: None)  # another test may have left a shell
     file = tmp_path / "run.h5"
     sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.1).advance_to(1.0, log=file)
     sc.view.live(file, "energy")
