@@ -9,6 +9,7 @@ Names of axes that occur several times must have the same length in all fields, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
@@ -40,7 +41,7 @@ class Column(NamedTuple):
 KINDS: dict[str, type[Study]] = {}
 
 
-class Study:
+class Study(ABC):
     """A result that shows itself, and goes to a file and back."""
 
     kind: ClassVar[str] = ""
@@ -50,9 +51,9 @@ class Study:
         cls.kind = kind
         KINDS.setdefault(kind, cls)
 
+    @abstractmethod
     def table(self) -> Table:
         """The result as rows."""
-        raise NotImplementedError
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write an HDF5 file, whole or not at all: a dataset for each field, with its unit. `load` reads it.
