@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import daqp
 import numpy as np
+import pytest
 from hypothesis import given
 from tests.kinematics.test_qp import by_clarabel
 from tests.profiles import tries
@@ -51,7 +52,9 @@ def by_daqp(H, g, C, lower, upper):
     return daqp.solve(H, g, np.ascontiguousarray(C), high, low, sense)[0]
 
 
-def has_the_optimum_of_clarabel_and_daqp(seed):
+@given(drawn.seeds)
+@tries(30)
+def test_every_level_has_the_optimum_of_clarabel_and_daqp(seed):
     """Among velocities within bounds that leave the levels before as they are. Without damping, which is no part of
     it."""
     mb, rng = drawn.robot(seed, limited=1.0, speeds=1.0)
@@ -78,8 +81,7 @@ def has_the_optimum_of_clarabel_and_daqp(seed):
         if len(C) == n and (lower < upper).all():
             mine, other = mine, by_daqp(H, g, C, lower, upper)
             assert mine < 0.5 * np.sum((J @ other - r) ** 2) + 1e-6 * (1.0 + mine) + 1e-9 * float(r @ r)
-        rank = np.linalg.svd(J)[1] > 1e-9
-        C, at = np.vstack([C, J[: len(rank)]]), J[: len(rank)] @ y
+        C, at = np.vstack([C, J]), J @ y
         room = 1e-9 * (1.0 + np.abs(at))
         lower, upper = np.concatenate([lower, at - room]), np.concatenate([upper, at + room])
 
@@ -150,13 +152,7 @@ def test_a_step_is_the_one_of_least_squares_where_nothing_bounds_it():
     assert np.allclose(plan._units * plan.step(q, 0.01).v, np.linalg.pinv(J) @ (0.1 * w.left / w.size), atol=1e-8)
 
 
-def test_levels_have_the_optimum_of_clarabel_and_daqp_but_for_a_few():
-    """A known fault: about three draws in a hundred, of nearly flat levels at bounds, end a little off the optimum. It
-    may not become more: one of these sixty is."""
-    off = []
-    for seed in range(60):
-        try:
-            has_the_optimum_of_clarabel_and_daqp(seed)
-        except AssertionError:
-            off.append(seed)
-    assert len(off) <= 1, off
+@pytest.mark.parametrize("seed", [35, 67, 70, 271])
+def test_nearly_flat_levels_at_bounds_are_followed_to_their_optimum(seed):
+    """Eight proximal steps were too few for these."""
+    test_every_level_has_the_optimum_of_clarabel_and_daqp.hypothesis.inner_test(seed)

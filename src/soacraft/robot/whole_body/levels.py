@@ -35,6 +35,9 @@ from soacraft.kinematics.qp import Solution, solve_qp
 from soacraft.robot.whole_body.tolerances import LevelTolerances
 from soacraft.spatial.checks import Array
 
+#: Proximal steps at most: most levels need one or two, nearly flat ones that bounds hold up to 25, or all.
+STEPS = 64
+
 
 class Rows(NamedTuple):
     """Rows of one level: J y is to be `wish`, weighed, of which `pull` goes to what is left; `damping` by dof."""
@@ -176,7 +179,7 @@ def _approach(
     solution."""
     center = np.zeros(N.shape[1])
     found: Solution | None = None
-    for _ in range(8):
+    for _ in range(STEPS):
         D, d = np.vstack([np.diag(own), damping]), np.concatenate([own * center, np.zeros(len(damping))])
         found = _within(A, b, D, d, x, N, box, decided, tolerances)
         if found is None:
