@@ -60,6 +60,18 @@ def test_an_object_adds_no_dofs_and_no_bodies():
     assert w.distances([0.3]).gradient.shape[1] == 1
 
 
+def test_an_object_is_replaced():
+    """The ball of radius 0.1 two metres from the robot's ball of 0.05 becomes one of 0.3, one metre nearer; its padding
+    stays."""
+    w = World(swing())
+    w.add("ball", Sphere(0.1), sc.Pose(translation=(3, 0, 0)))
+    w.pad("ball", 0.02)
+    assert min(w.distances([0.0]).distance) == pytest.approx(2.0 - 0.1 - 0.05 - 0.02, abs=1e-12)
+    w.replace("ball", Sphere(0.3), sc.Pose(translation=(2, 0, 0)))
+    assert w.objects == ("ball",)
+    assert min(w.distances([0.0]).distance) == pytest.approx(1.0 - 0.3 - 0.05 - 0.02, abs=1e-12)
+
+
 def test_a_door_opens():
     """The door in the way of a ball at distance 1: shut it is hit, open by 90 degrees it is not; its distance is that
     of the ball from the plane of the panel."""
@@ -197,6 +209,13 @@ def test_what_is_refused():
         w.give_to_robot("ball")
     with pytest.raises(ModelError, match="object 'door' is a model, whose bodies have inertias; give none"):
         w.give_to_robot("door", sc.Inertia(1.0))
+    with pytest.raises(ModelError, match="object 'door' is a model with hinges, which shapes do not replace"):
+        w.replace("door", Sphere(0.1))
+    with pytest.raises(ModelError, match="the world has no object 'tabel'"):
+        w.replace("tabel", Sphere(0.1))
+    with pytest.raises(ModelError, match="'nowhere'"):
+        w.replace("ball", Sphere(0.2), on="nowhere")
+    assert w.item("ball").shapes[0][1].size == (0.1,)
     assert w.objects == ("thing", "ball", "door")
     assert len(w.robot.mb.bodies) == 1
 

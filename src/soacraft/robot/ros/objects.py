@@ -64,7 +64,6 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
         raise StateError(f"the object has no id: {name!r:.60}.")
     what = whole_number(message.get("operation", ADD), f"the operation of object {name!r}", ADD, MOVE, StateError)
     on = None if frame in ("", "world", "inertial") else frame
-    known = name in world.objects
     if what == REMOVE:
         world.remove(name)
         return name
@@ -76,23 +75,18 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
         world.move(name, _placed(world, on, at))
         return name
     shapes = _shapes(name, message)
-    before = world.item(name) if known else None
-    if before is not None:
-        if before.model is not None:
-            raise StateError(f"object {name!r} is a model with hinges, which a message of shapes cannot change.")
-        kept = {part: (shape, pose) for part, shape, pose in before.shapes}
-        if what == APPEND:
-            if _frame(world, on) != before.on:
-                raise StateError(f"object {name!r} is on {before.on!r}, and the message appends in {frame!r:.60}.")
-            inner = before.pose.inv @ _placed(world, on, at)
-            shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
-            at, on = before.pose, before.on
-        made = World(world.robot)  # refuses what cannot be before anything is changed
-        made.add(name, shapes, at, on)
-        world._items[name] = made.item(name)
-        world._change()
+    if name not in world.objects:
+        world.add(name, shapes, at, on)
         return name
-    world.add(name, shapes, at, on)
+    before = world.item(name)
+    if what == APPEND:
+        if _frame(world, on) != before.on:
+            raise StateError(f"object {name!r} is on {before.on!r}, and the message appends in {frame!r:.60}.")
+        kept = {part: (shape, pose) for part, shape, pose in before.shapes}
+        inner = before.pose.inv @ _placed(world, on, at)
+        shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
+        at, on = before.pose, before.on
+    world.replace(name, shapes, at, on)
     return name
 
 

@@ -61,23 +61,27 @@ class Objects(Strict):
     ) -> None:
         """Add an object: a shape, several as `{name: (shape, pose)}`, or a model with hinges of its own, whose state is
         kept. `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves."""
-        mb = self._robot.mb
         if not isinstance(name, str) or not name or "/" in name:
             raise ModelError(f"an object has a name without '/', got {name!r:.60}.")
-        if name in self._items or name in mb:
+        if name in self._items or name in self._robot.mb:
             raise ModelError(f"there is {name!r} already, in the world or on the robot; take another name.")
-        if (shape is None) == (model is None):
-            raise ModelError(f"object {name!r} is a shape, or a model=...; give one of them.")
-        if model is not None and (not isinstance(model, Multibody) or on is not None):
-            raise ModelError(
-                f"object {name!r}: model= is a Multibody that stands in the inertial frame; got {model!r:.60}."
-            )
-        place = Pose() if pose is None else _read_pose(name, pose)
-        frame = None if on is None else mb.frame(on)
-        if frame is not None:
-            place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
-        shapes = () if shape is None else _shapes(name, shape)
-        self._items[name] = Item(shapes, None if model is None else model.copy(), place, on)
+        self._items[name] = self._new_item(name, shape, pose, on, model)
+        self._change()
+
+    def replace(self, name: str, shape: Any, pose: Pose | None = None, on: Any = None) -> None:
+        """Give an object other shapes and another place, as `add` takes them. What was said of it (`hide`, `pad`,
+        `allow`, `detail`) still holds.
+
+        >>> import soacraft as sc
+        >>> w = sc.robot.World(sc.robot.Robot(sc.load("panda")))
+        >>> w.add("cup", sc.contact.Sphere(0.05), sc.Pose(translation=(0.5, 0.0, 0.3)))
+        >>> w.replace("cup", sc.contact.Cylinder(0.04, 0.1), w.item("cup").pose)
+        >>> w.item("cup").shapes[0][1]
+        Cylinder(0.04, 0.1)
+        """
+        if self._item(name).model is not None:
+            raise ModelError(f"object {name!r} is a model with hinges, which shapes do not replace; remove it first.")
+        self._items[name] = self._new_item(name, shape, pose, on, None)
         self._change()
 
     def add_points(self, name: str, points: Any, voxel: float = 0.02) -> None:
@@ -146,6 +150,22 @@ class Objects(Strict):
         self._change()
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _new_item(self, name: str, shape: Any, pose: Any, on: Any, model: Any) -> Item:
+        """What `add` was given, read."""
+        if (shape is None) == (model is None):
+            raise ModelError(f"object {name!r} is a shape, or a model=...; give one of them.")
+        if model is not None and (not isinstance(model, Multibody) or on is not None):
+            raise ModelError(
+                f"object {name!r}: model= is a Multibody that stands in the inertial frame; got {model!r:.60}."
+            )
+        mb = self._robot.mb
+        place = Pose() if pose is None else _read_pose(name, pose)
+        frame = None if on is None else mb.frame(on)
+        if frame is not None:
+            place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
+        shapes = () if shape is None else _shapes(name, shape)
+        return Item(shapes, None if model is None else model.copy(), place, on)
 
     def _change(self) -> None:
         """Something is no longer as it was."""
