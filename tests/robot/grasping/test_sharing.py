@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from tests.loops.cases import near
+from tests.robot.control.cases import arms
 
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.errors import ModelError, SingularError, StateError
-from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.robot import Holding, balance_load, move_squeeze
 
 
@@ -16,22 +16,10 @@ def random_W(rng, n):
     return X @ X.T + np.eye(n)
 
 
-def carriers(seed=3, hands=2):
+def carriers(hands=2):
     """Arms of 7 dofs and a free box, each held by a weld between a node on the hand and one on the box."""
-    rng = np.random.default_rng(seed)
-    mb = sc.Multibody("carriers")
-    for i in range(hands):
-        upper = mb.add_body(f"upper{i}", None, sc.Spherical(), random_inertia(rng), random_pose(rng), random_pose(rng))
-        fore = mb.add_body(f"fore{i}", upper, sc.Pin((0, 1, 0)), random_inertia(rng), random_pose(rng))
-        hand = mb.add_body(f"hand{i}", fore, sc.Spherical(), random_inertia(rng), random_pose(rng), random_pose(rng))
-        hand.add_node("palm", random_pose(rng))
-    mb.add_body("box", None, sc.Free(), random_inertia(rng))
-    mb.q = mb.random_state(seed)[0]
-    for i in range(hands):
-        T = mb.pose("box").inv @ mb.pose(f"hand{i}/palm")
-        node = mb.body("box").add_node(f"grip{i}", sc.Pose(T.rotation, T.translation))
-        mb.close_loop(f"grasp{i}", f"hand{i}/palm", node, sc.Weld())
-    return mb, [f"hand{i}/palm" for i in range(hands)]
+    rb, palms = arms(hands=hands, how="loops")
+    return rb.mb, palms
 
 
 # -- the formulas -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from soacraft.contact.geometry.compiled import contact_hull, contact_mesh
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.rotations import axes_along
 
 Integers = npt.NDArray[np.int64]
 
@@ -80,12 +81,10 @@ def _faces(hull: Any, points: Array, new: Integers) -> tuple[Array, list[Integer
                 if owner[other] < 0 and np.linalg.norm(normals[other] - normals[start]) < ONE_FACE:
                     owner[other] = len(kept)
                     queue.append(int(other))
-        n = normals[start]
+        n, u, v = axes_along(normals[start])
         corners = np.unique(hull.simplices[members])
         x = points[corners] - points[corners].mean(axis=0)
-        u = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
-        u /= np.linalg.norm(u)
-        around = np.argsort(np.arctan2(x @ np.cross(n, u), x @ u), kind="stable")
+        around = np.argsort(np.arctan2(x @ v, x @ u), kind="stable")
         faces.append(new[corners[around]])
         kept.append(n)
     return np.ascontiguousarray(kept), faces

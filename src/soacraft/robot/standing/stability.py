@@ -23,6 +23,7 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.arguments import whole_number
 from soacraft.errors import StateError
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.rotations import axes_along
 
 #: A corner is new where it is farther out than this part of the size of the contacts.
 _NEW = 1e-9
@@ -160,9 +161,8 @@ def contacts(points: Any, normals: Any, friction: Any) -> tuple[Array, Array, Ar
 
 def tangents(normal: Array) -> Array:
     """Two directions across a unit normal, (2, 3); the first is level for normals in a plane of two axes."""
-    first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    first /= np.linalg.norm(first)
-    return np.array([first, np.cross(normal, first)])
+    _, x, y = axes_along(normal)
+    return np.array([y, -x])
 
 
 def pyramid(normal: Array, mu: float, sides: int) -> Array:

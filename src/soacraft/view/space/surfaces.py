@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import axes_along
 
 Corners = npt.NDArray[np.int64]
 
@@ -172,10 +173,8 @@ def mesh(points: Array, triangles: Corners) -> Surface:
 
 def rotation_to(direction: Array) -> Array:
     """A rotation that takes z to a direction."""
-    z = np.asarray(direction) / np.linalg.norm(direction)
-    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=1)
+    z, x, y = axes_along(np.asarray(direction) / np.linalg.norm(direction))
+    return np.stack([x, y, z], axis=1)
 
 
 def between(a: Array, b: Array, radius: float) -> Surface:
