@@ -99,8 +99,35 @@ assert_type(solver, sc.loops.TreeAugmented)
 assert_type(solver.forward_dynamics(mb.q, mb.v, mb.v), sc.loops.Result)
 assert_type(sc.loops.report(mb), sc.loops.Report)
 
+# robots
+rb = sc.robot.Robot(sc.load("panda"))
+rb.mb.q = [0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8]
+arm = rb.limb("arm", "link0", "link7")
+assert_type(arm, sc.robot.Limb)
+assert_type(arm.pose(arm.q), sc.Pose)
+assert_type(arm.jacobian(arm.q), Array)
+r = arm.ik(arm.pose(arm.q))
+assert_type(r, sc.robot.Reach)
+assert_type(r.q, Array)
+w = sc.robot.World(rb)
+w.add("table", sc.contact.Box(1.0, 1.0, 0.1), sc.Pose(translation=(1.0, 0.0, 0.0)))
+assert_type(w.distances(rb.mb.q, within=0.2), sc.robot.Distances)
+assert_type(w.distances(rb.mb.q).gradient, Array)
+assert_type(w.edge(rb.mb.q, rb.mb.q), sc.robot.Edge)
+step = rb.velocity([sc.robot.Posture(rb.mb.q)], rb.mb.q, 0.01)
+assert_type(step, sc.robot.Step)
+assert_type(step.v, Array)
+assert_type(sc.robot.plan(w, rb.mb.q, rb.mb.q), sc.robot.Plan)
+assert_type(sc.robot.gravity(rb, rb.mb.q), Array)
+assert_type(rb.predict(horizon=0.01), sc.robot.Prediction)
+w.add("cup", sc.contact.Sphere(0.05), sc.Pose(translation=(0.5, 0.0, 0.5)))
+w.give_to_robot("cup", sc.Inertia(0.2))
+assert_type(rb.attach("cup", "link7"), sc.robot.Joined)
+assert_type(rb.undo(), str)
+
 if TYPE_CHECKING:  # what is misspelled is marked: mypy complains of an "ignore" that is not needed
     _ = s.mass_matrx  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     _ = mb["link1"].mass  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     _ = f.sve  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    _ = arm.manipulabilty  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     _ = sc.dynamics.mass_matrx  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
