@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[1]
 #: Where the main figures of a benchmark are shown.
 PAGE = ROOT / "docs" / "benchmarks" / "index.md"
 README = ROOT / "README.md"
-FIGURES = {"peers": README, "flexible": README, "growth": PAGE, "loops": PAGE, "sim": PAGE}
+FIGURES = {"peers": README, "flexible": README, "robot": README, "growth": PAGE, "loops": PAGE, "sim": PAGE}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -154,7 +154,7 @@ def test_figures_go_between_their_own_marks(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from run import FIGURES, with_figures
 
-    assert set(FIGURES) == {"growth", "peers", "flexible", "loops", "sim"}
+    assert set(FIGURES) == {"growth", "peers", "flexible", "robot", "loops", "sim"}
     for name, place in FIGURES.items():
         page = place.read_text()
         changed = with_figures(page, name, "figures")

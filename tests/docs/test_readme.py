@@ -17,9 +17,9 @@ README = (ROOT / "README.md").read_text()
 
 def test_blocks_of_code_run():
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    (block,) = blocks
-    test = doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
-    assert len(test.examples) == 10
+    tests = [doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0) for block in blocks]
+    assert [len(test.examples) for test in tests] == [10, 9]  # one after the other, as a reader types them
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README.md", "README.md", 0)
     failed, _ = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
     assert not failed
 
@@ -35,7 +35,7 @@ def test_what_exists_is_counted_right():
     assert {name.partition("(")[0] for name in named[1].split()} == {*s.names()} - {*vectors, "I"}
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "flexible", "loops", "sim"])
+@pytest.mark.parametrize("name", ["growth", "peers", "flexible", "robot", "loops", "sim"])
 def test_figures_are_those_of_the_last_benchmark(name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from run import BENCHMARKS, FIGURES
