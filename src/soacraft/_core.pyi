@@ -383,7 +383,7 @@ def advance(
     """
 
 class SystemPlan:
-    """The equations of a system as calls on an array of numbers (`soacraft.sim.systems.compiled`)."""
+    """The equations of a system as calls on an array of numbers (`soacraft.sim.systems.running.compiled`)."""
 
     unknown: int
     failed: str | None

@@ -76,13 +76,13 @@ from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.systems.assembly import Assembly
-from soacraft.sim.systems.changing import Change
+from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.sequence import Action, Sequence, Transition
 from soacraft.sim.systems.checkpoint import restore
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.from_model import FromModel, from_model
 from soacraft.sim.systems.linear import Linear
-from soacraft.sim.systems.plant import Kinematics, Mount, Plant
-from soacraft.sim.systems.sequence import Action, Sequence, Transition
+from soacraft.sim.systems.plants.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.system import System
 
 __all__ = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.profiles import tries
 
 from soacraft.errors import StateError, WiringError
-from soacraft.sim.systems.clocks import Clock, read_clock
+from soacraft.sim.systems.running.clocks import Clock, read_clock
 
 
 @pytest.mark.parametrize("rate", [3, 7, 1000])

@@ -8,7 +8,7 @@ import pytest
 import soacraft as sc
 from soacraft.errors import ModelError
 from soacraft.model import random_tree
-from soacraft.sim.systems import edits
+from soacraft.sim.systems.changes import edits
 
 HINGES = [
     sc.Pin((0, 0, 1)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.running.noise import Stream
 
 
 def test_a_draw_depends_on_seed_name_and_number_alone():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.profiles import tries
 
 from soacraft.errors import ConvergenceError, SimulationError
-from soacraft.sim.systems.order import in_order, newton, upstream
+from soacraft.sim.systems.running.order import in_order, newton, upstream
 
 
 @st.composite

@@ -8,7 +8,7 @@ import pytest
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import ModelFileError, SimulationError, StateError, WiringError
-from soacraft.sim.systems.sequence import Sequence
+from soacraft.sim.systems.changes.sequence import Sequence
 
 
 def clockwork(sequence, **how) -> sim.System:

@@ -19,7 +19,7 @@ from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.integrators.manifold import LARGEST_TURN, Coordinates
 from soacraft.sim.links.ports import Linked
 from soacraft.sim.systems.frames import OF_FRAME
-from soacraft.sim.systems.order import in_order, upstream
+from soacraft.sim.systems.running.order import in_order, upstream
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import INVERSE_THIRD

@@ -16,7 +16,7 @@ from soacraft.errors import CampaignError
 from soacraft.sim.campaigns.variations import target_of
 from soacraft.sim.components.component import read_params
 from soacraft.sim.components.declarations import Equation, as_value
-from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System
 from soacraft.sim.systems.wiring import Link, Part
 from soacraft.spatial.checks import Array

@@ -21,7 +21,7 @@ from soacraft.sim.files import documents, schema
 from soacraft.sim.files.documents import MOST_JSON, in_file, read_document
 from soacraft.sim.files.references import Referred, read_model
 from soacraft.sim.forces.loads import Load
-from soacraft.sim.systems.clocks import read_clock
+from soacraft.sim.systems.changes.sequence import Sequence as Phases
 from soacraft.sim.systems.description import (
     LoadData,
     MountData,
@@ -31,8 +31,8 @@ from soacraft.sim.systems.description import (
     WireData,
     build,
 )
-from soacraft.sim.systems.plant import Mount
-from soacraft.sim.systems.sequence import Sequence as Phases
+from soacraft.sim.systems.plants.plant import Mount
+from soacraft.sim.systems.running.clocks import read_clock
 from soacraft.sim.systems.system import System
 from soacraft.spatial.pose import Pose
 

@@ -25,7 +25,7 @@ from soacraft.sim.files.references import write_model
 from soacraft.sim.systems.assembly import Assembly, Built
 from soacraft.sim.systems.description import PartData, SystemData, WireData, describe
 from soacraft.sim.systems.frames import UserFrame
-from soacraft.sim.systems.plant import Mount, Plant
+from soacraft.sim.systems.plants.plant import Mount, Plant
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from soacraft.errors import WiringError, near
 from soacraft.sim.components.component import Component, Interface
 from soacraft.sim.components.declarations import In, Output, Quantity, Signal, as_value
-from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.system import System
 from soacraft.sim.systems.wiring import Part, Wire, Wiring
 

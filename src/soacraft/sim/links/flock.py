@@ -14,7 +14,7 @@ import numpy as np
 from soacraft.sim.campaigns.batch import Batch, obstacle
 from soacraft.sim.campaigns.lanes import Lanes
 from soacraft.sim.clock import positive_nanoseconds
-from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 

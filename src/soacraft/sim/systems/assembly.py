@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from soacraft.errors import WiringError
 from soacraft.sim.components.component import check_params, read_params
 from soacraft.sim.components.declarations import Params
-from soacraft.sim.systems.plant import Mount, Plant
+from soacraft.sim.systems.plants.plant import Mount, Plant
 
 if TYPE_CHECKING:
     from soacraft.model.hinges.base import Hinge

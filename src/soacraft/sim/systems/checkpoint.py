@@ -23,7 +23,7 @@ from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.checkpoints import document, refuse_foreign
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
-from soacraft.sim.systems.changing import Change
+from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
 

@@ -9,11 +9,11 @@ from soacraft.errors import WiringError, near
 from soacraft.markup import Text
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.runs.signals import Column, Columns
-from soacraft.sim.systems.calls import Call, Knot
 from soacraft.sim.systems.frames import UserFrame
-from soacraft.sim.systems.order import upstream
-from soacraft.sim.systems.plant import Plant
-from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.plants.plant import Plant
+from soacraft.sim.systems.running.calls import Call, Knot
+from soacraft.sim.systems.running.order import upstream
+from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.wiring import Link, Part, Wiring
 
 

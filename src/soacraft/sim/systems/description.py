@@ -23,10 +23,10 @@ from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import as_value
 from soacraft.sim.components.registry import PartClass, by_name, find_class
 from soacraft.sim.forces.loads import Load
-from soacraft.sim.systems.clocks import Clock, read_clock
+from soacraft.sim.systems.changes.sequence import Sequence as Phases
 from soacraft.sim.systems.frames import UserFrame
-from soacraft.sim.systems.plant import Plant
-from soacraft.sim.systems.sequence import Sequence as Phases
+from soacraft.sim.systems.plants.plant import Plant
+from soacraft.sim.systems.running.clocks import Clock, read_clock
 from soacraft.sim.systems.system import System
 from soacraft.spatial.pose import Pose
 

@@ -24,9 +24,9 @@ from soacraft.errors import ModelError, StateError, WiringError, near
 from soacraft.model.sizes.measure import measure_of
 from soacraft.sim.jacobian import of_loads, turning
 from soacraft.sim.system import Mechanism
-from soacraft.sim.systems.flow import Flow
 from soacraft.sim.systems.now import problem_now
-from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.running.flow import Flow
+from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.wiring import Link
 from soacraft.spatial.checks import Array
 

@@ -14,7 +14,7 @@ from soacraft.sim.closed import stabilized
 from soacraft.sim.forces.loads import bound
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.system import Mechanism
-from soacraft.sim.systems.joined import joined_solver
+from soacraft.sim.systems.plants.joined import joined_solver
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.system import System

@@ -27,16 +27,17 @@ from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
-from soacraft.sim.systems import describing, driving, linear, now
+from soacraft.sim.systems import describing, linear, now
 from soacraft.sim.systems.assembly import Assembly, Built
-from soacraft.sim.systems.changing import Change, restart
-from soacraft.sim.systems.clocks import read_clock
-from soacraft.sim.systems.flow import Flow
+from soacraft.sim.systems.changes import driving
+from soacraft.sim.systems.changes.changing import Change, restart
+from soacraft.sim.systems.changes.sequence import Sequence as Phases
 from soacraft.sim.systems.frames import UserFrame, read_frame
-from soacraft.sim.systems.joined import Joined, joined_solver
-from soacraft.sim.systems.plant import Mount, Plant
-from soacraft.sim.systems.schedule import Schedule
-from soacraft.sim.systems.sequence import Sequence as Phases
+from soacraft.sim.systems.plants.joined import Joined, joined_solver
+from soacraft.sim.systems.plants.plant import Mount, Plant
+from soacraft.sim.systems.running.clocks import read_clock
+from soacraft.sim.systems.running.flow import Flow
+from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
 from soacraft.spatial.checks import Array

@@ -12,10 +12,10 @@ from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.components.units import read_unit
 from soacraft.sim.systems.bundles import Bundles, paired
-from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.frames import FrameTree, UserFrame
-from soacraft.sim.systems.masses import weighed
-from soacraft.sim.systems.plant import Mount, Plant, Push
+from soacraft.sim.systems.plants.masses import weighed
+from soacraft.sim.systems.plants.plant import Mount, Plant, Push
+from soacraft.sim.systems.running.clocks import Clock
 
 _REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
 _ELEMENT = re.compile(r"^(.+)\]\[(\d+)$")

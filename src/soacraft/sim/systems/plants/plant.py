@@ -21,18 +21,18 @@ from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import find_dof
 from soacraft.sim.runs.labels import labels_of
-from soacraft.sim.systems import edits
-from soacraft.sim.systems.calls import OF_NODE
-from soacraft.sim.systems.edits import away
+from soacraft.sim.systems.changes import edits
+from soacraft.sim.systems.changes.edits import away
 from soacraft.sim.systems.frames import OF_FRAME, of_frame
-from soacraft.sim.systems.joined import Seat
-from soacraft.sim.systems.reactions import REACTIONS, closure_of, touch_of
+from soacraft.sim.systems.plants.joined import Seat
+from soacraft.sim.systems.plants.reactions import REACTIONS, closure_of, touch_of
+from soacraft.sim.systems.running.calls import OF_NODE
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
-    from soacraft.sim.systems.changing import Change
+    from soacraft.sim.systems.changes.changing import Change
     from soacraft.sim.systems.system import System
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
@@ -109,7 +109,7 @@ class Plant(Strict):
     `rotation[hand]`, `velocity[hand]`, `angular_velocity[hand]`, `linear_acceleration[hand]` and
     `angular_acceleration[hand]`; accelerations depend on all forces. So do those of closures, `closure_force[loop]`;
     `contact_force[foot]` and `touching[foot]` are of the last step with a `sim.Contact` (see
-    `soacraft.sim.systems.reactions`). Inputs, which add up: `force` (nv) and
+    `soacraft.sim.systems.plants.reactions`). Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
     `motion[elbow]` takes three numbers, coordinate, rate and acceleration: the dof moves so, by whatever force it takes
     (`run.forces["prescribed"]`). `mass[tank]` takes the mass of a body from the end of a step on; the energy that it
@@ -268,7 +268,7 @@ class Plant(Strict):
         goes: Callable[[Multibody], Any],
         mounted: str | None,
     ) -> Change:
-        from soacraft.sim.systems.changing import change
+        from soacraft.sim.systems.changes.changing import change
 
         assert self.path and self._owner is not None
         return change(self._owner, self, kind, body, edit, goes, mounted)

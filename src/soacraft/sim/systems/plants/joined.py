@@ -23,7 +23,7 @@ from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.model.states.state import State
-    from soacraft.sim.systems.plant import Plant
+    from soacraft.sim.systems.plants.plant import Plant
 
 
 class Seat(NamedTuple):

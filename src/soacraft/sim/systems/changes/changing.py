@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from soacraft.errors import SimulationError, WiringError
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.loads import bound, unused
-from soacraft.sim.systems.edits import Away, Outcome, momentum
-from soacraft.sim.systems.flow import Flow
+from soacraft.sim.systems.changes.edits import Away, Outcome, momentum
 from soacraft.sim.systems.frames import UserFrame
-from soacraft.sim.systems.plant import Plant
+from soacraft.sim.systems.plants.plant import Plant
+from soacraft.sim.systems.running.flow import Flow
 from soacraft.sim.systems.wiring import Part, Wire, split
 from soacraft.spatial.checks import Array
 

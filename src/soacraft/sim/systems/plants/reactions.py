@@ -22,7 +22,7 @@ from soacraft.sim.forces.contact_steps import ContactStep, is_of, require_names
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.sim.systems.plant import Plant
+    from soacraft.sim.systems.plants.plant import Plant
 
 #: What closures and contacts give.
 REACTIONS: dict[str, Signal] = {

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
-from soacraft.sim.systems.calls import Call, Knot
-from soacraft.sim.systems.order import newton
-from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.running.calls import Call, Knot
+from soacraft.sim.systems.running.order import newton
+from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.spatial.checks import Array
 
 #: The tolerance of loops that are solved, relative to their values.

@@ -13,7 +13,7 @@ import numpy as np
 from soacraft.errors import SimulationError, WiringError, near
 
 if TYPE_CHECKING:
-    from soacraft.sim.systems.plant import Plant
+    from soacraft.sim.systems.plants.plant import Plant
 
 
 def weighed(plant: Plant, at: str | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from soacraft.sim.systems.clocks import Clock
-from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.running.clocks import Clock
+from soacraft.sim.systems.running.noise import Stream
 
 #: What a node has that compiled code computes, in the order of core/sim/plan.hpp.
 OF_NODE = ("rotation", "position", "angular_velocity", "velocity")

@@ -18,10 +18,10 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.tree.frames.frame import Body
 from soacraft.sim.components.compiled import address
 from soacraft.sim.components.twins import address_of, numbers_of
-from soacraft.sim.systems.calls import OF_NODE, Call, Knot
-from soacraft.sim.systems.schedule import Schedule
-from soacraft.sim.systems.ticks import Ticks
-from soacraft.sim.systems.values import Values
+from soacraft.sim.systems.running.calls import OF_NODE, Call, Knot
+from soacraft.sim.systems.running.schedule import Schedule
+from soacraft.sim.systems.running.ticks import Ticks
+from soacraft.sim.systems.running.values import Values
 from soacraft.spatial.checks import Array
 
 #: What arguments and results are, in core/sim/plan_object.cpp.

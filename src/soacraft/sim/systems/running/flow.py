@@ -11,12 +11,12 @@ import numpy as np
 from soacraft.errors import SimulationError, SoacraftError
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
-from soacraft.sim.systems.calls import Call, getter
-from soacraft.sim.systems.compiled import CompiledFlow, forms_of, obstacle
-from soacraft.sim.systems.masses import require_masses
-from soacraft.sim.systems.schedule import Schedule
-from soacraft.sim.systems.ticks import Ticks
-from soacraft.sim.systems.values import Values, kind_of, total_of
+from soacraft.sim.systems.plants.masses import require_masses
+from soacraft.sim.systems.running.calls import Call, getter
+from soacraft.sim.systems.running.compiled import CompiledFlow, forms_of, obstacle
+from soacraft.sim.systems.running.schedule import Schedule
+from soacraft.sim.systems.running.ticks import Ticks
+from soacraft.sim.systems.running.values import Values, kind_of, total_of
 from soacraft.sim.systems.wiring import Link
 from soacraft.spatial.checks import Array
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
-from soacraft.sim.systems.calls import Call, Knot, calls_of, getter
-from soacraft.sim.systems.noise import Stream
-from soacraft.sim.systems.schedule import Schedule
-from soacraft.sim.systems.values import Steps, Values, total_of
+from soacraft.sim.systems.running.calls import Call, Knot, calls_of, getter
+from soacraft.sim.systems.running.noise import Stream
+from soacraft.sim.systems.running.schedule import Schedule
+from soacraft.sim.systems.running.values import Steps, Values, total_of
 from soacraft.spatial.checks import Array
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from soacraft.errors import AlgebraicLoopError, WiringError, near
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.declarations import Continuous, Equation, as_value
-from soacraft.sim.systems.calls import OF_NODE, Call, Jump, Knot, Native, Place, Ticking, Watched, made
-from soacraft.sim.systems.clocks import Clock
-from soacraft.sim.systems.noise import Stream
-from soacraft.sim.systems.order import in_order, upstream
-from soacraft.sim.systems.plant import Plant
-from soacraft.sim.systems.reactions import REACTIONS, Closing, Touch, closure_of, of_loop, touch_of
+from soacraft.sim.systems.plants.plant import Plant
+from soacraft.sim.systems.plants.reactions import REACTIONS, Closing, Touch, closure_of, of_loop, touch_of
+from soacraft.sim.systems.running.calls import OF_NODE, Call, Jump, Knot, Native, Place, Ticking, Watched, made
+from soacraft.sim.systems.running.clocks import Clock
+from soacraft.sim.systems.running.noise import Stream
+from soacraft.sim.systems.running.order import in_order, upstream
 from soacraft.sim.systems.wiring import Contribution, Link, Part, Wiring
 from soacraft.spatial.checks import Array
 

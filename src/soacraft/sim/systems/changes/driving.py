@@ -16,8 +16,8 @@ from soacraft.sim.clock import nanoseconds
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.run import Run
-from soacraft.sim.systems import changing
-from soacraft.sim.systems.sequence import MOST, Action, Transition
+from soacraft.sim.systems.changes import changing
+from soacraft.sim.systems.changes.sequence import MOST, Action, Transition
 from soacraft.sim.systems.wiring import Condition
 
 if TYPE_CHECKING:

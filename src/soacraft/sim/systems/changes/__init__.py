@@ -1,0 +1,1 @@
+"""Structure that changes while a system runs: edits of a moving model, and the phases of a mission."""

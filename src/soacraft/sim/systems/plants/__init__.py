@@ -1,0 +1,1 @@
+"""Models as parts of a system: motions out, forces in."""
