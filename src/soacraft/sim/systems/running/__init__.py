@@ -1,1 +1,7 @@
 """How a system goes on in time: calls in their order, ticks, values, and the flow that a propagator carries along."""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
