@@ -83,7 +83,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         saved(folder)
-        rows, _, _ = told(built(folder), folder, calls)
+        rows, _, _ = told(built(folder, ("-O0",) if quick else FLAGS), folder, calls)
     return {"calls": calls, "rows": rows}
 
 

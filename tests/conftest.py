@@ -1,15 +1,15 @@
 """The hypothesis profile of tests/profiles.py: "ci", or HYPOTHESIS_PROFILE=long; no log files; how much was drawn."""
 
+import gc
 import os
 from pathlib import Path
 
 import mujoco
 import pytest
-from hypothesis import settings
 from tests import profiles
 
 profiles.register()
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+profiles.load(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 #: MuJoCo appends its warnings to this file in the working folder, unless somebody else takes them.
 LOG = Path("MUJOCO_LOG.TXT")
@@ -18,6 +18,11 @@ mujoco.set_mju_user_warning(lambda text: None)
 
 def pytest_sessionstart(session):
     session.config.log_before = LOG.exists()
+
+
+def pytest_collection_finish(session):
+    """What was collected stays to the end: it is no garbage that tests would have to look through."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session):

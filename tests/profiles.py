@@ -1,6 +1,8 @@
 """How many examples hypothesis draws: each test says how many in CI, and other profiles draw in proportion."""
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.internal.constants_ast import Constants
 
 #: Examples of a test that says nothing, by profile.
 EXAMPLES = {"ci": 50, "long": 1000}
@@ -17,6 +19,19 @@ def register():
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.register_profile("long", settings.get_profile("ci"), max_examples=EXAMPLES["long"], derandomize=False)
+
+
+def load(name):
+    """Load a profile, and make its draws depend on the test alone where it promises the same every run.
+
+    One draw in twenty is a constant, and half of these are numbers and words that hypothesis reads in the source of the
+    modules imported so far. A new number anywhere in the package, or another order of tests, would change the draws of
+    every test. Hypothesis has no setting for it, so its provider is told that there are none. The constants that
+    hypothesis brings itself (zeros, limits of types, odd text) are drawn as before.
+    """
+    settings.load_profile(name)
+    if settings.default.derandomize:
+        HypothesisProvider._local_constants = Constants()
 
 
 def tries(count):

@@ -1,21 +1,24 @@
-"""No test caps the number of examples that a profile draws."""
+"""No test caps the number of examples that a profile draws; draws in CI depend on the test alone."""
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.profiles import EXAMPLES, tries
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from tests.profiles import EXAMPLES, load, tries
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def profile():
+def profile(monkeypatch):
     """Load profiles, and the one that was there afterwards."""
     before = settings.default
-    yield settings.load_profile
+    monkeypatch.setattr(HypothesisProvider, "_local_constants", HypothesisProvider._local_constants)  # undone after it
+    yield load
     settings.register_profile("before", before)
     settings.load_profile("before")
 
@@ -49,3 +52,22 @@ def test_no_test_has_a_number_of_examples_of_its_own():
         if re.search(r"settings\([^)]*max_examples", path.read_text())
     }
     assert capped == {"profiles.py"}
+
+
+def test_draws_do_not_change_when_a_module_with_new_constants_is_imported(profile, tmp_path, monkeypatch):
+    profile("ci")
+    drawn = []
+
+    @tries(200)
+    @given(st.tuples(st.integers(), st.floats(), st.text()))
+    def test(values):
+        drawn.append(repr(values))
+
+    test()
+    before = drawn.copy()
+    (tmp_path / "new_constants.py").write_text(f"NUMBERS = {[1000003 + 7 * k for k in range(50)]}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("new_constants")
+    drawn.clear()
+    test()
+    assert drawn == before

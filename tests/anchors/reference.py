@@ -1,5 +1,7 @@
 """What the anchors are held against: positions, cross products and differences, no spatial algebra."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.integrate import solve_ivp
 from tests.model.differences import FIRST, OFFSETS, SECOND, STEP
@@ -147,13 +149,14 @@ class Cloud:
         nodes = [f"{name}/p{i}" for name in names for i in range(len(self.masses[name]))]
         return np.stack([self.mb.pose(node, state=state).translation for node in nodes], axis=-2)
 
+    @cached_property
     def jacobian(self):
         """dr/dq in the tangent sense, (points, 3, nv), by differences of positions."""
         return tangent_rate(self.mb, self.positions)
 
     def mass_matrix(self):
         """sum m J* J."""
-        J = self.jacobian()
+        J = self.jacobian
         return np.einsum("p,pij,pik->jk", self.m, J, J)
 
     def velocities(self):
@@ -166,7 +169,7 @@ class Cloud:
 
     def force(self, vdot=None):
         """The generalized force for vdot: sum m J* (rddot - g). C for vdot = 0."""
-        return np.einsum("p,pij,pi->j", self.m, self.jacobian(), self.accelerations(vdot) - self.mb.gravity)
+        return np.einsum("p,pij,pi->j", self.m, self.jacobian, self.accelerations(vdot) - self.mb.gravity)
 
 
 # -- differences -----------------------------------------------------------------------------------------------

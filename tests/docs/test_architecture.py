@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,21 @@ def test_the_page_shows_the_picture_and_has_every_layer_in_its_table(page):
     assert set(re.findall(r"`(\w+)`", first)) == {name for name in contract_layers() if is_there(name)}
 
 
+@cache
+def places() -> dict[str, list[Path]]:
+    """The folders of the code that have a file of this name."""
+    found: dict[str, list[Path]] = {}
+    for top in ("src", "core", "tests"):
+        for folder, _, names in os.walk(ROOT / top):
+            for name in names:
+                found.setdefault(name, []).append(Path(folder))
+    return found
+
+
 def found(name: str) -> Path | None:
     """A file from the end of its path."""
     near = (ROOT / folder / name for folder in FOLDERS)
-    anywhere = (path for folder in ("src", "core", "tests") for path in (ROOT / folder).rglob(Path(name).name))
+    anywhere = (folder / Path(name).name for folder in places().get(Path(name).name, ()))
     return next((x for x in (*near, *anywhere) if x.is_file() and str(x).endswith(f"/{name}")), None)
 
 

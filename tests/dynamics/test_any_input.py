@@ -134,7 +134,7 @@ every = pytest.mark.parametrize("function", sorted(CALLS))
 
 @every
 @given(data=st.data(), by_handle=st.booleans())
-@tries(20)
+@tries(12)
 def test_odd_and_wrong_arrays(function, data, by_handle):
     g = graph(function)
     odd, plain = data.draw(one_bad_apple(function))
@@ -144,7 +144,7 @@ def test_odd_and_wrong_arrays(function, data, by_handle):
 
 @every
 @given(data=st.data(), by_handle=st.booleans())
-@tries(15)
+@tries(8)
 def test_huge_values(function, data, by_handle):
     """A finite answer or an error; never NaN, inf, a warning or the end of the interpreter."""
     g = graph(function)

@@ -47,7 +47,7 @@ def graphs(draw, holonomic):
 
 
 @given(data=st.data(), count=st.sampled_from([None, 1, 2, 5, 8, 9, 17]), seed=st.integers(0, 100))
-@tries(30)
+@tries(20)
 def test_engines_agree(data, count, seed):
     """Every function on each graph that is drawn; derivatives where all of its hinges are holonomic."""
     holonomic = data.draw(st.booleans())

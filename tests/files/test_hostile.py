@@ -460,7 +460,7 @@ HEAD = '{"format": "soacraft-model/1", "name": "x", "gravity": [0, 0, 1], '
 RECORD = HEAD + '"records": [{"kind": "k", "name": "n", "attributes": {"x": [%]}}]}'
 PINS = ",".join(f'{{"name": "b{i}", "parent": "inertial", "hinge": {{"kind": "Weld"}}}}' for i in range(9_000))
 LARGE = {
-    "leaves": ("m.urdf", lambda: urdf("<a/>" * 1_200_000), r"m.urdf:2: <a>: the file has more than 1000000 elements"),
+    "leaves": ("m.urdf", lambda: urdf("<a/>" * 1_000_100), r"m.urdf:2: <a>: the file has more than 1000000 elements"),
     "text": ("m.urdf", lambda: urdf(LINK + "x" * (30 << 20) + "\U0001d538"), "Multibody 'r': 1 body, 0 dofs"),
     "long paths": (
         "m.urdf",
@@ -475,14 +475,14 @@ LARGE = {
     ),
     "vertices": (
         "m.xml",
-        lambda: mjcf(f"<asset>\n<mesh name='m' vertex='{'1 ' * (12 << 20)}'/></asset>"),
-        "m.xml:3: <mesh name='m'>: vertex has 25165824 characters, more than 8388608",
+        lambda: mjcf(f"<asset>\n<mesh name='m' vertex='{'1 ' * (5 << 20)}'/></asset>"),
+        "m.xml:3: <mesh name='m'>: vertex has 10485760 characters, more than 8388608",
     ),
-    "arrays": ("m.json", lambda: RECORD.replace("%", "[]," * 2_000_000 + "[]"), "m.json: has more than 1000000 arrays"),
-    "numbers": ("m.json", lambda: RECORD.replace("%", "1," * 9_000_000 + "1"), "m.json: has more than 4000000 entries"),
+    "arrays": ("m.json", lambda: RECORD.replace("%", "[]," * 1_000_100 + "[]"), "m.json: has more than 1000000 arrays"),
+    "numbers": ("m.json", lambda: RECORD.replace("%", "1," * 4_000_100 + "1"), "m.json: has more than 4000000 entries"),
     "members": (
         "m.json",
-        lambda: HEAD + ",".join(f'"{i}":0' for i in range(2_000_000)) + "}",
+        lambda: HEAD + ",".join(f'"{i}":0' for i in range(1_500_100)) + "}",
         "has more than 1500000 mem",
     ),
     "bodies": (

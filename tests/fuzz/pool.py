@@ -37,7 +37,7 @@ class Worker:
 
     def __init__(self, first: str = "", silence: float = SILENCE) -> None:
         self._program = f"{first}\nfrom tests.fuzz.worker import main\nmain()\n"
-        self._silence = silence
+        self.silence = silence
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="soacraft-fuzz-")
         self._buffer = b""
@@ -91,7 +91,7 @@ class Worker:
         line = self._line()
         if line is None:
             self.stop()
-            return Answer("broken", self._silence, 0.0, f"hang: no answer for {self._silence:.0f} s"), False
+            return Answer("broken", self.silence, 0.0, f"hang: no answer for {self.silence:.0f} s"), False
         if not line:
             code = self._process.wait()
             self.stop()
@@ -114,7 +114,7 @@ class Worker:
                 spent, sleeping = _use(self._process.pid)
                 begin = spent if begin is None else begin
                 asleep = asleep + time.monotonic() - looked if sleeping else 0.0
-                if max(spent - begin, asleep) > self._silence:
+                if max(spent - begin, asleep) > self.silence:
                     return None
                 continue
             read = os.read(handle, 65536)

@@ -61,17 +61,16 @@ class Figures:
         return "\n".join(lines)
 
 
-def fuzz(kind: str, count: int, seed: int, first: int = 0, say: bool = False) -> Figures:
+def fuzz(worker: Worker, kind: str, count: int, seed: int, first: int = 0, say: bool = False) -> Figures:
     """Check `count` inputs of a format."""
     figures, begin = Figures(kind, seed), time.monotonic()
-    with Worker() as worker:
-        for start in range(first, first + count, BATCH):
-            for number, answer in worker.row(kind, seed, start, min(start + BATCH, first + count)):
-                figures.add(number, answer)
-            if say and start // BATCH % 10 == 9:
-                print(f"[{time.monotonic() - begin:.0f} s] {figures}", flush=True)
-            if figures.broken > _MOST_FAILURES:
-                break
+    for start in range(first, first + count, BATCH):
+        for number, answer in worker.row(kind, seed, start, min(start + BATCH, first + count)):
+            figures.add(number, answer)
+        if say and start // BATCH % 10 == 9:
+            print(f"[{time.monotonic() - begin:.0f} s] {figures}", flush=True)
+        if figures.broken > _MOST_FAILURES:
+            break
     return figures
 
 
@@ -102,7 +101,8 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     given = parser.parse_args()
-    figures = fuzz(given.format, given.count, given.seed, given.first, say=True)
+    with Worker() as worker:
+        figures = fuzz(worker, given.format, given.count, given.seed, given.first, say=True)
     print(figures, flush=True)
     keep(figures, given.out)
     sys.exit(1 if figures.broken else 0)

@@ -1,5 +1,7 @@
 """`.array()` never serves a product or a block: it is made to raise, and both sides of every identity are used."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.model.modal.trees import flexible_tree
@@ -17,6 +19,11 @@ MODELS = {
     "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(6, seed=3, min_dim=2), 1)),
     "batch": lambda: sc.operators(batch_of_states(sc.random_tree(5, seed=6))),
 }
+
+
+@cache
+def operators_of(model):
+    return MODELS[model]()
 
 
 def batch_of_states(mb):
@@ -40,7 +47,7 @@ def no_dense(monkeypatch):
     "identity", [i for i in OPEN if not i.name.startswith("determinant")], ids=lambda i: i.name
 )
 def test_products_and_blocks_form_no_dense_matrix(identity, model, no_dense):
-    s = MODELS[model]()
+    s = operators_of(model)
     for side in (identity.left, identity.right):
         expr = side(s)
         if not isinstance(expr, Operator):

@@ -30,7 +30,7 @@ def left_open(mb, q):
     return np.abs(Constraints(mb, mb.state(q=q)).residual).max(initial=0.0)
 
 
-@tries(20)
+@tries(10)
 @given(closed_graphs(max_loops=2, hinges=HOLONOMIC), SEEDS)
 def test_a_configuration_nearby_closes(mb, seed):
     """Away from a closed configuration by a little it closes again."""
@@ -140,7 +140,7 @@ def test_limits_are_left_alone_unless_asked_for():
     near(TreeAugmented(mb).assemble(mb.q), mb.q, 1e-12)
 
 
-@tries(15)
+@tries(8)
 @given(closed_graphs(max_loops=2, hinges=[sc.Pin(Z), sc.Prismatic(Z), sc.Spherical()]), SEEDS)
 def test_random_graphs_close_within_limits(mb, seed):
     """Limits around a closed configuration, a start outside."""
@@ -229,7 +229,7 @@ def test_what_is_left_open_is_the_least_there_is(seed):
 
 
 @pytest.mark.parametrize("weight", ["mass", "plain"])
-@tries(20)
+@tries(10)
 @given(closed_graphs(), SEEDS)
 def test_projected_velocities_are_allowed_and_nearest(weight, mb, seed):
     """Gc v = 0, what was taken away is orthogonal to what is allowed, and an allowed velocity stays."""
@@ -290,7 +290,7 @@ def test_compiled_assembly_of_random_closed_graphs_is_that_of_python():
     """Any hinges, shared bodies, couplings, redundant rows, fixed dofs: the same configuration, and one that closes."""
     asked, sure = [], []
 
-    @tries(40)
+    @tries(25)
     @given(closed_graphs(closing=KNOWN, hinges=HOLONOMIC), SEEDS, st.sampled_from([0.01, 0.1]), st.booleans())
     def check(mb, seed, size, holding):
         rows = rows_of(mb)

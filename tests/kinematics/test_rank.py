@@ -138,7 +138,7 @@ def counted(graph):
 # -- drawn chains -------------------------------------------------------------------------------------------------
 
 
-@tries(40)
+@tries(25)
 @given(plans())
 def test_all_count_the_same(plan):
     mb = plan.build()
@@ -147,7 +147,7 @@ def test_all_count_the_same(plan):
     assert counted(mb) == {rank}
 
 
-@tries(30)
+@tries(15)
 @given(plans(), st.integers(0, 5))
 def test_in_sub_graphs(plan, k):
     mb = plan.build()
@@ -157,7 +157,7 @@ def test_in_sub_graphs(plan, k):
     assert counted(part) == {rank}
 
 
-@tries(30)
+@tries(18)
 @given(plans(), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_multipliers_have_least_norm_in_all_units(plan, scale):
     """They have no part that does nothing."""
@@ -174,7 +174,7 @@ def test_multipliers_have_least_norm_in_all_units(plan, scale):
         assert np.abs(idle).max(initial=0.0) <= 1e-6 * max(np.abs(found).max(initial=0.0), scale)  # of the weights
 
 
-@tries(25)
+@tries(15)
 @given(plans())
 def test_in_all_units(plan):
     rank = rank_by_singular_values(plan.build())
@@ -182,7 +182,7 @@ def test_in_all_units(plan):
     assert [chosen(plan.build(scale)).rank for scale in SCALES] == [rank] * len(SCALES)
 
 
-@tries(25)
+@tries(15)
 @given(plans(), SEEDS)
 def test_forces_give_the_accelerations_back(plan, seed):
     mb, rng = plan.build(), np.random.default_rng(seed)

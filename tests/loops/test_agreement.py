@@ -13,7 +13,7 @@ from soacraft.model.hinges.base import pose_of
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.hinge_fit import gap_size, hinge_gap, nearest_coordinates
 
-FEW, MANY = 300, 10_000
+FEW, MANY = 100, 10_000
 
 
 def told(found, count):

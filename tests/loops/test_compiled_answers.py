@@ -64,7 +64,7 @@ def test_answers_on_random_closed_graphs(kind):
     """Any hinges in the tree and in the loops, rotors, polynomial couplings, redundant rows; nearly all in C++."""
     asked, answered, repeating = [], [], []
 
-    @tries(35)
+    @tries(20)
     @given(closed_graphs(closing=KNOWN), SEEDS, st.booleans())
     def check(mb, seed, rotors):
         mb = with_rotors(mb) if rotors else mb

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from tests.loops.cases import CLOSING, closed_graphs, comparable, force_of, library, near
 from tests.profiles import tries
-from tests.strategies import SEEDS, keep
+from tests.strategies import SEEDS
 
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
@@ -230,7 +230,7 @@ def test_mixed_dynamics_on_random_graphs():
     """Prescribed dofs of any hinge, closures as they are: the accelerations and forces of Python."""
     asked, answered = [], []
 
-    @tries(30)
+    @tries(28)
     @given(closed_graphs(closing=KNOWN), SEEDS)
     def check(mb, seed):
         comparable(mb, force_of(mb, seed))
@@ -239,7 +239,8 @@ def test_mixed_dynamics_on_random_graphs():
             return
         free = ConstraintEmbedding(mb)
         free.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))
-        keep(len(free.system.independent) > 0)
+        if not len(free.system.independent):  # nothing can be prescribed; below, enough are asked
+            return
         rng = np.random.default_rng(seed)
         force, vdot = rng.standard_normal((2, mb.nv))
         dofs = [int(rng.choice(free.system.independent))]

@@ -118,6 +118,7 @@ def test_every_closing_hinge(hinge):
     check(mb)
 
 
+@tries(20)
 @given(mb=closed_graphs(max_bodies=4, max_loops=2, hinges=HOLONOMIC))
 def test_random_closed_graphs(mb):
     """Along all dofs; with redundant rows, which contradict each other off the closures, along v and the force."""

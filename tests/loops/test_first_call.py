@@ -69,7 +69,7 @@ def test_a_batch_begins_with_its_first_state(kind):
     near(found, np.stack([wanted, wanted]), 1e-12)
 
 
-@tries(40)
+@tries(20)
 @given(closed_graphs(closing=KNOWN))
 def test_compliances_are_those_of_python(mb):
     """What rounding is measured by, from the recursions in Python."""
@@ -83,7 +83,7 @@ def test_compliances_are_those_of_python(mb):
     assert found == pytest.approx(wanted, rel=1e-8, abs=1e-12 * np.abs(wanted).max(initial=0.0))
 
 
-@tries(40)
+@tries(20)
 @given(closed_graphs(closing=KNOWN))
 def test_sizes_are_those_of_python(mb):
     rows = Constraints(mb, mb.state())

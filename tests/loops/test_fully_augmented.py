@@ -21,6 +21,7 @@ from tests.loops.cases import (
     row_of_four_bars,
 )
 from tests.loops.compiled_cases import without_compiled
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -51,6 +52,7 @@ def test_links_without_mass_that_closures_hold(massless):
     np.testing.assert_allclose(s.forward_dynamics(np.zeros((3, 3)), q, force).vdot[2], wanted, rtol=1e-10)
 
 
+@tries(30)
 @given(closed_graphs(), SEEDS)
 def test_accelerations_of_random_closed_graphs(mb, seed):
     force = force_of(mb, seed)
@@ -283,6 +285,7 @@ def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
         near(full.multipliers[name], tree.multipliers[name], 1e-11)
 
 
+@tries(25)
 @given(closed_graphs(), SEEDS)
 def test_sparse_and_dense_least_norm_of_random_closed_graphs(mb, seed):
     force = force_of(mb, seed)

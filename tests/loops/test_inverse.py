@@ -32,7 +32,7 @@ def solver(request, mb):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@tries(20)
+@tries(12)
 @given(closed_graphs(), SEEDS)
 def test_inverse_dynamics_undoes_forward_dynamics(kind, mb, seed):
     comparable(mb, force_of(mb, seed))

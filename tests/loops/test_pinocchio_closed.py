@@ -79,7 +79,7 @@ def assert_agree(mb, force, solvers, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@tries(25)
+@tries(15)
 @given(closed_graphs(2, 6, 3, couplings=False, hinges=TREE_HINGES, closing=CLOSING), SEEDS)
 def test_random_closed_graphs(solver, mb, seed):
     force = force_of(mb, seed)

@@ -1,6 +1,7 @@
 """What solvers of closed chains refuse, by text: all kinds, hybrids too; that a refusal changes nothing."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -61,11 +62,16 @@ def beside_slides(mb):
     return mb
 
 
-@pytest.fixture
-def pair():
+@cache
+def moving_pair():
     made = beside_slides(FOUR_BAR.build(0.9))
     made.v = project(made, np.ones(5))
     return made
+
+
+@pytest.fixture
+def pair():
+    return moving_pair().copy()
 
 
 @pytest.fixture(params=KINDS)

@@ -31,6 +31,7 @@ from soacraft.model.samples.random_models import random_inertia, random_pose
 FOUR_BAR = FourBar()
 
 
+@tries(30)
 @given(closed_graphs(), SEEDS)
 def test_accelerations_of_random_closed_graphs(mb, seed):
     force = force_of(mb, seed)
@@ -155,7 +156,7 @@ def test_a_spatial_ring_cut_at_each_of_its_hinges():
 # -- physics --------------------------------------------------------------------------------------------------
 
 
-@tries(20)
+@tries(12)
 @given(closed_graphs(), SEEDS)
 def test_constraint_forces_do_no_work(mb, seed):
     force = force_of(mb, seed)

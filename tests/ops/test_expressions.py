@@ -98,7 +98,7 @@ def expressions(draw, name, rows, cols, depth):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@tries(25)
+@tries(12)
 @given(data=st.data())
 def test_random_expressions(name, data):
     spaces = st.sampled_from(["body", "hinge"])

@@ -88,7 +88,7 @@ def close(x, y, what=""):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@tries(5)
+@tries(3)
 @given(data=st.data())
 def test_known_inverses(kind, data):
     """Products, blocks and the dense matrix, against numpy; none of them by dense arithmetic."""

@@ -116,7 +116,7 @@ def eliminated(Mcal, model, d):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(30)
+@tries(15)
 @given(data=st.data())
 def test_values_against_dense_matrices(kind, data):
     """From E, H and M alone: D and I + H phi K by eliminating the dense mass matrix, the rest by definition."""

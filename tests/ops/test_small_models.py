@@ -50,7 +50,7 @@ MODELS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=MODELS, scope="module")
 def s(request):
     return MODELS[request.param]()
 

@@ -28,7 +28,7 @@ def stack(y):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(25)
+@tries(12)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_inverse_dynamics_is_newton_euler(kind, data, seed):
     model = data.draw(models(kind))
@@ -50,7 +50,7 @@ def test_inverse_dynamics_is_newton_euler(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(25)
+@tries(12)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_with_a_force_everything_answers_to_it(kind, data, seed):
     model = data.draw(models(kind))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.peers.agreement import TOLERANCE, distances
+from tests.peers.agreement import TOLERANCE, Ours, distances
 from tests.peers.kinds import KINDS, tree
 from tests.peers.peers import PEERS
 from tests.peers.to_mujoco import InMujoco
@@ -58,6 +58,6 @@ def test_a_change_of_one_in_a_million_is_seen(peer, change):
             mb.gravity = seen * mb.gravity
         case "v":
             mb.v = seen * mb.v
-    far = distances(mb, there)
+    far = distances(Ours.of(mb), there)
     for name in ("bias force", "inverse dynamics", "forward dynamics, Eq. 31"):
         assert far[name] > 10.0 * TOLERANCE

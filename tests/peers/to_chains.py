@@ -3,6 +3,8 @@
 A rolling ball becomes a free body, held to its plane by the test.
 """
 
+from functools import cache
+
 import numpy as np
 from tests.peers import expressions
 from tests.peers.elements import Slide, as_free, placed, rolling
@@ -23,9 +25,7 @@ class InChains(Peer):
             self.put(w + np.arange(len(part.n)), np.arange(mb.nv)[body.v_slice], part)
             w += len(part.n)
         self.model.set_state(np.concatenate([np.zeros(0), *(part.q for part in parts.values())]), self.N @ mb.v)
-
-    def operators(self, axes="body"):
-        return sc.operators(self.model, axes=axes)
+        self.operators = cache(lambda axes="body": sc.operators(self.model, axes=axes))
 
     def own_mass_matrix(self):
         return expressions.mass_matrix(self.operators()).array()

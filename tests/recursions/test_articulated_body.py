@@ -26,7 +26,7 @@ def stack(y, model):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data())
 def test_the_riccati_equation(kind, data):
     """M = P - E_A P+ E_A*, D = H P H*, G = P H* D^-1, P+ = (I - G H) P, symmetric; prod det D = det Mcal."""
@@ -50,7 +50,7 @@ def test_the_riccati_equation(kind, data):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_newton_euler_is_dense_inverse_dynamics(kind, data, seed):
     """alpha = A*(H* vdot + a), f = A(M alpha + b), T = H f."""
@@ -66,7 +66,7 @@ def test_newton_euler_is_dense_inverse_dynamics(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_forward_dynamics_solves_the_dense_equations(kind, data, seed):
     """Mcal vdot + C = T, C = H A (M A* a + b); and back by Newton-Euler."""
@@ -83,7 +83,7 @@ def test_forward_dynamics_solves_the_dense_equations(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(30)
+@tries(15)
 @given(data=st.data())
 def test_the_mass_matrix_by_composite_bodies(kind, data):
     model = data.draw(models(kind))

@@ -130,7 +130,7 @@ def test_lyapunov_with_two_families_of_weights(form, model):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_any_drawn_model(kind, data, seed):
     model = data.draw(models(kind))

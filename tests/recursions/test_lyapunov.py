@@ -45,7 +45,7 @@ class TwoWeights:
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_forward_lyapunov(kind, data, seed):
     """X = Y - E_A Y E_B*, and Y is the diagonal of A X B*."""
@@ -59,7 +59,7 @@ def test_forward_lyapunov(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_backward_lyapunov(kind, data, seed):
     """X = Y - diagOf(E_A* Y E_B), and Y is the diagonal of A* X B."""
@@ -75,7 +75,7 @@ def test_backward_lyapunov(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(40)
+@tries(15)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_blocks_of_both_products(kind, data, seed):
     """Every pair of nodes: the same, related either way, unrelated with and without a common ancestor."""
@@ -118,7 +118,7 @@ def test_siblings_meet_in_their_parent():
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(25)
+@tries(15)
 @given(data=st.data())
 def test_composite_bodies_are_the_diagonal_of_A_M_A_star(kind, data):
     model = data.draw(models(kind))

@@ -35,7 +35,7 @@ def stack(y, n):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(25)
+@tries(12)
 @given(data=st.data(), m=SIZES, seed=st.integers(0, 99))
 def test_a_sweep_is_the_product_with_dense_A(kind, data, m, seed):
     model = data.draw(models(kind))
@@ -48,7 +48,7 @@ def test_a_sweep_is_the_product_with_dense_A(kind, data, m, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@tries(25)
+@tries(12)
 @given(data=st.data(), batch=st.lists(st.integers(0, 3), max_size=2), m=SIZES, seed=st.integers(0, 99))
 def test_the_compiled_sweep_is_the_recursion(kind, data, batch, m, seed):
     model = data.draw(models(kind))

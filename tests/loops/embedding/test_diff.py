@@ -203,7 +203,7 @@ def test_robots(name, dofs, step):
     assert off < 1e-7, what
 
 
-@tries(30)
+@tries(15)
 @given(mb=closed_graphs(max_bodies=5, hinges=HOLONOMIC, closing=[x for x in CLOSING if x.holonomic]))
 def test_the_kinetic_energy_of_random_systems(mb):
     """v* dMcal v = v* dM v + 2 v* M dX v_i, from the gradient of the tree and from the linearized rows: other code."""

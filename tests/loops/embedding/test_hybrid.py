@@ -24,7 +24,7 @@ def ties(mb):
     return [x.name for x in mb.loops] + [x.name for x in mb.couplings]
 
 
-@tries(40)
+@tries(25)
 @given(mb=closed_graphs(), data=st.data())
 def test_random_closed_graphs(mb, data):
     force = force_of(mb)

@@ -145,7 +145,7 @@ def test_each_identity_holds_on_embedded_systems(identity):
     assert found.ok, found
 
 
-@tries(25)
+@tries(15)
 @given(mb=closed_graphs(max_bodies=5))
 def test_identities_hold_on_random_embedded_systems(mb):
     solver = ConstraintEmbedding(mb)

@@ -41,7 +41,7 @@ def check(mb, solver=None, reference=None, tolerance=1e-9):
     return found
 
 
-@tries(60)
+@tries(35)
 @given(mb=closed_graphs())
 def test_random_closed_graphs(mb):
     check(mb, reference=comparable(mb, force_of(mb)))

@@ -79,11 +79,11 @@ def test_examples_come_out_as_printed(name):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_renamed_transposed_and_inside_longer_products(name, seed):
     rng = np.random.default_rng(seed)
-    makers = [sc.random_tree, sc.random_sko, sc.random_tree]
-    whole = sample(seed) if seed == 3 else sc.operators(makers[seed](4, seed=seed))
+    makers = [sc.random_tree, sc.random_sko]
+    whole = sample(seed) if seed == 2 else sc.operators(makers[seed](4, seed=seed))
     s = Renamed(whole, rng.choice("H phi psi K M D E_phi P tau".split(), 3, replace=False))
     expr, wanted = (side(s) for side in EXAMPLES[name])
     before = {"hinge": s.G, "body": s.H, "node": B(s)}[expr.rows.kind]

@@ -158,7 +158,7 @@ def mixed() -> sim.System:
 
 @pytest.mark.parametrize("make", [arm, mixed, craft])
 def test_compiled_steps_and_those_of_python_agree(make):
-    fast, plain = make().run(0.3), slow(make()).run(0.3)
+    fast, plain = make().run(0.15), slow(make()).run(0.15)
     assert np.array_equal(fast.t, plain.t)
     for name in ("q", "v", "vdot"):
         a, b = getattr(fast, name), getattr(plain, name)
