@@ -143,3 +143,12 @@ def test_refusals():
     still = sc.random_tree(1, 1, [sc.Weld()])
     with pytest.raises(SingularError, match=r"a Jacobian of shape \(6, 0\) has no singular values to measure"):
         analysis.manipulability(still, [], "body1")
+
+
+def test_rows_and_scales_that_are_no_numbers():
+    mb = sc.load("arm7")
+    with pytest.raises(ModelError, match="rows of manipulability must be"):
+        analysis.manipulability(mb, ARM, "link7/tool", np.array(1))
+    for scale in (1j, np.ones(6) * 1j, 10**400, [object()] * 6):
+        with pytest.raises(ModelError, match="scale of manipulability must be one number or 6"):
+            analysis.manipulability(mb, ARM, "link7/tool", scale=scale)

@@ -182,7 +182,8 @@ def picked_rows(rows: Any, size: int) -> list[int]:
     if isinstance(rows, str) and rows in ("angular", "linear"):
         start = 0 if rows == "angular" else 3
         return [6 * k + start + i for k in range(size // 6) for i in range(3)]
-    picked = list(rows) if isinstance(rows, list | tuple | range | np.ndarray) else None
+    several = isinstance(rows, list | tuple | range) or (isinstance(rows, np.ndarray) and rows.ndim)
+    picked = list(rows) if several else None
     if not picked or not all(_is_number(i) and 0 <= i < size for i in picked):
         raise ModelError(
             f"rows of manipulability must be 'angular', 'linear', or numbers of rows from 0 to {size - 1}; "
@@ -204,7 +205,7 @@ def row_weights(scale: Any, size: int) -> Array:
     if scale is None:
         return np.ones(size)
     try:
-        weights = np.broadcast_to(np.asarray(scale, dtype=np.float64), (size,))
+        weights = np.broadcast_to(np.asarray(scale).astype(np.float64, casting="same_kind"), (size,))
     except (TypeError, ValueError):
         raise ModelError(f"scale of manipulability must be one number or {size}, got {scale!r:.60}.") from None
     if not np.isfinite(weights).all() or not (weights > 0.0).all():

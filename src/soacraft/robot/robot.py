@@ -87,12 +87,29 @@ right_shoulder_yaw, right_elbow)
 
     def __getitem__(self, name: str) -> Limb:
         """A limb by name; made anew where the robot has changed since."""
-        if name not in self._limbs:
+        limb = self._limb(name)
+        return limb if limb.is_current else self._made_again(limb)
+
+    def remove_limb(self, name: str) -> None:
+        """Take a limb away; its bodies stay."""
+        del self._limbs[self._limb(name).name]
+
+    def _limb(self, name: Any) -> Limb:
+        if not isinstance(name, str) or name not in self._limbs:
             raise ModelError(f"the robot {self._mb.name!r} has no limb {name!r:.60}{near(str(name), self._limbs)}")
-        limb = self._limbs[name]
-        if not limb.is_current:
-            limb = self.limb(name, *limb.ends)
-        return limb
+        return self._limbs[name]
+
+    def _made_again(self, limb: Limb) -> Limb:
+        """The limb of this name here, with the solvers that it uses."""
+        try:
+            made = self.limb(limb.name, *limb.ends)
+        except ModelError as wrong:
+            raise ModelError(
+                f"limb {limb.name!r} is no longer in the model: {wrong} Make it anew with rb.limb(...), or take it "
+                f"away with rb.remove_limb({limb.name!r})."
+            ) from None
+        made.use_as(limb)
+        return made
 
     # -- the whole body ------------------------------------------------------------------------------------------
 
@@ -179,8 +196,8 @@ right_shoulder_yaw, right_elbow)
         *,
         step: float = 1e-3,
         world: World | None = None,
-        friction: Any = 0.5,
-        restitution: float = 0.0,
+        friction: Any = None,
+        restitution: float | None = None,
         covariance: Any = None,
         noise: Any = None,
     ) -> Prediction:
@@ -188,7 +205,8 @@ right_shoulder_yaw, right_elbow)
 
         `controls` are a generalized force (nv), one for each step (steps, nv), or a control law f(t, q, v) that is
         asked at the start of each step. In a `world` shapes that may not touch push each other, hinges stop at their
-        limits, and `touched` tells what met; without one there is no contact. `covariance` of [dq; dv] (2 nv, 2 nv), or
+        limits, and `touched` tells what met; `friction`, 0.5 unless told, and `restitution`, none unless told, are of
+        contact there. Without a world there is no contact. `covariance` of [dq; dv] (2 nv, 2 nv), or
         its diagonal, is carried along by the derivatives of the steps, with `noise` added for each second. O(n) a step,
         with a covariance O(n nv), with one in a world or under a law 4 nv steps for each.
 
@@ -244,7 +262,8 @@ right_shoulder_yaw, right_elbow)
         self._holds.give(obj, None if hands is None else _several(hands))
 
     def update_attachment(self, obj: Any, pose: Pose) -> None:
-        """Correct the pose of an object in the hand that it hangs from, as an estimator sees it."""
+        """Correct the pose of an object in the hand that it hangs from, as an estimator sees it. Other hands that hold
+        it stay where they are, and hold it elsewhere."""
         self._holds.place(obj, pose)
 
     def reactions(
@@ -285,7 +304,7 @@ right_shoulder_yaw, right_elbow)
         self,
         obj: Any,
         hand: Any,
-        width: Any,
+        width: Any = None,
         *,
         friction: float = 0.5,
         torsion: float = 0.0,
@@ -300,12 +319,13 @@ right_shoulder_yaw, right_elbow)
         """How a parallel gripper could take an object, the best first: where its frame `hand` would be in the object,
         how far open, how well it would hold. The same seed gives the same grasps.
 
-        Its fingers open `width` metres at most, or from `(least, most)`; they close along the first of the `axes` of
-        the hand's frame, which is midway between their tips, and come along the second. The shapes of the object are
-        met by `samples` lines, and points that are opposite within the cones of `friction` are tried from `approaches`
-        sides. `torsion` is that of soft fingertips (`Fingertip`); of two points without it the quality is zero. With a
-        `limb`, or where one ends in the hand, each is reached by its inverse kinematics or told not to be; with a
-        `world` nothing may touch there, but the hand the object. O(samples approaches).
+        Its fingers open `width` metres at most, or from `(least, most)`; as far as it takes unless told. They close
+        along the first of the `axes` of the hand's frame, which is midway between their tips, and come along the
+        second. The shapes of the object are met by `samples` lines, and points that are opposite within the cones of
+        `friction` are tried from `approaches` sides. `torsion` is that of soft fingertips (`Fingertip`); of two points
+        without it the quality is zero. Of grasps of one quality those are first that are nearer to the centre of mass.
+        With a `limb`, or where one ends in the hand, each is reached by its inverse kinematics or told not to be; with
+        a `world` nothing may touch there, but the hand the object. O(samples approaches).
 
         >>> import soacraft as sc
         >>> mb = sc.load("panda")
@@ -360,8 +380,8 @@ right_shoulder_yaw, right_elbow)
         """An independent robot for another module: model, state, limbs, what it holds, and what it can undo."""
         other = Robot(self._mb.copy())
         other._holds = self._holds.copy(other._mb)
-        for name, x in self._limbs.items():
-            other.limb(name, *x.ends)
+        for x in self._limbs.values():
+            other._made_again(x)
         return other
 
     def __repr__(self) -> str:
@@ -369,4 +389,8 @@ right_shoulder_yaw, right_elbow)
 
 
 def _several(hands: Any) -> list[Any]:
-    return [hands] if isinstance(hands, str | Frame) else list(hands)
+    if isinstance(hands, str | Frame):
+        return [hands]
+    if not isinstance(hands, Iterable):
+        raise ModelError(f"hands are bodies or nodes of the robot, one or a list of them; got {hands!r:.60}.")
+    return list(hands)

@@ -168,3 +168,15 @@ def test_what_is_refused():
     turned.add_body("box", None, sc.Free(), sc.Inertia(1.0, (0.1, 0, 0), moment=np.eye(3)))
     with pytest.raises(SingularError, match="the hands cannot give 'box' the wrench that it needs: a moment of"):
         rob.carry(rob.Robot(turned), "box", ["left"], turned.q, turned.v, np.zeros(6), transmits="force")
+
+
+def test_a_load_that_is_weighed_and_squeezed_and_arms_without_mass_are_refused():
+    rb, names, q, v = moving()
+    with pytest.raises(StateError, match="carry shares the load by weight=, or presses as squeeze= says; give one"):
+        rob.carry(rb, "box", names, q, v, np.zeros(6), squeeze=10.0, weight=np.ones(rb.mb.nv))
+    mb = sc.Multibody("empty")
+    for side, x in (("left", -1.0), ("right", 1.0)):
+        mb.add_body(side, None, sc.Prismatic((0, 0, 1)), sc.Inertia(0.0), sc.Pose(translation=(x, 0, 0)))
+    mb.add_body("box", None, sc.Free(), sc.Inertia(2.0, moment=np.eye(3)))
+    with pytest.raises(SingularError, match="mass matrix of 'empty' is not positive definite"):
+        rob.carry(rob.Robot(mb), "box", ["left", "right"], mb.q, mb.v, np.zeros(6))

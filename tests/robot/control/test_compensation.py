@@ -214,3 +214,9 @@ def test_what_is_refused():
         rob.gravity(cart, [0.0, 0.5], actuated=["cart"])
     with pytest.raises(StateError, match="moves the dofs that have no motor"):
         rob.feed_forward(cart, [0, 0], [0, 0], [0, 0], actuated=["cart"], payload={"cart": sc.Inertia(1.0)})
+
+
+def test_friction_is_asked_for_and_not_a_number():
+    rb = rob.Robot(sc.load("pendulum"))
+    with pytest.raises(StateError, match="friction= says whether the model's dry friction is made up for, True or"):
+        rob.feed_forward(rb, [0.1], [1.0], [0.0], friction=0.5)

@@ -196,3 +196,17 @@ def test_what_is_refused():
         laws.ComputedTorque(robot="pendulum", kp="stiff", kd=1.0)
     with pytest.raises(WiringError, match="ComputedTorque has no parameter 'ki'"):
         laws.ComputedTorque(robot="pendulum", kp=1.0, kd=1.0, ki=1.0)
+
+
+def test_parameters_may_be_numbers_of_numpy():
+    mb = sc.load("cart_pole")
+    mb.set_state([0.0, np.pi])
+    made = laws.LQR(robot="cart_pole", q0=np.array(mb.q), Q=np.float64(2.0), actuated=("cart",))
+    assert made.p.q0 == (0.0, float(np.pi))
+    assert made.p == laws.LQR(robot="cart_pole", q0=(0.0, float(np.pi)), Q=2.0, actuated=("cart",)).p
+
+
+def test_a_goal_without_a_direction_is_refused_by_name():
+    law = laws.Impedance(robot="panda", tip="link7", kp=10.0, kd=10.0)
+    with pytest.raises(WiringError, match=r"an Impedance begins with a quaternion \[x, y, z, w\], and this"):
+        ticked(sc.load("panda"), law, ("q", "v"), 0.01, goal=np.zeros(7))

@@ -233,7 +233,15 @@ def test_what_is_refused():
         rob.foot_forces(rb)
     with pytest.raises(StateError, match="foot_forces takes one motion, got a batch"):
         rob.foot_forces(stance, np.zeros((2, 18)))
-    with pytest.raises(StateError, match="spread must be positive"):
+    with pytest.raises(StateError, match="spread must be from 1e-12 to 1e\\+12"):
         rob.foot_forces(stance, spread=0.0)
-    with pytest.raises(StateError, match="sides of a friction pyramid must be a whole number of at least 3"):
+    with pytest.raises(StateError, match="sides of a friction pyramid must be a whole number from 3 to 10000"):
         rob.foot_forces(stance, sides=2)
+
+
+def test_a_robot_without_dofs_does_not_stand_on_feet():
+    mb = sc.Multibody("rock")
+    mb.add_body("rock", None, sc.Weld(), sc.Inertia(1.0))
+    s = rob.stance(rob.Robot(mb), [], "rock", corners=[(0, 0, 0), (1, 0, 0), (0, 1, 0)])
+    with pytest.raises(StateError, match="'rock' has no dofs: it is held by what it is welded to"):
+        rob.foot_forces(s)

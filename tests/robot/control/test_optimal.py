@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import scipy.linalg
 from tests.robot.control.cases import closed, drawn, near
+from tests.scales.scaled import NINE, Units, force_units, scaled, velocity_units
 
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
-from soacraft.errors import SingularError, StateError
+from soacraft.errors import SingularError, StaleError, StateError
 
 
 def test_a_regulator_has_the_poles_of_riccatis_equation():
@@ -101,3 +102,53 @@ def test_the_cost_to_go_is_that_of_the_linear_motion():
     closed_loop = lin.A - lin.B @ made.K
     W = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.5 * made.K[:1].T @ made.K[:1]
     near(scipy.linalg.solve_continuous_lyapunov(closed_loop.T, -W), made.S, 1e-8)
+
+
+HINGES = [sc.Pin((0, 1, 0)), sc.Prismatic((1, 0, 0)), sc.Universal((1, 0, 0), (0, 1, 0)), sc.Cylindrical((0, 0, 1))]
+
+
+@pytest.mark.parametrize("units", NINE, ids=str)
+def test_a_regulator_is_the_same_in_all_units(units):
+    """Q and R weigh parts of lengths, rates and forces of the model, so that the poles are the same in its time."""
+    rb = rob.Robot(sc.random_tree(5, seed=3, hinges=HINGES))
+    made = []
+    for u in (Units(), units):
+        mb = scaled(rb.mb, u)
+        rate, force = velocity_units(mb, u), force_units(mb, u)
+        size = np.concatenate([rate * u.time, rate])
+        law = rob.lqr(rob.Robot(mb), mb.q, Q=size**-2.0, R=force**-2.0)
+        made.append((np.sort_complex(law.poles) * u.time, law.K * size / force[:, None]))
+    near(made[1][0], made[0][0], 1e-7 * float(np.abs(made[0][0]).max()))
+    near(made[1][1], made[0][1], 1e-7 * float(np.abs(made[0][1]).max()))
+
+
+def test_what_does_not_come_back_is_refused():
+    mb = sc.Multibody("two", gravity=(0, 0, 0))
+    mb.add_body("driven", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    mb.add_body("loose", None, sc.Prismatic((0, 1, 0)), sc.Inertia(1.0)).passive = sc.Passive(stiffness=4.0)
+    rb = rob.Robot(mb)
+    with pytest.raises(SingularError, match="the motors of 'two' do not bring it back to this state: a pole of"):
+        rob.lqr(rb, [0, 0], actuated=["driven"])  # it swings for ever
+    with pytest.raises(SingularError, match="that Q does not weigh"):
+        rob.lqr(rb, [0, 0], Q=0.0)
+    mb["loose"].passive = sc.Passive(stiffness=4.0, damping=1.0)
+    assert (rob.lqr(rb, [0, 0], actuated=["driven"]).poles.real < 0.0).all()
+    with pytest.raises(StateError, match="actuated names no dof of 'two', so that nothing can be driven"):
+        rob.lqr(rb, [0, 0], actuated=[])
+
+
+def test_a_regulator_of_a_robot_that_has_changed_is_stale():
+    mb = sc.load("double_pendulum")
+    mb.add_body("cup", hinge=sc.Free(), inertia=sc.Inertia.sphere(0.4, 0.05))
+    rb = rob.Robot(mb)
+    rb.attach("cup", "lower")
+    law = rob.lqr(rb, [0.0, 0.0])
+    rb.detach("cup")
+    with pytest.raises(StaleError, match="the robot 'double_pendulum' has changed since: make another Regulator"):
+        law(mb.q, mb.v)
+
+
+def test_a_robot_without_dofs_has_nothing_to_regulate():
+    mb = sc.Multibody("rock")
+    mb.add_body("rock", None, sc.Weld(), sc.Inertia(1.0))
+    assert rob.lqr(rob.Robot(mb), []).poles.size == 0

@@ -9,7 +9,7 @@ from tests.robot.control.cases import closed, drawn, near
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
-from soacraft.errors import SingularError, StateError
+from soacraft.errors import SingularError, StaleError, StateError
 
 
 def swing(count=101, end=2.0):
@@ -148,3 +148,21 @@ def test_what_is_refused():
     cart = rob.Robot(sc.load("cart_pole"))
     with pytest.raises(StateError, match="dof 'pole' has no motor and needs a force"):
         rob.lqr_path(cart, [0, 1], [[0, 0.5], [0, 0.5]], np.zeros((2, 2)), [0.0, 0.0], actuated=["cart"])
+
+
+def test_a_time_a_batch_and_a_robot_that_has_changed_are_refused():
+    mb = sc.load("double_pendulum")
+    rb = rob.Robot(mb)
+    t, q, v, a = swing(11)
+    law = rob.lqr_path(rb, t, q, v, a)
+    near(law(1e300, q[0], v[0]), law(2.0, q[0], v[0]), 1e-12)
+    for wrong in (np.nan, "late", [0.1, 0.2], None):
+        with pytest.raises(StateError, match="the time along a path"):
+            law(wrong, q[0], v[0])
+    with pytest.raises(StateError, match="a PathRegulator takes one state, got a batch"):
+        law(0.5, q, v[0])
+    with pytest.raises(StateError, match=r"vdot of a path needs a row for each of its 11 knots, got shape \(0, 2\)"):
+        rob.lqr_path(rb, t, q, v, np.zeros((0, 2)))
+    mb.add_body("more", "lower", sc.Weld(), sc.Inertia(1.0))
+    with pytest.raises(StaleError, match="make another PathRegulator"):
+        law(0.5, q[0], v[0])

@@ -256,3 +256,10 @@ def test_what_is_refused(panda):
     rail = rob.Robot(slide)
     with pytest.raises(SingularError, match="nothing moves the tip of limb 'cart' at this configuration"):
         rob.operational_space(rail, rail.limb("cart", "inertial", "cart"), [0.0], [0.0], [1.0], rows=[4])
+
+
+def test_an_inertia_that_is_not_symmetric_is_refused_in_small_units_too():
+    M = 1e-9 * np.eye(6)
+    M[0, 1] = 5e-10
+    with pytest.raises(StateError, match="inertia of an admittance is a positive number"):
+        rob.admittance(np.zeros(6), np.zeros(6), np.zeros(6), M, 1.0, 1.0)

@@ -216,3 +216,10 @@ def test_a_covariance_is_judged_the_same_in_all_units(s):
     assert read_covariance(rounded, 2, "covariance")[0, 1] == 0.0
     with pytest.raises(StateError, match="must not be negative"):
         read_covariance(np.array([[0.0, 1e-6], [1e-6, 1.0]]) * np.outer(units, units), 2, "covariance")
+
+
+def test_friction_without_a_world_is_refused():
+    rb = Robot(sc.load("pendulum"))
+    for wrong in ({"friction": 0.3}, {"restitution": 0.5}):
+        with pytest.raises(StateError, match="friction and restitution are of contact, and there is none without"):
+            rb.predict(horizon=0.01, **wrong)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError, SoacraftError, StateError
 from soacraft.robot import Robot, World
 
 MU = 0.4
@@ -201,3 +201,27 @@ def test_what_is_refused():
         rb.grasps("link3", "attachment/tcp", 0.08)
     with pytest.raises(ModelError, match="an object is a body of the model"):
         rb.grasps("attachment/tcp", "link3", 0.08)
+
+
+def test_a_gripper_that_opens_as_far_as_it_takes():
+    """Without a width, as with one that is wider than the object; of equal quality those at the middle come first."""
+    rb = thing(sc.Geometry("skin", "box", (0.05, 0.06, 0.2)))
+    ways = rb.grasps("thing", "attachment/tcp", friction=MU, samples=60)
+    wide = rb.grasps("thing", "attachment/tcp", 1e300, friction=MU, samples=60)
+    assert len(ways) == len(wide) > 0
+    assert all((a.pose.translation == b.pose.translation).all() for a, b in zip(ways, wide, strict=True))
+    assert max(x.quality for x in ways) == 0.0  # two points do not stop a turn
+    off = [np.linalg.norm(x.pose.translation) for x in ways]
+    assert off == sorted(off)
+    assert off[0] < 0.5 * off[-1]
+
+
+def test_seeds_limbs_widths_and_counts_that_are_none_are_refused():
+    rb = thing(sc.Geometry("skin", "box", (0.05, 0.06, 0.2)))
+    for wrong, what in (({"seed": -1}, "the seed of grasps must be"), ({"limb": 5}, "limb of grasps is a Limb"),
+                        ({"samples": 10**30}, "samples of grasps must be a whole number from 1"),
+                        ({"width": [[1], [2, 3]]}, "width of grasps must be an array"),
+                        ({"width": (0.1, 0.2, 0.3)}, "width of grasps is how far the gripper opens"),
+                        ({"meshes": np.zeros(2)}, "meshes of grasps is a word")):  # fmt: skip
+        with pytest.raises(SoacraftError, match=what):
+            rb.grasps("thing", "attachment/tcp", **wrong)

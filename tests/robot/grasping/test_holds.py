@@ -384,3 +384,48 @@ def test_shears_are_held_by_both_handles():
     rb.detach("box")
     rb.detach("blade")
     assert same(mb, first) == []
+
+
+@pytest.mark.parametrize("hinge", [None, sc.Pin((0, 0, 1))])
+def test_a_pose_from_the_estimator_keeps_the_loops_of_other_hands_closed(hinge):
+    rb = two_arms()
+    mb = rb.mb
+    rb.attach("box", "left2/hand")
+    rb.grasp("box", ["right2/hand"], hinge)
+    hand, since = mb.pose("right2/hand"), rb.version
+    seen = sc.Pose.from_rpy(0.1, -0.2, 0.3, (0.02, 0.01, -0.03))
+    other = rb.copy()
+    rb.update_attachment("box", seen)
+    assert mb.pose("box", "left2/hand").is_close(seen)
+    assert mb.pose("right2/hand").is_close(hand)
+    assert sc.loops.report(mb).closed
+    other.apply(rb.changes(since).to_bytes())
+    assert other.version == rb.version
+    rb.undo()
+    assert rb.version == since
+    assert sc.loops.report(mb).closed
+
+
+def test_a_pose_that_would_pull_an_object_out_of_another_loop_is_refused():
+    rb = two_arms()
+    mb = rb.mb
+    rb.attach("box", "left2/hand")
+    mb["box"].add_node("eye", mb.pose("right0", "box"))
+    mb.close_loop("rope", "right0", "box/eye", sc.Spherical())
+    before = rb.version
+    with pytest.raises(ModelError, match="'box' cannot be put elsewhere: loop 'rope' joins 'right0' and 'box/eye'"):
+        rb.update_attachment("box", sc.Pose())
+    assert rb.version == before
+
+
+def test_hands_that_are_none_are_refused():
+    rb = two_arms()
+    rb.attach("box", "left2/hand")
+    with pytest.raises(ModelError, match="'box' is parted from hands, and none was given; leave them out for all"):
+        rb.ungrasp("box", [])
+    with pytest.raises(ModelError, match="hands are bodies or nodes of the robot, one or a list of them; got 5"):
+        rb.ungrasp("box", 5)
+    with pytest.raises(ModelError, match="hands are bodies or nodes of the robot"):
+        rb.grasp("box", None)
+    rb.undo()  # the grasp, since nothing else was done
+    assert rb.held == {}

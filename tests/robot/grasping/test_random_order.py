@@ -106,7 +106,7 @@ def _undone(count):
 
 
 def test_all_undone_ends_in_the_first_state_bit_by_bit_while_it_moves():
-    assert {"attach", "grasp", "detach", "ungrasp", "place", "take", "give", ""} == set(_undone(250))
+    assert {"attach", "grasp", "detach", "ungrasp", "place", "take", "give", ""} == set(_undone(120))
 
 
 @pytest.mark.slow

@@ -133,3 +133,14 @@ def test_what_is_refused():
         rb.strength("box", [tip], force=np.zeros(rb.mb.nv))
     with pytest.raises(StateError, match="the fingertips of 'right6/hand', which holds 'box', are missing"):
         rb.strength("box", {"left6/hand": [tip]}, force=np.zeros(rb.mb.nv))
+
+
+@pytest.mark.parametrize("what", ["vdot", "force"])
+def test_accelerations_and_forces_are_of_one_state(what):
+    mb = sc.load("panda")
+    mb.add_body("cup", hinge=sc.Free(), inertia=sc.Inertia.sphere(0.5, 0.05))
+    rb = sc.robot.Robot(mb)
+    rb.attach("cup", "link7")
+    for rows in (0, 2):
+        with pytest.raises(StateError, match="the wrenches on 'cup' are those of one state, got a batch"):
+            rb.reactions("cup", **{what: np.zeros((rows, 7))})

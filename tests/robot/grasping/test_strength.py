@@ -179,3 +179,23 @@ def test_what_is_refused():
         Fingertip((0, 0, 0), (0, 0, 0))
     with pytest.raises(StateError, match="the wrench of grasp_strength"):
         grasp_strength(pinch(), [1, 2, 3])
+
+
+@pytest.mark.parametrize("large", [1e3, 1e6, 1e9, 1e12, np.inf])
+def test_a_limit_that_stands_for_none_does_not_drown_the_other(large):
+    """Both fingers push alike, so that the one of 10 N decides."""
+    fingers = [
+        Fingertip((-0.05, 0, 0), (1, 0, 0), 0.5, 10.0, name="weak"),
+        Fingertip((0.05, 0, 0), (-1, 0, 0), 0.5, large, name="strong"),
+    ]
+    r = grasp_strength(fingers, 4.0 * np.array(UP))
+    assert np.isclose(r.margin, 2 * 0.5 * 10.0 / 4.0, rtol=1e-8)
+    assert r.binding == ("weak",)
+    assert set(r.slipping) == {"weak", "strong"}
+
+
+def test_a_finger_that_does_nothing_may_have_any_limit():
+    """A third finger across the load, with a limit far below the others."""
+    fingers = [*pinch(0.5, 10.0), Fingertip((0, 0.04, 0), (0, -1, 0), 0.0, 1e-6, name="idle")]
+    r = grasp_strength(fingers, 4.0 * np.array(UP))
+    assert np.isclose(r.margin, 2.5, rtol=1e-6)

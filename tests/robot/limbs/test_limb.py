@@ -459,3 +459,69 @@ def test_calls_with_other_arguments_are_other_questions():
 def test_the_graph_of_a_hand_that_hangs_from_a_moving_palm_is_refused():
     with pytest.raises(ModelError, match="the bodies are not connected"):
         hand().graph  # noqa: B018
+
+
+def test_solvers_stay_in_use_after_the_robot_changed_and_in_a_copy():
+    rb = sc.robot.Robot(sc.load("ur5e"))
+    limb, asked = rb.limb("arm", "inertial", "wrist_3_link"), []
+
+    def solver(pose, near):
+        asked.append(pose)
+
+    limb.use(ik=solver, fk=lambda q: sc.Pose())
+    rb.mb.add_body("tool", "wrist_3_link", sc.Weld(), sc.Inertia(0.1))
+    for here in (rb, rb.copy()):
+        with pytest.raises(ConvergenceError, match="fk of limb 'arm' gave"):
+            here["arm"].pose(np.zeros(6))
+        asked.clear()
+        assert here["arm"].ik(sc.Pose(translation=(0.3, 0.3, 0.3)))
+        assert asked
+    rb["arm"].use(ik="closed form")
+    rb.mb.add_body("tip", "tool", sc.Weld(), sc.Inertia(0.1))
+    for here in (rb, rb.copy()):
+        again = here["arm"]
+        assert again.closed_form is not None
+        assert again.closed_form.engine is again.engine
+
+
+def test_a_limb_of_the_robot_as_it_was_names_no_dofs():
+    """The second dof of the robot is that of another body now: a plan or a tracker would move the wrong one."""
+    mb = sc.Multibody("two")
+    mb.add_body("a", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
+    mb.add_body("b", "a", sc.Pin((0, 0, 1)), sc.Inertia(1.0), inboard=sc.Pose(translation=(1.0, 0.0, 0.0)))
+    rb = sc.robot.Robot(mb)
+    limb, w = rb.limb("arm", "a", "b"), sc.robot.World(rb)
+    mb.reattach("a", None, sc.Universal((0, 0, 1), (1, 0, 0)))
+    limits = sc.robot.MotionLimits.of(rb, velocity=1.0, acceleration=1.0, jerk=1.0)
+    for call in (
+        lambda: limb.q,
+        lambda: limb.dof_names,
+        lambda: limb.v_places,
+        lambda: limb.q_places,
+        lambda: limb.graph,
+        lambda: sc.robot.plan(w, np.zeros(3), [0.5], limb=limb),
+        lambda: sc.robot.Tracker(rb, 0.01, limits, limb),
+    ):
+        with pytest.raises(StaleError, match="limb 'arm' is of the robot as it was before it changed"):
+            call()
+    assert repr(limb) == "Limb 'arm' from 'a' to 'b': 1 dofs (as the robot was before it changed)"
+    assert rb["arm"].dof_names == ("b",)
+
+
+def test_a_limb_whose_end_is_gone_is_told_and_taken_away():
+    mb = sc.load("panda")
+    mb.add_body("cup", "link7", sc.Pin((0, 0, 1)), sc.Inertia(0.1))
+    rb = sc.robot.Robot(mb)
+    rb.limb("arm", "inertial", "link7")
+    rb.limb("far", "inertial", "cup")
+    mb.remove("cup")
+    for call in (rb.copy, lambda: rb["far"]):
+        with pytest.raises(ModelError, match=r"limb 'far' is no longer in the model: .*'cup'.*rb.remove_limb\('far'\)"):
+            call()
+    rb.remove_limb("far")
+    assert rb.copy().limbs == rb.limbs == ("arm",)
+    for name in ("far", ["arm"], None):
+        with pytest.raises(ModelError, match="the robot 'panda' has no limb"):
+            rb.remove_limb(name)
+        with pytest.raises(ModelError, match="the robot 'panda' has no limb"):
+            rb[name]

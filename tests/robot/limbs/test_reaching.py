@@ -23,7 +23,7 @@ def goal_of(limb, rng, within_reach):
 
 
 @given(arms(), st.booleans(), st.sampled_from(PREFERENCES), st.sampled_from(TOLERANCES))
-@tries(60)
+@tries(25)
 def test_one_pose(drawn, within_reach, prefer, tolerance):
     limb, rng = drawn
     goal = goal_of(limb, rng, within_reach)
@@ -75,7 +75,7 @@ def _world(limb, rng):
 
 
 @given(hands(), st.booleans(), st.sampled_from(PREFERENCES[:4]), st.sampled_from([(), ("rx", "ry", "rz"), "rz"]))
-@tries(25)
+@tries(10)
 def test_several_tips(drawn, within_reach, prefer, free):
     limb, rng = drawn
     goal = limb.pose(inside(limb, rng))
@@ -88,7 +88,7 @@ def test_several_tips(drawn, within_reach, prefer, free):
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
-@tries(15)
+@tries(8)
 def test_closed_loops(seed, within_reach, limited):
     """A four-bar whose coupler carries two more hinges: the limb goes through the crank, and the rocker follows."""
     limb, rng = four_bar(seed, limited)

@@ -8,7 +8,7 @@ from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.errors import StateError
-from soacraft.robot import MotionLimits, Robot, minimum_jerk, spline
+from soacraft.robot import MotionLimits, Robot, Tracker, minimum_jerk, spline, time_optimal
 
 
 def test_minimum_jerk_has_its_known_peaks():
@@ -110,3 +110,42 @@ def test_what_is_refused():
     rb.mb.couple("tied", {"link1": 1.0, "link2": -1.0})
     with pytest.raises(StateError, match=r"has loops or couplings, whose efforts are not determined"):
         minimum_jerk(rb, [0.0, 0.0], [1.0, 1.0], 1.0).check(MotionLimits.of(rb, effort=1.0))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_a_dof_without_room_between_its_limits(scale):
+    mb = sc.Multibody("held")
+    mb.add_body("turn", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0)).limits = sc.Limits(0.3, 0.3)
+    at = sc.Pose(translation=(scale, 0.0, 0.0))
+    slide = mb.add_body("slide", "turn", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0), inboard=at)
+    slide.limits = sc.Limits(0.2 * scale, 0.2 * scale)
+    mb.add_body("free", "slide", sc.Pin((0, 0, 1)), sc.Inertia(1.0))
+    rb = Robot(mb)
+    limits = MotionLimits.of(rb)
+    held = minimum_jerk(rb, [0.3, 0.2 * scale, 0.0], [0.3, 0.2 * scale, 1.0], 1.0).check(limits)
+    assert held
+    assert held["position"].ratio == pytest.approx(1.0, rel=1e-12)
+    for end, dof in (([0.4, 0.2 * scale, 1.0], "turn"), ([0.3, 0.1 * scale, 1.0], "slide")):
+        told = minimum_jerk(rb, [0.3, 0.2 * scale, 0.0], end, 1.0).check(limits)
+        assert not told
+        assert told["position"].dof == dof
+        assert told["position"].ratio == pytest.approx(1.1, rel=1e-9)
+
+
+@pytest.mark.parametrize("value", ["abc", [[1, 2], [3]], 1j, {"joint1": "a"}, {"joint1": [1.0, 2.0]}, True, [1.0] * 6])
+def test_limits_that_are_no_numbers(value):
+    rb = Robot(sc.load("panda"))
+    for kind in ("velocity", "acceleration", "jerk", "effort"):
+        with pytest.raises(StateError, match=f"limits of {kind} are a number, 7 numbers or"):
+            MotionLimits.of(rb, **{kind: value})
+
+
+def test_limits_are_of_the_robot():
+    rb = Robot(sc.serial_chain(2))
+    with pytest.raises(StateError, match="limits are of a Robot, got 5"):
+        MotionLimits.of(5)
+    motion = minimum_jerk(rb, [0.0, 0.0], [1.0, -0.5], 2.0)
+    for limits in ("abc", 5, MotionLimits.of(Robot(sc.serial_chain(3)), velocity=1.0)):
+        for call in (motion.check, lambda x: time_optimal(rb, motion, x), lambda x: Tracker(rb, 0.01, x)):
+            with pytest.raises(StateError, match=r"limits= of '.*' are a MotionLimits.of\(robot\) of its 2 dofs"):
+                call(limits)

@@ -211,3 +211,18 @@ def test_what_is_refused():
     rb.mb.add_body("more", "link2", sc.Pin((0, 0, 1)), sc.Inertia(1.0))
     with pytest.raises(StaleError, match="before it changed: make it again"):
         motion.at(0.5)
+
+
+def test_configurations_and_times_of_any_kind():
+    rb = Robot(sc.serial_chain(2))
+    q = np.zeros(2)
+    for start, end in ((np.zeros((0, 2)), q), (np.zeros((1, 2)), q), (q, np.zeros((0, 2))), (q, np.zeros((1, 1, 2)))):
+        with pytest.raises(StateError, match="a motion goes from one configuration to one or several"):
+            minimum_jerk(rb, start, end, 1.0)
+    for wrong in ("abc", [[1, 2], [3]], {"a": 1}, 1j, 10**400):
+        with pytest.raises(StateError, match="duration"):
+            minimum_jerk(rb, q, q + 1.0, wrong)
+        with pytest.raises(StateError, match="times"):
+            spline(rb, [q, q + 1.0], wrong)
+        with pytest.raises(StateError, match="t must be"):
+            minimum_jerk(rb, q, q + 1.0, 1.0).at(wrong)

@@ -154,3 +154,14 @@ def test_what_is_refused():
         Tracker(rb, DT, limits, "arm")
     with pytest.raises(StateError, match=r"a Tracker moves a Robot"):
         Tracker(rb.mb, DT, limits)
+
+
+def test_states_that_are_none():
+    _, _, tracker = arm()
+    q = np.array([0.0, 0.0, 0.0, -1.2, 0.0, 1.6, 0.0])
+    for state in (None, 5, [], [q, q], {"q": q}, np.zeros(3)):
+        with pytest.raises(StateError, match=r"the state of a Tracker is \(q, v, vdot\), or what a step gave"):
+            tracker.step(state, q)
+    for wrong in ("abc", [[1, 2], [3]], q + 1j, q > 0):
+        with pytest.raises(StateError, match="q of a Tracker"):
+            tracker.rest(wrong)

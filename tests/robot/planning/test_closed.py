@@ -86,3 +86,13 @@ def test_what_is_refused():
     w.add("post", Sphere(0.1), sc.Pose(translation=tip))
     with pytest.raises(StateError, match=r"the goal is in collision: .*post/shape"):
         plan(w, a, b)
+
+
+def test_a_search_ends_where_nothing_can_move():
+    """q^2 = 1/4 has two solutions and no way between them: no motion is ever checked."""
+    mb = sc.serial_chain(2)
+    mb.couple("either side", {"link1": (0.0, 1.0)}, 0.25)
+    mb.couple("still", {"link2": 1.0})
+    p = sc.robot.plan(sc.robot.World(sc.robot.Robot(mb)), [0.5, 0.0], [-0.5, 0.0], most=20)
+    assert not p
+    assert "configurations that were looked at hardly any leads on" in p.why

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.contact import Sphere
+from soacraft.contact import Box, Sphere
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.robot import Robot, World, plan
 from soacraft.robot.planning.of_ompl import FIRST, IMPROVING, States
@@ -83,3 +83,61 @@ def test_an_error_inside_comes_out_as_it_is(monkeypatch):
     monkeypatch.setattr(World, "edge", edge)
     with pytest.raises(ConvergenceError, match="an edge that fails"):
         plan(w, A, B, planner="RRTstar", most=400)
+
+
+@pytest.mark.parametrize("name", [*FIRST, "PRM", "RRTstar"])
+def test_a_path_begins_where_the_robot_is_whole_turns_and_all(name):
+    w = chain(limits=False)
+    start, goal = np.array([7.0, 0.0, -13.0]), np.array([8.2, 0.2, -12.9])
+    p = plan(w, start, goal, planner=name, most=300, seed=2)
+    assert p, p.why
+    assert (p.path[0] == start).all()
+    turns = (p.path[-1] - goal) / (2 * np.pi)
+    assert np.abs(turns - turns.round()).max() < 1e-12
+    assert np.abs(np.diff(p.path, axis=0)).max() <= np.pi
+
+
+@pytest.mark.parametrize("name", [*FIRST, "PRM", *IMPROVING])
+def test_a_dof_without_room_stays_at_its_limit(name):
+    """Lengths of slides are scaled for OMPL and back, which no rounding may bring beyond the limits."""
+    w = chain(limits=True)
+    w.robot.mb["l2"].limits = sc.Limits(0.3, 0.3)
+    slide = w.robot.mb.add_body("s", "l2", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    slide.limits = sc.Limits(0.7, 0.7)
+    p = plan(w, [0.0, 0.0, 0.3, 0.7], [1.2, 0.2, 0.3, 0.7], planner=name, most=300, seed=2)
+    assert p, p.why
+    assert (p.path[:, 2:] == [0.3, 0.7]).all()
+
+
+@pytest.mark.parametrize("name", [*FIRST, "PRM", *IMPROVING])
+def test_a_robot_at_its_goal_is_there(name):
+    p = plan(chain(limits=True), A, A, planner=name, most=50)
+    assert p
+    assert p.path.tolist() == [A, A]
+
+
+def test_what_goes_wrong_in_ompl_is_told(monkeypatch):
+    def wrong(*_):
+        raise RuntimeError("The sampler is lost.")
+
+    monkeypatch.setattr("soacraft.robot.planning.of_ompl._solved", wrong)
+    with pytest.raises(ConvergenceError, match=r"planner='RRT' of OMPL ended with: The sampler is lost. Take 'RRTConn"):
+        plan(chain(limits=True), A, B, planner="RRT")
+
+
+@pytest.mark.parametrize("name", [*FIRST, "PRM", *IMPROVING])
+def test_a_search_ends_where_next_to_nothing_is_free(name):
+    """A ball in one of two pockets that are hardly larger than it: configurations that are drawn are never free."""
+    mb = sc.Multibody("slides")
+    mb.add_body("x", hinge=sc.Prismatic((1, 0, 0)), inertia=sc.Inertia(1.0)).limits = sc.Limits(-1.0, 1.0)
+    body = mb.add_body("y", "x", sc.Prismatic((0, 1, 0)), sc.Inertia(1.0))
+    body.limits = sc.Limits(-1.0, 1.0)
+    body.add_geometry(sc.Geometry("ball", "sphere", (0.05,), role="collision"))
+    w, wide = World(Robot(mb)), 0.0501
+    for k, (low, high) in enumerate(((-2.0, -0.5 - wide), (-0.5 + wide, 0.5 - wide), (0.5 + wide, 2.0))):
+        w.add(f"x{k}", Box(high - low, 4.0, 1.0), sc.Pose(translation=(0.5 * (low + high), 0.0, 0.0)))
+    for side in (1.0, -1.0):
+        w.add(f"y{side:g}".replace("-", "_"), Box(4.0, 4.0, 1.0), sc.Pose(translation=(0.0, side * (2.0 + wide), 0.0)))
+    p = plan(w, [-0.5, 0.0], [0.5, 0.0], planner=name, most=20)
+    assert not p
+    assert "give most=..." in p.why

@@ -12,6 +12,7 @@ import soacraft as sc
 from soacraft.contact import Box, Sphere
 from soacraft.errors import StateError
 from soacraft.robot import MotionLimits, Robot, World, plan
+from soacraft.spatial.rotations import log
 
 A, B = [-0.7, 0.5, 0.0, -1.5, 0.0, 2.0, 0.0], [0.7, 0.5, 0.0, -1.5, 0.0, 2.0, 0.0]
 
@@ -237,3 +238,41 @@ def test_what_is_refused():
     assert "no path was found with 1 motions checked; give most=... or another seed" in none.why
     late = plan(w, A, B, time_limit=1e-9)
     assert "no path was found in 1e-09 s" in late.why
+
+
+@pytest.mark.parametrize("free", [("x",), ("x", "y"), ("rz",), ()], ids=str)
+def test_the_end_is_in_the_region_that_was_asked_for(free):
+    """A tip that may be anywhere along an axis of the goal, and be turned a little, stays on that axis."""
+    w = World(Robot(sc.load("panda")))
+    limb = w.robot.limb("arm", "inertial", "link7")
+    within = np.array([0.2, 0.2, 0.2, 1e-3, 1e-3, 1e-3])
+    counts = np.array([x not in free for x in ("rx", "ry", "rz", "x", "y", "z")])
+    rng, low, high = np.random.default_rng(0), *limb.limits
+    for seed in range(8):
+        goal = limb.pose(0.8 * rng.uniform(low, high))
+        p = plan(w, A, goal, limb=limb, free=free, tolerance=within, seed=seed, most=300)
+        if p:
+            X = goal.inv @ limb.pose(p.path[-1])
+            off = np.abs(np.concatenate([log(X.rotation), X.translation]))
+            assert (off <= within * (1 + 1e-9))[counts].all()
+
+
+def test_goals_and_planners_of_any_kind():
+    w = post()
+    for goal in ("abc", [[1, 2], [3]], {"a": 1}, np.ones(7) * 1j, None):
+        with pytest.raises(StateError, match="goal must be"):
+            plan(w, A, goal)
+    for planner in (np.zeros(2), None, ["RRT"]):
+        with pytest.raises(StateError, match=r"planner .* is none of RRTConnect"):
+            plan(w, A, B, planner=planner)
+    for free in (None, 5, "rz", ["rz"]):
+        with pytest.raises(StateError, match="free= and tolerance= are for a goal that is a Pose"):
+            plan(w, A, B, free=free)
+
+
+def test_a_path_without_length_has_no_motion():
+    p = plan(post(), A, A)
+    assert p.found
+    assert p.length == 0.0
+    with pytest.raises(StateError, match="the path has no length: the robot is at the goal"):
+        p.motion(MotionLimits.of(p.world.robot, velocity=1.0, acceleration=1.0))

@@ -208,7 +208,7 @@ def test_what_is_refused():
         rob.standing_region(base(), np.tile(UP, (4, 1)), -0.1)
     with pytest.raises(StateError, match="friction that is not negative"):
         rob.standing_region(base(), np.tile(UP, (4, 1)), [0.1, 0.2])
-    with pytest.raises(StateError, match="sides of a friction pyramid must be a whole number of at least 3, got 2"):
+    with pytest.raises(StateError, match="sides of a friction pyramid must be a whole number from 3 to 10000, got 2"):
         rob.standing_region(base(), np.tile(UP, (4, 1)), 0.1, sides=2)
     with pytest.raises(StateError, match="the region has no end"):
         rob.standing_region([[0, 0, 0.0], [0, 0, 1.0]], [UP, -UP], 5.0)
@@ -216,3 +216,11 @@ def test_what_is_refused():
         rob.support_polygon([[0.0, 0, 0], [1, 0, 0]]).margin([0, 0, 0])
     with pytest.raises(StateError, match="without gravity nothing stands"):
         rob.support_polygon(base(), (0, 0, 0))
+
+
+@pytest.mark.parametrize("friction", [1e-9, 1.0, 1e9, 1e100, 1e300])
+def test_on_level_ground_friction_of_any_size_gives_the_polygon(friction):
+    region = rob.standing_region(base(), np.tile(UP, (4, 1)), friction)
+    assert np.isclose(region.area, rob.support_polygon(base()).area)
+    with pytest.raises(StateError, match="height must be real numbers"):
+        region.points("high")

@@ -145,3 +145,14 @@ def test_what_is_refused():
     rb.mb.gravity = (0, 0, 0)
     with pytest.raises(StateError, match="has no gravity, so nothing stands"):
         rob.stance(rb, q, "foot")
+
+
+def test_a_robot_that_falls_faster_than_gravity_has_no_angle_to_tipping():
+    rb, q = on("box", (0.4, 0.2, 0.1))
+    s = rob.stance(rb, q, "foot")
+    down = np.zeros(6)
+    down[5] = -9.0
+    assert s.tip_over(vdot=down)[0] > 0.0
+    down[5] = -15.0
+    with pytest.raises(StateError, match="nothing presses on the ground: the robot flies"):
+        s.tip_over(vdot=down)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import StateError
+from soacraft.errors import SoacraftError, StateError
 from soacraft.robot.studies.gaits import longitudinal_margin, margin
 
 study = sc.robot.study
@@ -199,3 +199,15 @@ def test_refused():
     rb.mb.gravity = (0, 0, 0)
     with pytest.raises(StateError, match="'quadruped' has no gravity, so nothing walks"):
         study.gait(rb, way, FEET, flags)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["abc", None, {}, [[1], [2, 3]], 10**400, 1j], ids=["text", "none", "mapping", "ragged", "huge", "complex"]
+)
+def test_what_is_no_number_is_refused(wrong):
+    with pytest.raises(StateError):
+        study.footfalls(wrong, 1.0, 0.5, [0.0, 0.5])
+    with pytest.raises(StateError):
+        study.footfalls([0.0, 1.0], 1.0, wrong, [0.0, 0.5])
+    with pytest.raises(SoacraftError):
+        study.gait(quadruped(), wave(0.75)[0], wrong, np.ones((401, 4), dtype=bool))

@@ -259,3 +259,17 @@ def test_refused(steps, more, text):
 def test_what_is_no_robot_is_refused():
     with pytest.raises(StateError, match="a sequence is of a Robot, got 5"):
         study.sequence(5, [])
+
+
+def test_steps_that_cannot_be_meant_are_refused():
+    rb = rig()
+    assert len(study.sequence(rb, Move({"l1": 0.1})).steps) == 1  # one step by itself
+    for hands in ((), None, 5):
+        with pytest.raises(StateError, match="a grasp of 'cup' takes one hand or more"):
+            Grasp("cup", hands)
+    with pytest.raises(StateError, match="within of a grasp must be real numbers"):
+        Grasp("cup", "l2/tip", within="near")
+    with pytest.raises(StateError, match="a move goes to one configuration, got a batch"):
+        study.sequence(rb, [Move(np.zeros((0, 2)), limb="arm")])
+    with pytest.raises(StateError, match="step 0 of a sequence is a Move, Grasp, Ungrasp or Wait, got 3"):
+        study.sequence(rb, 3)

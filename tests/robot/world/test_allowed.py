@@ -105,7 +105,7 @@ def test_a_bar_is_shown_where_it_is_wanted(capsys):
 
 def test_what_is_refused():
     w = World(balls())
-    with pytest.raises(ModelError, match="samples must be a whole number of at least 1, got 0"):
+    with pytest.raises(ModelError, match="samples must be a whole number from 1 to 1000000000, got 0"):
         w.make_allowed(samples=0)
     with pytest.raises(ModelError, match="seed must be a whole number of at least 0, got -1"):
         w.make_allowed(samples=1, seed=-1)

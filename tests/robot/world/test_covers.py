@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -67,12 +69,18 @@ def points_in(solid, seed, count=4000):
     return np.concatenate([points[far <= 0.0], solid.nearest(points), solid.corners()])
 
 
+@cache
+def covered(name, capsules):
+    """A solid, how far its cover may stand out, and the cover."""
+    solid = Solid(SHAPES[name])
+    error = 0.15 * solid.size
+    return solid, error, cover(solid, capsules, error, None)
+
+
 @pytest.mark.parametrize("capsules", [False, True])
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_cover_holds_the_solid_and_keeps_its_error(name, capsules):
-    solid = Solid(SHAPES[name])
-    error = 0.15 * solid.size
-    made = cover(solid, capsules, error, None)
+    solid, error, made = covered(name, capsules)
     points = points_in(solid, 0)
     assert len(points) > 400
     least = np.min([made.away(i, points) for i in range(len(made))], axis=0)
@@ -92,9 +100,8 @@ def test_a_cover_holds_the_solid_and_keeps_its_error(name, capsules):
 def test_triangles_of_a_mesh_are_proven_to_be_inside(name):
     """By cutting the triangles, not the cubes that the cover was proven with: each piece is in one shape."""
     mesh = SHAPES[name]
-    solid = Solid(mesh)
     for capsules in (False, True):
-        made = cover(solid, capsules, 0.15 * solid.size, None)
+        solid, _, made = covered(name, capsules)
         assert not_held(made, mesh.vertices[mesh.triangles], 1e-4 * solid.size) <= 1e-9 * solid.size
 
 

@@ -8,7 +8,7 @@ from tests.robot.world.robots import two_arms
 
 import soacraft as sc
 from soacraft.contact import Sphere
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, SizeError
 from soacraft.robot import Robot, World
 
 
@@ -65,5 +65,32 @@ def test_objects_that_were_given_stay():
     q = w.sample(np.random.default_rng(0), 20)
     mine = rb.mb.layout.hinge_q[rb.mb.layout.index[rb.mb["cup"]]]
     assert (q[:, mine] == np.array(rb.mb.q)[mine]).all()
-    with pytest.raises(ModelError, match="count must be a whole number of at least 1, got 0"):
+    with pytest.raises(ModelError, match="count must be a whole number from 1 to 1000000000, got 0"):
         w.sample(np.random.default_rng(0), 0)
+
+
+def test_one_limit_far_from_where_a_dof_is():
+    """The robot is outside of it by more than a turn: draws begin at the limit."""
+    mb = sc.Multibody("one side")
+    mb.add_body("a", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0)).limits = sc.Limits(lower=[5.0], upper=[np.inf])
+    mb.add_body("b", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0)).limits = sc.Limits(lower=[-np.inf], upper=[-9.0])
+    q = World(Robot(mb)).sample(np.random.default_rng(0), 400)
+    assert q[:, 0].min() >= 5.0
+    assert 5.0 + 3.0 < q[:, 0].max() <= 5.0 + np.pi
+    assert q[:, 1].max() <= -9.0
+    assert -9.0 - np.pi <= q[:, 1].min() < -9.0 - 3.0
+
+
+def test_who_draws_and_how_many():
+    w = World(two_arms())
+    assert (w.sample(3, 4) == w.sample(np.random.default_rng(3), 4)).all()
+    for rng in (None, "a", 0.5, -1):
+        with pytest.raises(ModelError, match="rng must be a whole number"):
+            w.sample(rng, 1)
+    for count in (2**63, 10**400):
+        with pytest.raises(ModelError, match="count must be a whole number from 1 to 1000000000"):
+            w.sample(0, count)
+        with pytest.raises(ModelError, match="samples must be a whole number from 1 to 1000000000"):
+            w.make_allowed(samples=count)
+    with pytest.raises(SizeError, match="1000000000 configurations"):
+        w.sample(0, 10**9)

@@ -302,3 +302,30 @@ def test_an_edge_along_a_surface_says_when_it_gives_up():
     w.add("plate", Box(2.0, 2.0, 0.1), sc.Pose(translation=(0, 0, 0.1 + 2e-12)))
     with pytest.raises(ConvergenceError, match=r"took 100000 steps and is at .* of the way: give a larger gap"):
         w.edge([0.0], [1.5], gap=1e-12)
+
+
+@pytest.mark.parametrize("far", [1e100, 1e300])
+def test_an_edge_that_is_too_long_is_refused(far):
+    w = World(hand(sc.Pin((0, 0, 1))))
+    w.add("ball", Sphere(0.1), sc.Pose(translation=(1, 0, 0)), on="hand")
+    w.add("post", Sphere(0.1), sc.Pose(translation=(0, 1, 0)))
+    told = f"an edge of 'hand' is too long to be judged: its coordinates go up to {far:.3g}"
+    for call in (lambda: w.edge([0.0], [far]), lambda: w.edge([far], [0.0]), lambda: w.edges([[0.0]], [[far]])):
+        with pytest.raises(StateError) as refused:
+            call()
+        assert str(refused.value).startswith(told)
+
+
+def test_first_is_yes_or_no():
+    w = World(hand(sc.Pin((0, 0, 1))))
+    for first in (None, 1, "no", np.zeros(2)):
+        with pytest.raises(StateError, match="first= is True for the first touch, or False for any"):
+            w.edge([0.0], [1.0], first=first)
+        with pytest.raises(StateError, match="first= is True for the first touch, or False for any"):
+            w.edges([[0.0]], [[1.0]], first=first)
+
+
+def test_edges_of_a_robot_without_dofs():
+    mb = sc.Multibody("still")
+    mb.add_body("a", hinge=sc.Weld(), inertia=sc.Inertia(1.0)).add_geometry(sc.Geometry("g", "sphere", (0.1,)))
+    assert World(Robot(mb)).edges(np.zeros((3, 0)), np.zeros((3, 0))).free.tolist() == [True] * 3

@@ -228,3 +228,43 @@ def test_a_mesh_without_its_file_is_refused_until_it_is_hidden():
         w.collides(rb.mb.q)
     w.hide(mesh)
     assert not w.collides(rb.mb.q)
+
+
+def test_every_shape_has_a_name_of_its_own():
+    """Pairs that touch are told by names: of two shapes with the same one the wrong one would be told."""
+    w = World(swing())
+    w.add("door", model=door_model())
+    with pytest.raises(ModelError, match=r"there is 'door.panel' already"):
+        w.add("door.panel", Sphere(0.1))
+    w.remove("door")
+    w.add("door.panel", Sphere(0.1))
+    with pytest.raises(ModelError, match=r"there is 'door.panel' already"):
+        w.add("door", model=door_model())
+    for part in (1, "", "a/b", None):
+        with pytest.raises(ModelError, match="a part of object 'rack' has a name without '/'"):
+            w.add("rack", {part: Sphere(0.1)})
+    with pytest.raises(ModelError, match="the pose of object 'rack/a' must be one Pose"):
+        w.add("rack", {"a": (Sphere(0.1), sc.Pose(translation=np.zeros((2, 3))))})
+    assert w.objects == ("door.panel",)
+
+
+def test_a_body_with_the_name_of_an_object_is_told():
+    rb = swing()
+    w = World(rb)
+    w.add("block", Sphere(0.3), sc.Pose(translation=(1.0, 0.0, 0.0)))
+    rb.mb.add_body("block", "link", sc.Weld(), sc.Inertia(1.0)).add_geometry(sc.Geometry("shape", "sphere", (0.1,)))
+    for call in (w.collides, w.touching):
+        with pytest.raises(ModelError, match=r"the robot has 'block' now, and so has the world: w.remove\('block'\)"):
+            call([0.0])
+    w.remove("block")
+    w.add("stone", Sphere(0.3), sc.Pose(translation=(1.0, 0.0, 0.0)))
+    assert w.touching([0.0]) == [("link/ball", "stone/shape")]
+
+
+def test_objects_are_told_by_names():
+    w = World(swing())
+    w.add("block", Sphere(0.3))
+    for name in (["block"], None, {}, np.zeros(2)):
+        for call in (w.remove, w.item, lambda x: w.move(x, sc.Pose()), lambda x: w.set_state(x, [0.0])):
+            with pytest.raises(ModelError, match="an object is told by its name"):
+                call(name)

@@ -533,3 +533,34 @@ def test_the_compiled_scene_refuses_what_does_not_fit():
         assert made.collides(wrong, 1) is None
         assert made.edge(wrong, np.zeros(7), 1e-6, True, 10) is None
         assert made.edges(wrong, np.zeros((2, 7)), 1e-6, True, 10, 1) is None
+
+
+NO_NUMBERS = {
+    "text": "abc",
+    "ragged": [[1, 2], [3]],
+    "by name": {"a": 1},
+    "objects": [object()] * 7,
+    "complex": np.ones(7) * 1j,
+    "huge": 10**400,
+}
+
+
+@pytest.mark.parametrize("q", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_what_is_no_configuration_is_refused(q):
+    w, _ = crowd()
+    for call in (w.collides, w.distances, w.touching, lambda x: w.edge(x, np.zeros(7)), lambda x: w.edges([x], [x])):
+        with pytest.raises(StateError, match="q of 'panda'"):
+            call(q)
+
+
+def test_as_many_threads_as_one_likes():
+    w, _ = crowd()
+    q = np.zeros((3, 7))
+    assert (w.collides(q, threads=2**70) == w.collides(q)).all()
+    assert (w.distances(q, 0.1, threads=2**70).numbers == w.distances(q, 0.1).numbers).all()
+    assert (w.edges(q, q, threads=2**70).free == w.edges(q, q).free).all()
+
+
+def test_derivatives_of_no_configurations():
+    w, _ = crowd()
+    assert w.distances(np.zeros((0, 7))).smooth.shape == (0,)

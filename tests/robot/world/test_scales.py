@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.robot.world.robots import two_arms
@@ -12,6 +14,7 @@ from soacraft.errors import StateError
 from soacraft.robot import World
 
 SCALES = (1e-3, 1e3)
+KINDS = ("spheres", "capsules", "box")
 
 
 def world(scale):
@@ -50,13 +53,22 @@ def test_what_touches_and_how_far_things_are(scale):
         assert a.touching(x) == b.touching(y)
 
 
+@cache
+def in_metres():
+    """Pairs that are allowed, what was touched, and the covers of the table by kind."""
+    w = world(1.0)
+    allowed, touched = w.make_allowed(samples=150).rows, w.check(samples=100).touched
+    return allowed, touched, {kind: w.detail("table", kind) for kind in KINDS}
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_pairs_covers_and_room(scale):
-    a, b = world(1.0), world(scale)
-    assert a.make_allowed(samples=500).rows == b.make_allowed(samples=500).rows
-    assert a.check(samples=300).touched == b.check(samples=300).touched
-    for kind in ("spheres", "capsules", "box"):
-        one, other = a.detail("table", kind), b.detail("table", kind)
+    allowed, touched, covers = in_metres()
+    b = world(scale)
+    assert b.make_allowed(samples=150).rows == allowed
+    assert b.check(samples=100).touched == touched
+    for kind, one in covers.items():
+        other = b.detail("table", kind)
         assert [len(x) for x in one] == [len(x) for x in other]
         assert other[0].stands_out == pytest.approx(scale * one[0].stands_out, rel=1e-6)
         assert other[0].volume_ratio == pytest.approx(one[0].volume_ratio, rel=1e-3)

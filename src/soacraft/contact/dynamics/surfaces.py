@@ -178,7 +178,7 @@ class Surfaces:
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, str):
         return value.split()
-    return list(value) if isinstance(value, Sequence) or np.ndim(value) else [value]
+    return list(value) if isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim) else [value]
 
 
 def _friction(value: Any, who: str) -> tuple[tuple[float, float, float], int]:
@@ -206,7 +206,7 @@ def _restitution(value: Any, who: str) -> float:
 def _number(value: Any, what: str, who: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} of {who} is {value!r:.40}; it must be a number.") from None
 
 

@@ -311,7 +311,7 @@ class Scene:
         at = np.empty((states, count, 12))
         at[..., :9] = (Rb @ local[:, :9].reshape(-1, 3, 3)).reshape(states, count, 9)
         at[..., 9:] = require_near((Rb @ local[:, 9:, None])[..., 0] + pb)
-        return at, np.array(given, dtype=np.float64).reshape(states, -1)
+        return at, np.array(given, dtype=np.float64).reshape(states, mb.nq)
 
     def _check_rows(self, rows: Contacts) -> None:
         if not isinstance(rows, Contacts):

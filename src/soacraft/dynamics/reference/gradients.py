@@ -51,7 +51,7 @@ class Screws:
         S = np.zeros((*p.batch, 6, p.nv))
         for group, H_T in zip(p.layout.groups, p.state.configuration.maps, strict=True):
             moved = self.to_world[..., group.bodies, :, :] @ H_T  # (..., bodies, 6, nv_k)
-            S[..., group.v_index.ravel()] = np.moveaxis(moved, -3, -2).reshape(*moved.shape[:-3], 6, -1)
+            S[..., group.v_index.ravel()] = np.moveaxis(moved, -3, -2).reshape(*moved.shape[:-3], 6, group.v_index.size)
         return S
 
     @cached_property

@@ -105,6 +105,8 @@ def carry(
     if not isinstance(held, Body):
         raise StateError(f"an object is a body of the model, got {held!r:.60}.")
     a = finite(acceleration, (6,), f"the acceleration of {held.name!r}", StateError)
+    if squeeze is not None and weight is not None:
+        raise StateError("carry shares the load by weight=, or presses as squeeze= says; give one of them.")
     hold = Holding(mb, held, hands, q, transmits)
     hung = _hung(mb, held, hold)
     moved = _moved(robot, held, hold, hung, q, v, a, np.zeros(mb.nv) if vdot is None else read_v(mb, vdot, "vdot"))
@@ -172,7 +174,12 @@ def _moved(
 
 def _nearest(mb: Multibody, held: Body, M: Array, G: Array, right: Array) -> Array:
     """The least y in the metric M with G y = right."""
-    L = np.linalg.cholesky(M)
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise SingularError(
+            f"the mass matrix of {mb.name!r} is not positive definite: {held.name!r} or a part of the arms has no mass."
+        ) from None
     rows = np.linalg.solve(L, G.T).T
     z = np.linalg.lstsq(rows, right, rcond=_RANK)[0]
     left = float(np.abs(rows @ z - right).max(initial=0.0))

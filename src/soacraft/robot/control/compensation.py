@@ -139,6 +139,11 @@ def feed_forward(
     mb = model_of(robot)
     q, v = read_q(mb, q), read_v(mb, v)
     payload = read_payload(payload)
+    if not isinstance(friction, bool | np.bool_):
+        raise StateError(
+            f"friction= says whether the model's dry friction is made up for, True or False; got {friction!r:.60}. "
+            "Numbers of your own go to sc.robot.friction."
+        )
     dry = dry_friction(robot, v) if friction else np.zeros(mb.nv)
     if mb.is_closed:
         return _closed(robot, q, v, vdot, payload, actuated) + dry

@@ -20,7 +20,6 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.analysis.finite import refusing_overflow
-from soacraft.arguments import whole_number
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.kinematics.qp import solve_qp
@@ -30,12 +29,14 @@ from soacraft.model.states.coordinates import read_v
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.freedoms import by_dof, freedom, motors_of, needed, sizes_of_dofs
-from soacraft.robot.standing.stability import SIDES, tangents
+from soacraft.robot.standing.stability import SIDES, read_sides, tangents
 from soacraft.robot.standing.stance import Stance
 from soacraft.spatial.checks import Array, finite
 
 #: What contact forces weigh against torques: enough that there is one answer, and that corners of a foot share a load.
 SPREAD = 1e-4
+#: What they may weigh at most, and one over it at least: beyond it rounding decides.
+_SPREADS = 1e12
 #: What the rest weighs against what is left of the equations, where they cannot hold.
 _REST = 1e-9
 #: What may be left of the equations, relative to the weight of the robot and what it needs, for them to hold.
@@ -116,6 +117,8 @@ def foot_forces(
     if not isinstance(stance, Stance):
         raise StateError(f"foot_forces is of a stance, sc.robot.stance(rb, q, feet), got {stance!r:.60}.")
     mb = stance.robot.mb
+    if not mb.nv:
+        raise StateError(f"{mb.name!r} has no dofs: it is held by what it is welded to, not by feet.")
     v, vdot = (np.zeros(mb.nv) if x is None else read_v(mb, x, n) for x, n in ((v, "v"), (vdot, "vdot")))
     if v.ndim > 1 or vdot.ndim > 1:
         raise StateError("foot_forces takes one motion, got a batch.")
@@ -143,9 +146,9 @@ def program_of(
 ) -> tuple[Program, _Rows]:
     """The quadratic program of a stance."""
     mb, q, k = stance.robot.mb, stance.q, len(stance.points)
-    whole_number(sides, "sides of a friction pyramid", 3, error=StateError)
-    if not float(finite(spread, (), "spread", StateError)) > 0.0:
-        raise StateError(f"spread must be positive, got {spread!r:.40}.")
+    read_sides(sides)
+    if not 1.0 / _SPREADS <= float(finite(spread, (), "spread", StateError)) <= _SPREADS:
+        raise StateError(f"spread must be from {1.0 / _SPREADS:g} to {_SPREADS:g}, got {spread!r:.40}.")
     X = freedom(stance.robot, q, v).X if mb.is_closed else np.eye(mb.nv)
     rows = _Rows(X, _jacobian(stance), needed(mb, q, v, vdot))
     length = scale_of(mb).length
@@ -202,7 +205,7 @@ def _jacobian(stance: Stance) -> Array:
     at = np.array([mb.pose(x, state=state).translation for x in frames])
     arm = stance.points - at[stance.foot]
     turning, moving = J[stance.foot, :3], J[stance.foot, 3:]
-    return np.asarray(moving + np.cross(turning, arm[:, :, None], axis=1)).reshape(-1, mb.nv)
+    return np.asarray(moving + np.cross(turning, arm[:, :, None], axis=1)).reshape(3 * len(arm), mb.nv)
 
 
 def _cones(stance: Stance, sides: int) -> tuple[Array, Array]:

@@ -119,7 +119,12 @@ def motors_of(mb: Multibody, actuated: Any) -> Mask | None:
         if not named:
             raise StateError(f"{mb.name!r} has no actuators: name the dofs that have a motor, actuated=[...].")
         return read_prescribed(mb, named, "actuated")
-    return read_prescribed(mb, actuated, "actuated")
+    motors = read_prescribed(mb, actuated, "actuated")
+    if mb.nv and not motors.any():
+        raise StateError(
+            f"actuated names no dof of {mb.name!r}, so that nothing can be driven: name those with a motor."
+        )
+    return motors
 
 
 def sizes_of_dofs(mb: Multibody) -> Array:

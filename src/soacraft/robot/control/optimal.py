@@ -20,13 +20,17 @@ from soacraft import dynamics as dyn
 from soacraft import loops
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.linearize import Linearization, linearize
-from soacraft.errors import SingularError, StateError
+from soacraft.errors import SingularError, StaleError, StateError
+from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.compensation import feed_forward, refuse_forces
-from soacraft.robot.control.freedoms import freedom, model_of, motors_of, needed, solver_of
+from soacraft.robot.control.freedoms import freedom, model_of, motors_of, needed, sizes_of_dofs, solver_of
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
+
+#: A pole of the closed loop that is as near as this to the imaginary axis, relative to the largest, is on it.
+_AT_REST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +49,12 @@ class Regulator:
     """(m) numbers of these dofs."""
     poles: npt.NDArray[np.complex128]
     """Of the closed loop."""
+    _version: int
+    """Of the structure that it is for."""
 
     def __call__(self, q: Any, v: Any) -> Array:
         """The force at a state, (..., nv)."""
-        mb = self.robot.mb
+        mb = current(self.robot, self._version, "Regulator")
         q, v = read_q(mb, q), read_v(mb, v)
         xi = mb.difference(np.broadcast_to(self.q, q.shape), q)[..., self.places]
         dv = (v - self.v)[..., self.places]
@@ -87,14 +93,41 @@ def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, ac
     lin = linear_of(robot, q, v, force)
     A, B, places = np.asarray(lin.A), np.asarray(lin.B)[:, at], places_of(mb, lin)
     Q, R = weight(Q, len(A), "Q"), weight(R, len(at), "R", definite=True)
+    K, S = np.zeros((mb.nv, len(A))), np.zeros_like(A)
+    if not len(A):
+        return Regulator(robot, q, v, force, K, S, places, np.zeros(0, dtype=complex), mb.version)
+    time, c = scale_of(mb).time, sizes_of_dofs(mb)[places]
+    K[at], S, poles = _solved(mb.name, A, B, Q, R, np.concatenate([c, c / time]), time)
+    return Regulator(robot, q, v, force, K, S, places, poles, mb.version)
+
+
+def _solved(
+    name: str, A: Array, B: Array, Q: Array, R: Array, d: Array, time: float
+) -> tuple[Array, Array, npt.NDArray[np.complex128]]:
+    """K, S and the poles. Riccati's equation is solved without units, so that rounding is the same in all:
+
+        x = d z,  t = time s,  u = e w,    A' = time d^-1 A d,  B' = time d^-1 B e,  Q' = d Q d / k,  R' = e R e / k
+
+    e makes the largest entry of each column of B' one, k the largest ones of Q' and R' the inverse of each other.
+    """
+    e = 1.0 / np.maximum(time * np.abs(B / d[:, None]).max(axis=0), np.finfo(float).tiny)
+    a, b = time * A * d / d[:, None], time * B * e / d[:, None]
+    cost, effort = Q * np.outer(d, d), R * np.outer(e, e)
+    k = float(np.sqrt(np.abs(cost).max() or np.abs(effort).max()) * np.sqrt(np.abs(effort).max()))
     try:
-        S = scipy.linalg.solve_continuous_are(A, B, Q, R)
+        s = scipy.linalg.solve_continuous_are(a, b, cost / k, effort / k)
+        gain = np.linalg.solve(effort / k, b.T @ s)
     except (np.linalg.LinAlgError, ValueError) as why:
-        raise SingularError(f"the motors of {mb.name!r} cannot bring it back to this state: {why}.") from None
-    K = np.zeros((mb.nv, len(A)))
-    K[at] = np.linalg.solve(R, B.T @ S)
-    poles = np.linalg.eigvals(A - np.asarray(lin.B) @ K).astype(complex)
-    return Regulator(robot, q, v, force, K, S, places, poles)
+        said = str(why).rstrip(".")
+        raise SingularError(f"the motors of {name!r} cannot bring it back to this state: {said}.") from None
+    poles = np.linalg.eigvals(a - b @ gain).astype(complex)
+    slowest, largest = float(poles.real.max()), float(np.abs(poles).max())
+    if not slowest < -_AT_REST * largest:
+        raise SingularError(
+            f"the motors of {name!r} do not bring it back to this state: a pole of the closed loop is at "
+            f"{slowest / time:.3g}/s. Something moves that they do not drive, or that Q does not weigh."
+        )
+    return gain * e[:, None] / d, s * (k * time) / np.outer(d, d), np.asarray(poles / time, dtype=np.complex128)
 
 
 def _holding(robot: Robot, q: Array, v: Array, actuated: Any) -> Array:
@@ -109,6 +142,13 @@ def _holding(robot: Robot, q: Array, v: Array, actuated: Any) -> Array:
         refuse_forces(mb, force, ~motors)
         force[~motors] = 0.0
     return force
+
+
+def current(robot: Robot, version: int, what: str) -> Multibody:
+    """The model of a robot, where it still has the structure that a law was made for."""
+    if robot.mb.version != version:
+        raise StaleError(f"the robot {robot.mb.name!r} has changed since: make another {what}.")
+    return robot.mb
 
 
 def linear_of(robot: Robot, q: Array, v: Array, force: Array) -> Linearization:

@@ -20,10 +20,11 @@ import scipy.linalg
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.errors import SingularError, StateError
 from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.robot.control.compensation import refuse_forces
 from soacraft.robot.control.freedoms import model_of, motors_of
-from soacraft.robot.control.optimal import forces_along, linear_of, places_of, weight
+from soacraft.robot.control.optimal import current, forces_along, linear_of, places_of, weight
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -49,23 +50,34 @@ class PathRegulator:
     G: Array
     """(N, 2 m, number of motors)"""
     places: npt.NDArray[np.intp]
+    _version: int
+    """Of the structure that it is for."""
 
     def target(self, t: float) -> tuple[Array, Array, Array]:
         """q_d, v_d and T_d at a time; before the first knot and after the last one those of the end."""
+        mb = self._model()
         k, s = self._at(t)
-        mb, turn = self.robot.mb, self.robot.mb.difference(self.q[k], self.q[k + 1])
+        turn = mb.difference(self.q[k], self.q[k + 1])
         q = np.asarray(mb.integrate(self.q[k], s * turn))
         v, force = ((1.0 - s) * x[k] + s * x[k + 1] for x in (self.v, self.force))
         return q, v, force
 
     def __call__(self, t: float, q: Any, v: Any) -> Array:
         """The force at a time and a state, (nv)."""
-        mb = self.robot.mb
+        mb = self._model()
+        q, v = read_q(mb, q), read_v(mb, v)
+        if q.ndim > 1 or v.ndim > 1:
+            raise StateError("a PathRegulator takes one state, got a batch.")
         q_d, v_d, force = self.target(t)
-        x = np.concatenate([mb.difference(q_d, read_q(mb, q))[self.places], (read_v(mb, v) - v_d)[self.places]])
+        x = np.concatenate([mb.difference(q_d, q)[self.places], (v - v_d)[self.places]])
         return np.asarray(force - self.K[self._at(t)[0]] @ x)
 
+    def _model(self) -> Multibody:
+        return current(self.robot, self._version, "PathRegulator")
+
     def _at(self, t: float) -> tuple[int, float]:
+        t = float(finite(t, (), "the time along a path", StateError))
+        t = min(max(t, float(self.t[0])), float(self.t[-1]))
         k = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 2))
         return k, float(np.clip((t - self.t[k]) / (self.t[k + 1] - self.t[k]), 0.0, 1.0))
 
@@ -116,8 +128,8 @@ def lqr_path(
     if (vdot is None) == (force is None):
         raise StateError("a path is given by vdot or by the force, one of them.")
     if force is None:
-        force = forces_along(robot, q, v, np.broadcast_to(read_v(mb, vdot, "vdot"), v.shape), actuated)
-    force = np.broadcast_to(read_v(mb, force, "force"), v.shape)
+        force = forces_along(robot, q, v, _rows(read_v(mb, vdot, "vdot"), v, "vdot"), actuated)
+    force = _rows(read_v(mb, force, "force"), v, "force")
     motors = motors_of(mb, actuated)
     at = np.arange(mb.nv) if motors is None else np.flatnonzero(motors)
     if motors is not None and not mb.is_closed:
@@ -139,7 +151,14 @@ def lqr_path(
             raise SingularError(f"Riccati's equation has no answer at knot {k} of the path: {why}.") from None
         P = Qk * h + F[k].T @ S[k + 1] @ (F[k] - G[k] @ K[k, at])
         S[k] = 0.5 * (P + P.T)
-    return PathRegulator(robot, times, np.array(q), np.array(v), np.array(force), K, S, F, G, places)
+    return PathRegulator(robot, times, np.array(q), np.array(v), np.array(force), K, S, F, G, places, mb.version)
+
+
+def _rows(x: Array, v: Array, what: str) -> Array:
+    """One row for all knots, or one for each."""
+    if x.shape not in (v.shape, v.shape[1:]):
+        raise StateError(f"{what} of a path needs a row for each of its {len(v)} knots, got shape {x.shape}.")
+    return np.broadcast_to(x, v.shape)
 
 
 def _linear(robot: Robot, q: Array, v: Array, force: Array) -> tuple[Array, Array, npt.NDArray[np.intp]]:

@@ -155,7 +155,10 @@ def admittance(wrench: Any, error: Any, rate: Any, inertia: Any, damping: Any, s
     right = f - gain(damping, xdot, "damping") - gain(stiffness, x, "stiffness")
     M = finite(inertia, (...,), "inertia", StateError)
     M = np.diag(np.broadcast_to(M, (6,))) if M.shape in ((), (6,)) else M
-    if M.shape != (6, 6) or not np.allclose(M, M.T) or not np.linalg.eigvalsh(M)[0] > 0.0:
+    fits = M.shape == (6, 6) and bool((np.diag(M) > 0.0).all())
+    d = np.sqrt(np.diag(M)) if fits else np.ones(1)
+    parts = M / np.outer(d, d)  # moments and forces alike
+    if not fits or np.abs(parts - parts.T).max() > 1e-9 or not np.linalg.eigvalsh(parts)[0] > 0.0:
         raise StateError("inertia of an admittance is a positive number, six of them, or a positive definite matrix.")
     return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(M), right.reshape(-1, 6).T).T.reshape(right.shape))
 

@@ -167,10 +167,12 @@ class StateFilter(Strict):
 
 def _squares(deviation: Any, size: int) -> Array:
     """Variances from standard deviations, one or as many as there are numbers."""
-    sigma = finite(deviation, (size,) if np.ndim(deviation) else (), "deviation", StateError)
+    sigma = finite(deviation, (...,), "deviation", StateError)
+    sigma = finite(sigma if sigma.ndim else np.full(size, sigma), (size,), "deviation", StateError)
     if (sigma < 0.0).any():
         raise StateError(f"deviation must not be negative, got {deviation!r:.60}.")
-    return np.broadcast_to(sigma, (size,)) ** 2
+    with np.errstate(over="ignore"):
+        return finite_or_refused(sigma**2, "the square of the deviation")
 
 
 def _even(P: Array) -> Array:

@@ -69,8 +69,8 @@ class MomentumObserver(Strict):
                 f"{mb.name!r} has loops or couplings, whose forces are in the momentum of its dofs: watch a part of it "
                 "without them."
             )
-        given = finite(gain, (mb.nv,) if np.ndim(gain) else (), "gain", StateError)
-        K = np.array(np.broadcast_to(given, (mb.nv,)))
+        K = finite(gain, (...,), "gain", StateError)
+        K = finite(K if K.ndim else np.full(mb.nv, K), (mb.nv,), "gain", StateError)
         if not (K > 0.0).all():
             raise StateError(f"gain must be positive, in 1/s; got {gain!r:.60}.")
         self._robot, self._gain, self._version = robot, K, (mb.version, mb.parameters)
@@ -103,8 +103,8 @@ class MomentumObserver(Strict):
         # the mean of T_ext in these seconds
         with np.errstate(over="ignore", invalid="ignore"):
             rate = (p - self._p) / h - T - 0.5 * (known + self._known)
-        fade = np.exp(-self._gain * h)
-        r = finite_or_refused(fade * self._r - np.expm1(-self._gain * h) * rate, "the estimate of the force")
+            fade = np.exp(-self._gain * h)
+            r = finite_or_refused(fade * self._r - np.expm1(-self._gain * h) * rate, "the estimate of the force")
         self._r, self._q, self._p, self._known = r, q, p, known
         return np.array(self._r)
 

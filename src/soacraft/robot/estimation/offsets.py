@@ -59,7 +59,7 @@ def estimate_offsets(robot: Robot, frame: Any, q: Any, poses: Pose, relative_to:
     if not isinstance(robot, Robot):
         raise ModelError(f"offsets are of a Robot, got {robot!r:.60}.")
     mb = robot.mb
-    node, base = mb.frame(frame), mb.root if relative_to == "inertial" else mb.frame(relative_to)
+    node, base = mb.frame(frame), mb.frame(relative_to)
     given = np.atleast_2d(read_q(mb, q))
     if given.ndim > 2 or not len(given):
         raise StateError(f"q must be (N, nq) with a reading at least, got the shape {given.shape}.")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _STEP = 1e-6
 #: Shapes nearer than this part of the model's length touch: contact holds them apart by rounding alone.
 _TOUCHING = 1e-9
+#: Friction of all that touches in a world, unless told.
+FRICTION = 0.5
 #: Steps of one prediction.
 _MOST = 10_000_000
 
@@ -74,13 +76,15 @@ def predict(
     *,
     step: float = 1e-3,
     world: World | None = None,
-    friction: Any = 0.5,
-    restitution: float = 0.0,
+    friction: Any = None,
+    restitution: float | None = None,
     covariance: Any = None,
     noise: Any = None,
 ) -> Prediction:
     """`Robot.predict`."""
     mb = robot.mb
+    if world is None and not (friction is None and restitution is None):
+        raise StateError("friction and restitution are of contact, and there is none without world=.")
     start_q, start_v = read_q(mb, mb.q if q is None else q), read_v(mb, mb.v if v is None else v)
     if start_q.ndim > 1 or start_v.ndim > 1:
         raise StateError("a prediction begins at one state, got a batch.")
@@ -109,7 +113,9 @@ def predict(
 class _Run:
     """Steps of a copy of the model, by "rk4", or with contact."""
 
-    def __init__(self, robot: Robot, h: float, world: World | None, friction: Any, restitution: float) -> None:
+    def __init__(
+        self, robot: Robot, h: float, world: World | None, friction: Any, restitution: float | None
+    ) -> None:
         from soacraft.robot.world.queries import Queries
         from soacraft.robot.world.world import World
 
@@ -128,7 +134,8 @@ class _Run:
         self.p = Propagator(self.mb, integrator="moreau_midpoint" if self.contact else "rk4", step=h)
         if world is not None:
             scene = world.scene_on(self.mb)
-            self.p.add(Contact(scene, friction=friction, restitution=restitution))
+            mu, e = FRICTION if friction is None else friction, 0.0 if restitution is None else restitution
+            self.p.add(Contact(scene, friction=mu, restitution=e))
             self.near = Queries(self.mb, scene)
 
     def states(self, q: Array, v: Array, force: Array, law: Law | None) -> tuple[Array, Array]:
@@ -223,13 +230,13 @@ def read_covariance(given: Any, size: int, what: str) -> Array:
         raise StateError(
             f"{what} must not be negative; scaled to ones on its diagonal, its least eigenvalue is {least:.3g}."
         )
-    return np.asarray(0.5 * (P + P.T))
+    return np.asarray(0.5 * P + 0.5 * P.T)
 
 
 def read_variances(noise: Any, size: int, what: str) -> Array:
     """As `read_covariance`, or one variance for all."""
-    given = noise if np.ndim(noise) else np.full(size, float(finite(noise, (), what, StateError)))
-    return read_covariance(given, size, what)
+    given = finite(noise, (...,), what, StateError)
+    return read_covariance(given if given.ndim else np.full(size, float(given)), size, what)
 
 
 def _carried(A: Array, P: Array, Q: Array) -> Array:

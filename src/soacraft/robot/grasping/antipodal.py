@@ -74,7 +74,8 @@ class Surface:
 
     def pairs(self, rng: np.random.Generator, count: int, least: float, most: float, friction: float) -> Pairs:
         """Pairs that fit between fingers `least` to `most` apart, from so many lines."""
-        r = 1.001 * self.radius
+        r, wide = 1.001 * self.radius, most
+        most = min(most, 2.0 * r)  # no two points of the object are farther apart
         d = _directions(rng, count)
         side, up = _frames(d)
         turn, far = rng.uniform(0.0, 2.0 * np.pi, count), r * np.sqrt(rng.uniform(0.0, 1.0, count))
@@ -103,7 +104,7 @@ class Surface:
             free[inside] = np.abs(w - (most - apart[inside])) <= same
         left_out = {
             "the line misses the object": int((~met).sum()),
-            f"wider than {most:g} m": int((met & ~found).sum()),
+            f"wider than {wide:g} m": int((met & ~found).sum()),
             f"narrower than {least:g} m": int((found & ~thick).sum()),
             "outside a friction cone": int((thick & ~inside).sum()),
             "a finger meets another part first": int((inside & ~free).sum()),

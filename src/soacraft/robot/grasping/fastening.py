@@ -5,11 +5,13 @@ Poses stay as they are; velocities change as in a plastic impact. `Holds` keeps 
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
 
 from soacraft.contact.dynamics.plastic import PlasticImpact, plastic_impact
+from soacraft.errors import ModelError
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.states.kinematics import frame_pose, frame_velocity, pose_of_frame
@@ -17,7 +19,7 @@ from soacraft.model.tree.editing import rehang
 from soacraft.model.tree.frames.frame import Body, Frame, Node
 from soacraft.model.tree.joining.restoring import Place, place_of
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping.joined import Joined, node_name, told, unused
+from soacraft.robot.grasping.joined import Joined, is_outboard, node_name, told, unused
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import RelativePose
 from soacraft.spatial.pose import Pose
@@ -96,6 +98,24 @@ def opened(mb: Multibody, body: Body, hold: Hold) -> None:
     node = mb.frame(hold.node)
     assert isinstance(node, Node)
     body.remove_node(node)
+
+
+def moved(mb: Multibody, body: Body, at: Pose, nodes: AbstractSet[str]) -> None:
+    """Weld an object elsewhere on the body that it hangs from. Hands that hold it at `nodes` by closures stay, and the
+    nodes with them; what else it would pull out of a closure is refused."""
+    for x in mb.loops:
+        inside = [is_outboard(end, body) for end in (x.a, x.b)]
+        if inside[0] != inside[1] and nodes.isdisjoint((x.a.full_name, x.b.full_name)):
+            raise ModelError(
+                f"{body.name!r} cannot be put elsewhere: loop {x.name!r} joins {x.a.full_name!r} and "
+                f"{x.b.full_name!r}, which would come apart; open it first."
+            )
+    back = at.inv @ body.inboard
+    for name in nodes:
+        node = mb.frame(name)
+        assert isinstance(node, Node)
+        node.pose = back @ node.pose
+    body.inboard = at
 
 
 def freed(mb: Multibody, body: Body, hold: Hold, order: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ normal. With c = 0 it is a point contact with friction. The cone of a soft finge
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,9 +46,10 @@ class Fingertip:
             if isinstance(x, bool) or not isinstance(x, float | int | np.floating | np.integer) or not x >= 0:
                 raise StateError(f"{what} of a Fingertip must be a number that is not negative, got {x!r:.40}.")
         for what, x in (("friction", friction), ("torsion", torsion)):
-            if not np.isfinite(x):
+            if not abs(x) <= sys.float_info.max:
                 raise StateError(f"{what} of a Fingertip must be finite, got {x!r:.40}.")
-        values = {"point": at, "normal": n, "friction": float(friction), "limit": float(limit)}
+        most = float(limit) if limit <= sys.float_info.max else np.inf
+        values = {"point": at, "normal": n, "friction": float(friction), "limit": most}
         for key, value in {**values, "torsion": float(torsion), "name": str(name)}.items():
             object.__setattr__(self, key, value)
 

@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from soacraft.arguments import whole_number
+from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError, StateError
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.robot.grasping.antipodal import Pairs, Surface
 from soacraft.robot.grasping.fingertips import Fingertip
 from soacraft.robot.grasping.joined import is_outboard
 from soacraft.robot.grasping.quality import grasp_quality
+from soacraft.robot.limbs.limb import Limb
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
     from soacraft.robot.robot import Robot
     from soacraft.robot.world.world import World
 
 _AXES = {"x": 0, "y": 1, "z": 2}
+#: Lines, and sides that each pair of points is tried from, at most.
+MOST = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +110,10 @@ def read_asked(
     width: Any, friction: Any, torsion: Any, samples: Any, approaches: Any, axes: Any, meshes: Any
 ) -> Asked:
     """Numbers that make sense."""
-    span = (0.0, width) if np.ndim(width) == 0 else width
-    low, high = (float(x) for x in finite(span, (2,), "width of grasps", StateError))
+    low, high = 0.0, np.inf
+    if width is not None:
+        given = finite(width, (...,), "width of grasps", StateError)
+        low, high = (float(x) for x in given) if given.shape == (2,) else (0.0, float(given) if not given.ndim else 0.0)
     if not 0.0 <= low < high:
         raise StateError(f"width of grasps is how far the gripper opens, or (least, most), got {width!r:.60}.")
     mu = float(finite(friction, (), "friction of grasps", StateError))
@@ -123,12 +127,16 @@ def read_asked(
             f"axes of grasps names the hand's axis along which it closes and that along which it comes, such as 'yz'; "
             f"got {axes!r:.40}."
         )
-    n, m = whole_number(samples, "samples of grasps", 1), whole_number(approaches, "approaches of grasps", 1)
+    n, m = (
+        whole_number(x, f"{what} of grasps", 1, MOST) for x, what in ((samples, "samples"), (approaches, "approaches"))
+    )
+    if not isinstance(meshes, str):
+        raise StateError(f"meshes of grasps is a word, such as 'hull', got {meshes!r:.40}.")
     return Asked((low, high), mu, c, n, m, _AXES[axes[0]], _AXES[axes[1]], meshes)
 
 
 def find_grasps(
-    rb: Robot, obj: Any, hand: Any, asked: Asked, limb: Limb | None, world: World | None, seed: int
+    rb: Robot, obj: Any, hand: Any, asked: Asked, limb: Limb | None, world: World | None, seed: Seed
 ) -> Grasps:
     """`Robot.grasps`."""
     mb = rb.mb
@@ -137,24 +145,27 @@ def find_grasps(
         raise ModelError(f"an object is a body of the model, got {body!r:.60}.")
     if is_outboard(frame, body):
         raise ModelError(f"{body.name!r} cannot be taken by {frame.full_name!r}, which is a part of it.")
+    if limb is not None and not isinstance(limb, Limb):
+        raise ModelError(f"limb of grasps is a Limb of the robot, or its name; got {limb!r:.60}.")
     if limb is not None and limb.tip is not frame:
         raise ModelError(f"limb {limb.name!r} ends in {limb.tip.full_name!r}, not in the hand {frame.full_name!r}.")
     if world is not None and limb is None:
         raise ModelError("what the arm touches depends on how it gets there: give limb=... with world=...")
-    rng = np.random.default_rng(seed)
+    rng = read_seed(seed, "the seed of grasps")
     surface = Surface(mb, body, asked.meshes)
     pairs = surface.pairs(rng, asked.samples, *asked.width, asked.friction)
-    made = _poses(rng, pairs, body, surface, asked)
+    centre = body.inertia.com if body.inertia.mass else surface.centre
+    made = _poses(rng, pairs, centre, surface, asked)
     if limb is not None:
         made = _reached(rb, body, frame, made, limb, world)
-    order = sorted(range(len(made)), key=lambda i: (bool(made[i].why), -made[i].quality, i))
+    off = [float(np.linalg.norm(x.pose.translation - centre)) for x in made]
+    order = sorted(range(len(made)), key=lambda i: (bool(made[i].why), -made[i].quality, off[i], i))
     return Grasps(body.name, frame.full_name, tuple(made[i] for i in order), pairs.left_out, asked.approach)
 
 
-def _poses(rng: np.random.Generator, pairs: Pairs, body: Body, surface: Surface, asked: Asked) -> list[Grasp]:
+def _poses(rng: np.random.Generator, pairs: Pairs, centre: Array, surface: Surface, asked: Asked) -> list[Grasp]:
     """Each pair of points with the hand in some directions about the line through them."""
     made = []
-    centre = body.inertia.com if body.inertia.mass else surface.centre
     for a, b, n_a, n_b, y in zip(*pairs[:5], strict=True):
         tips = tuple(
             Fingertip(p, -n, asked.friction, torsion=asked.torsion, name=name)

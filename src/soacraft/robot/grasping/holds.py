@@ -20,7 +20,7 @@ from soacraft.model.tree.arguments import read_hinge
 from soacraft.model.tree.frames.frame import Body, Frame, Node
 from soacraft.model.tree.joining.restoring import Remembered, remember, restore
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping.fastening import WELD, Hold, carry, closed, freed, hung, is_free, opened
+from soacraft.robot.grasping.fastening import WELD, Hold, carry, closed, freed, hung, is_free, moved, opened
 from soacraft.robot.grasping.joined import Joined, is_outboard
 from soacraft.spatial.pose import Pose
 
@@ -101,6 +101,8 @@ class Holds:
             raise ModelError(self._not_held(body.name))
         names = list(holding)
         if hands is not None:
+            if not hands:
+                raise ModelError(f"{body.name!r} is parted from hands, and none was given; leave them out for all.")
             names = list(dict.fromkeys(self._mb.frame(x).full_name for x in hands))
             for name in names:
                 if name not in holding:
@@ -118,7 +120,8 @@ class Holds:
         self._keep(Done(f"give {body.name!r} {', '.join(map(repr, names))}", body.name, was, held, order))
 
     def place(self, obj: Any, pose: Pose) -> None:
-        """Correct where an object is in the hand that it hangs from, as an estimator sees it."""
+        """Correct where an object is in the hand that it hangs from, as an estimator sees it. Other hands stay where
+        they are, and hold it elsewhere."""
         body = self._object(obj)
         hung = [key for key, x in self._true().items() if key[0] == body.name and x.joined.how == "hung"]
         if not hung:
@@ -126,8 +129,9 @@ class Holds:
         if not isinstance(pose, Pose) or pose.batch_shape:
             raise ModelError(f"the pose of {body.name!r} must be one Pose(...), got {pose!r:.60}.")
         held, order = self._begin(), self._order
+        nodes = {x.node for key, x in held.items() if key[0] == body.name and x.node}
         was = remember(self._mb, body)
-        body.inboard = self._mb.frame(hung[0][1]).offset @ pose
+        moved(self._mb, body, self._mb.frame(hung[0][1]).offset @ pose, nodes)
         self._keep(Done(f"place {body.name!r} {hung[0][1]!r}", body.name, was, held, order))
 
     def undo(self) -> str:
@@ -144,6 +148,11 @@ class Holds:
         assert isinstance(body, Body)
         nodes = {x.node for x in self._held.values()} - {x.node for x in done.held.values()}
         restore(mb, body, done.was, {x.rpartition("/")[2] for x in nodes})
+        kept = {x.node for x in done.held.values()}
+        for fixed in done.was.nodes:  # those that `place` moved
+            node = body._nodes[fixed.name]
+            if node.full_name in kept and node.pose is not fixed.pose:
+                node.pose = fixed.pose
         self._held, self._order = done.held, done.order
         self._done.pop()
         self._version = mb.version

@@ -14,6 +14,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from soacraft.arguments import whole_number
 from soacraft.errors import ConvergenceError, StateError
+from soacraft.results import finite_or_refused
 from soacraft.robot.grasping.fingertips import Fingertip, columns, read_fingertips
 from soacraft.spatial.checks import Array, finite
 
@@ -40,8 +41,10 @@ def grasp_quality(fingertips: Any, about: Any = (0.0, 0.0, 0.0), length: Any = 1
     if not size > 0.0:
         raise StateError(f"length of grasp_quality must be positive, got {length!r:.40}.")
     count = whole_number(edges, "edges of grasp_quality", 3)
-    rows = np.repeat([1.0 / size, 1.0], 3)
-    return ball(np.concatenate([(rows[:, None] * _wrenches(x, centre, count)).T for x in given]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.repeat([1.0 / np.float64(size), 1.0], 3)
+        wrenches = np.concatenate([(rows[:, None] * _wrenches(x, centre, count)).T for x in given])
+    return ball(finite_or_refused(wrenches, "wrenches at the edges of the friction cones"))
 
 
 def ball(points: Array) -> float:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.errors import StateError
 from soacraft.loops import TreeAugmented
+from soacraft.model.states.coordinates import read_v
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.grasping.joined import Joined
@@ -37,6 +39,7 @@ class Reactions:
         return f"{self.object!r} is held by {shown}{'' if self.unique else ' (not unique: least norm)'}"
 
 
+@refusing_overflow()
 def reactions(
     mb: Multibody, holds: Sequence[Joined], q: Any, v: Any, vdot: Any, force: Any, f_ext: Any
 ) -> Reactions:
@@ -46,7 +49,8 @@ def reactions(
     q, v = now.q if q is None else q, now.v if v is None else v
     if (vdot is None) == (force is None):
         raise StateError(f"the wrenches on {name!r} follow from vdot=..., or from force=...; give one of them.")
-    if mb.state(q, v).batch:
+    motion = read_v(mb, force, "force") if vdot is None else read_v(mb, vdot, "vdot")
+    if mb.state(q, v).batch or motion.ndim > 1:
         raise StateError(f"the wrenches on {name!r} are those of one state, got a batch.")
     if not mb.is_closed:
         if vdot is None:

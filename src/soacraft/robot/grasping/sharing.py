@@ -114,7 +114,7 @@ class Holding:
     def __init__(self, mb: Graph, held: Any, nodes: Any, q: Any = None, transmits: str = "wrench") -> None:
         self.graph = read_graph("Holding", mb)
         self.held = self.graph.frame(held)
-        if transmits not in ("wrench", "force"):
+        if not isinstance(transmits, str) or transmits not in ("wrench", "force"):
             raise ModelError(f"transmits of Holding must be 'wrench' or 'force', got {transmits!r:.60}.")
         self.nodes = _hands(self.graph, self.held, nodes)
         coordinates = read_q(self.graph, self.graph.current.q if q is None else q)

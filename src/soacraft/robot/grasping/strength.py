@@ -20,9 +20,10 @@ from soacraft.robot.grasping.cones import cone_program
 from soacraft.robot.grasping.fingertips import centre_and_length, columns, read_fingertips
 from soacraft.spatial.checks import Array, finite
 
-#: The stand-in for a limit that is infinite, in units of the largest that is not.
-_NO_LIMIT = 1e3
-#: A force this small, in the same units, is none: rounding of the solver.
+#: Limits are looked at up to so many times the smallest one, then up to so many times that, as long as those that were
+#: cut matter: a limit that is infinite, or that stands for none, does not drown the others in rounding.
+_CUT = 1e3
+#: A force this small, in units of the limits that are looked at, is none: rounding of the solver.
 _NONE = 1e-8
 #: Directions of the wrenches of all contacts that count, relative to the largest singular value.
 _RANK = 1e-10
@@ -83,12 +84,18 @@ def grasp_strength(fingertips: Any, wrench: Any) -> Strength:
     rows = np.repeat([1.0 / length, 1.0], 3)
     size, limits = float(np.linalg.norm(rows * w)), np.array([x.limit for x in given])
     ended = np.isfinite(limits)
-    largest = float(limits[ended].max(initial=0.0)) or 1.0
-    most = np.where(ended, limits / largest, _NO_LIMIT)
+    known = limits[ended & (limits > 0.0)]
+    unit, largest = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
+    unit = unit if len(known) else 1.0
     soft = np.array([[True, bool(x.friction), bool(x.friction), bool(x.torsion)] for x in given])
     G = [rows[:, None] * columns(x, about) for x in given]
-    s, x, shares, gap = _largest(G, rows * w / size, most, soft)
-    margin = s * largest / size
+    while True:
+        s, x, shares, gap = _largest(G, rows * w / size, np.minimum(limits / unit, _CUT), soft)
+        cut = shares[limits > _CUT * unit].max(initial=0.0) > _SHARE
+        if unit >= largest or (s >= _NONE and not cut):
+            break
+        unit = min(_CUT * unit, largest)
+    margin = s * unit / size
     zero = np.zeros(len(given))
     if s < _NONE:
         return Strength(0.0, tuple(names), np.zeros((len(given), 3)), zero, (), (), gap)

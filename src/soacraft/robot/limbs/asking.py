@@ -26,6 +26,8 @@ AXES = ("rx", "ry", "rz", "x", "y", "z")
 PREFER = ("near", "mid-range", "manipulability")
 #: Starts of a search, of one for the best of several solutions, and of one for all.
 SEEDS, SEVERAL, ALL = 400, 48, 300
+#: Starts of one search, at most.
+MOST_SEEDS = 1_000_000
 
 Solver = Callable[[Pose, Array], Any]
 
@@ -117,20 +119,22 @@ def read_tolerance(limb: Limb, free: Any, tolerance: Any) -> Array:
 
 
 def _axes(limb: Limb, free: Any) -> tuple[str, ...]:
-    names = (free,) if isinstance(free, str) else tuple(free)
+    names = (free,) if isinstance(free, str) else free
+    if not isinstance(names, list | tuple | set | frozenset):
+        raise StateError(f"free= names axes of a goal, some of {', '.join(AXES)}; got {free!r:.60}.")
     for x in names:
-        if x not in AXES:
+        if not isinstance(x, str) or x not in AXES:
             raise StateError(f"free={x!r:.40} is no axis of a goal{near(str(x), AXES)}")
     if len(set(names)) == 6:
         raise StateError(f"all six axes are free: then limb {limb.name!r} may be anywhere.")
-    return names
+    return tuple(names)
 
 
 def _tip(limb: Limb, key: Any) -> int:
     """The number of a tip by its frame or name."""
     names = [x.full_name for x in limb.tips]
     name = key.full_name if isinstance(key, Frame) else key
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise StateError(f"{str(name)!r:.60} is no tip of limb {limb.name!r}{near(str(name), names)}")
     return names.index(name)
 
@@ -146,7 +150,8 @@ def read_question(
     if world is not None and getattr(world, "robot", None) is not limb.robot:
         raise StateError(f"collisions= is a World around this robot, got {world!r:.60}.")
     how = Question(within, 1, prefer, read_seconds(seconds), world)
-    return how._replace(seeds=whole_number((SEVERAL if how.chosen else SEEDS) if seeds is None else seeds, "seeds", 1))
+    default = SEVERAL if how.chosen else SEEDS
+    return how._replace(seeds=whole_number(default if seeds is None else seeds, "seeds", 1, MOST_SEEDS))
 
 
 def read_seconds(seconds: Any) -> float:
@@ -184,7 +189,7 @@ def read_starts(limb: Limb, start: Any, batch: tuple[int, ...]) -> Array:
     ball."""
     if start is None:
         return default_start(limb)[None]
-    q = finite(np.asarray(start, dtype=float), (..., limb.nq), f"near of limb {limb.name!r}", StateError)
+    q = finite(start, (..., limb.nq), f"near of limb {limb.name!r}", StateError)
     if q.ndim == 1:
         return np.ascontiguousarray(q[None])
     if q.shape[:-1] != batch:
@@ -208,7 +213,7 @@ def in_base(limb: Limb, pose: Any, relative_to: Any) -> Any:
     if relative_to is None:
         return pose
     mb = limb.robot.mb
-    frame = mb.root if relative_to == "inertial" else mb.frame(relative_to)
+    frame = mb.root if isinstance(relative_to, str) and relative_to == "inertial" else mb.frame(relative_to)
     layout, moves = mb.layout, limb.data.moves
     for body in chain(frame, limb.base).bodies:
         if moves[layout.hinge_v[layout.index[body]]].any():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from soacraft.arguments import whole_number
 from soacraft.errors import StateError
 from soacraft.kinematics.limbs import LimbEngine, Plan
 from soacraft.robot.limbs import reaching
@@ -44,10 +45,11 @@ class Followed:
 def self_motion(limb: Limb, q: Any, step: float, most: int) -> Array:
     """`Limb.self_motion`: steps along the null space of J, each brought back to where the tip was."""
     engine = _engine(limb)
-    q = finite(np.asarray(q, dtype=float), (limb.nq,), f"q of limb {limb.name!r}", StateError)
+    q = finite(q, (limb.nq,), f"q of limb {limb.name!r}", StateError)
     step = float(finite(step, (), "step", StateError))
     if not 0.0 < step <= 0.5:
         raise StateError(f"step must be above 0 and at most 0.5 radians, got {step:g}.")
+    count = whole_number(most, "most", 0, error=StateError)
     if limb.nv != 7:
         raise StateError(
             f"limb {limb.name!r} has {limb.nv} dofs: its self-motion is a curve for 7, one more than a pose asks."
@@ -61,7 +63,7 @@ def self_motion(limb: Limb, q: Any, step: float, most: int) -> Array:
     ways: list[list[Array]] = []
     for side in (1.0, -1.0):
         here, along, way = q, None, []
-        for _ in range(int(most)):
+        for _ in range(count):
             null = _null(limb, here)
             along = side * null if along is None else np.copysign(1.0, null @ along) * null
             aim = here + step * along / engine.unit

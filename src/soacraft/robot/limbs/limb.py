@@ -89,7 +89,7 @@ class Limb(Strict):
     @property
     def dof_names(self) -> tuple[str, ...]:
         """Names of its dofs."""
-        return tuple(self._robot.mb.dof_names[i] for i in self._v)
+        return tuple(self._robot.mb.dof_names[i] for i in self.v_places)
 
     @property
     def nq(self) -> int:
@@ -109,7 +109,7 @@ class Limb(Strict):
     @property
     def q(self) -> Array:
         """Its coordinates at the robot's present state."""
-        return np.array(self._robot.mb.q)[self._q]
+        return np.array(self._robot.mb.q)[self.q_places]
 
     @property
     def independent(self) -> tuple[str, ...]:
@@ -123,6 +123,7 @@ class Limb(Strict):
     @cached_property
     def graph(self) -> SubGraph:
         """Its bodies as a sub-graph, whose anchor is at rest."""
+        self._require_current()
         return self._robot.mb.subgraph(self._bodies)
 
     @property
@@ -142,7 +143,7 @@ class Limb(Strict):
         """The robot's coordinates with these of the limb, the rest as at present, (..., nq of the robot); loops and
         couplings are not looked at."""
         self._require_current()
-        q = finite(np.asarray(q, dtype=float), (..., self.nq), f"q of limb {self._name!r}", StateError)
+        q = finite(q, (..., self.nq), f"q of limb {self._name!r}", StateError)
         whole = np.array(np.broadcast_to(self._robot.mb.q, (*q.shape[:-1], self._robot.mb.nq)))
         whole[..., self._q] = q
         return whole
@@ -188,8 +189,7 @@ class Limb(Strict):
         for x in rows:
             m = ties.motions(self, x)
             each.append(self.columns(x) @ m.X[:, m.own])
-        found = np.array(each)
-        return found.reshape(*whole.shape[:-1], *found.shape[1:])
+        return np.array(each).reshape(*whole.shape[:-1], 6 * len(self._tips), len(self.independent))
 
     def columns(self, whole: Array) -> Array:
         """Columns of all dofs of the robot at coordinates of it, loops left alone, (..., 6 k, nv of the robot)."""
@@ -211,9 +211,16 @@ class Limb(Strict):
         T = J* f                                                                             (000 Eq. 13)
         """
         shape = (..., 6) if len(self._tips) == 1 else (..., len(self._tips), 6)
-        f = finite(np.asarray(wrench, dtype=float), shape, f"wrench on limb {self._name!r}", StateError)
-        f = f if len(self._tips) == 1 else f.reshape(*f.shape[:-2], -1)
-        return np.asarray(np.einsum("...ij,...i->...j", self.jacobian(q), f))
+        f = finite(wrench, shape, f"wrench on limb {self._name!r}", StateError)
+        f = f if len(self._tips) == 1 else f.reshape(*f.shape[:-2], 6 * len(self._tips))
+        J = self.jacobian(q)
+        try:
+            return np.asarray(np.einsum("...ij,...i->...j", J, f))
+        except ValueError:
+            raise StateError(
+                f"wrenches on limb {self._name!r} have the leading axes {f.shape[:-1]}, and q {J.shape[:-2]}: give as "
+                "many of both, or one of either."
+            ) from None
 
     def use(self, fk: Any = None, ik: Any = None) -> None:
         """Take functions of your own: `fk(q) -> Pose` and `ik(pose, near) -> q or None`. Each answer is verified: one
@@ -229,6 +236,10 @@ class Limb(Strict):
         if fk is not None and not callable(fk):
             raise StateError(f"fk of limb {self._name!r} must be a function, got {fk!r:.60}.")
         self._fk, self._ik, self._closed = fk, None if closed is not None else ik, closed
+
+    def use_as(self, other: Limb) -> None:
+        """Use what another limb uses. A closed form is made anew when it is asked for."""
+        self._fk, self._ik, self._closed = other._fk, other._ik, other._closed
 
     def _checked_fk(self, q: Any) -> Pose:
         given, true = self._fk(q), self.true_pose(q)
@@ -348,11 +359,13 @@ class Limb(Strict):
     @property
     def v_places(self) -> npt.NDArray[np.intp]:
         """Places of its dofs among the robot's."""
+        self._require_current()
         return self._v
 
     @property
     def q_places(self) -> npt.NDArray[np.intp]:
         """Places of its coordinates among the robot's."""
+        self._require_current()
         return self._q
 
     @property
@@ -374,7 +387,8 @@ class Limb(Strict):
 
     def __repr__(self) -> str:
         ends = f"from {self._base.full_name!r} to {', '.join(repr(x.full_name) for x in self._tips)}"
-        return f"Limb {self._name!r} {ends}: {self.nv} dofs ({', '.join(self.dof_names)})"
+        names = ", ".join(self.dof_names) if self.is_current else "as the robot was before it changed"
+        return f"Limb {self._name!r} {ends}: {self.nv} dofs ({names})"
 
 
 def _between(robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> tuple[Body, ...]:

@@ -55,4 +55,5 @@ def _jacobian(limb: Limb, whole: Array) -> tuple[Array, Array]:
         own.append(J[i] @ m.X[:, m.own])
         own_d.append(ties.gradient(limb, m, J[i], dJ[i]))
     batch = whole.shape[:-1]
-    return np.reshape(own, (*batch, *own[0].shape)), np.reshape(own_d, (*batch, *own_d[0].shape))
+    shape = (*batch, J.shape[-2], len(limb.independent))
+    return np.reshape(own, shape), np.reshape(own_d, (*shape, shape[-1]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.arguments import whole_number
+from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import StateError
 from soacraft.kinematics.limbs import Plan
 from soacraft.robot.limbs.asking import (
@@ -61,9 +61,8 @@ class Reach:
 
     def __repr__(self) -> str:
         if np.ndim(self.found):
-            return (
-                f"{np.sum(self.found)} of {np.size(self.found)} poses found, from {np.mean(self.tried):.3g} starts each"
-            )
+            starts = f", from {np.mean(self.tried):.3g} starts each" if np.size(self.found) else ""
+            return f"{np.sum(self.found)} of {np.size(self.found)} poses found{starts}"
         angle, way = (float(np.linalg.norm(x)) for x in np.split(np.asarray(self.residual), 2, axis=-1))
         q = np.array2string(self.q, precision=4, suppress_small=True)
         what = "found" if self.found else f"not found: {self.why}"
@@ -84,7 +83,7 @@ def reach(
 ) -> Reach:
     """`Limb.ik`."""
     data = limb.data
-    workers = 1 if threads == 1 else whole_number(threads, "threads", 1)
+    workers = read_threads("ik", threads) or 1
     plain = data.plain and world is None and limb.is_own and (prefer is None or isinstance(prefer, str))
     if plain and type(pose) is Pose and not pose.batch_shape and prefer in (None, "near"):
         engine = data.engine
@@ -106,7 +105,7 @@ def reach(
     rows = np.broadcast_to(near, (len(goals.rows), limb.nq))
     each = [one(limb, g, s, how) for g, s in zip(goals.rows, rows, strict=True)]
     whole = np.array([x.whole for x in each]).reshape(len(each), limb.robot.mb.nq)
-    left = np.array([x.left for x in each]).reshape(len(each), -1, 6)
+    left = np.array([x.left for x in each]).reshape(len(each), len(limb.tips), 6)
     found, tried = np.array([x.found for x in each], dtype=bool), np.array([x.tried for x in each], dtype=np.int64)
     why = np.array([x.why for x in each], dtype=object)
     return _shaped(limb, goals, whole[:, limb.q_places], left, found, tried, why, whole if data.tied else None)
@@ -161,11 +160,11 @@ def _shaped(
     """With the leading axes of the goals, and without an axis for the only tip."""
     batch, tips = goals.batch, () if len(limb.tips) == 1 else (len(limb.tips),)
     left = left.reshape(*batch, *tips, 6)
-    whole = None if whole is None else whole.reshape(*batch, -1)
+    whole = None if whole is None else whole.reshape(*batch, limb.robot.mb.nq)
     if not batch:
         return Reach(q[0], bool(found[0]), left, int(tried[0]), str(why[0]), whole)
     return Reach(
-        q.reshape(*batch, -1), found.reshape(batch), left, tried.reshape(batch), why.reshape(batch), whole
+        q.reshape(*batch, limb.nq), found.reshape(batch), left, tried.reshape(batch), why.reshape(batch), whole
     )
 
 

@@ -244,7 +244,7 @@ def cost(limb: Limb, whole: Array, start: Array, prefer: Any) -> float:
     """What is to be least of a solution, a row of the robot's coordinates."""
     q = whole[limb.q_places]
     if callable(prefer):
-        return float(prefer(q))
+        return float(finite(prefer(q), (), f"the value that prefer= gives for limb {limb.name!r}", StateError))
     if prefer is None or prefer == "near":
         return float(np.linalg.norm(limb.apart(whole, limb.placed(start))))
     if prefer == "manipulability":
@@ -263,7 +263,7 @@ def cost(limb: Limb, whole: Array, start: Array, prefer: Any) -> float:
 
 def verified(limb: Limb, goals: Array, given: Any, within: Array) -> Array:
     """Coordinates that a solver of the user's own gave, where they are at the goal and within the limits."""
-    q = finite(np.asarray(given, dtype=float), (limb.nq,), f"q of the ik of limb {limb.name!r}", StateError)
+    q = finite(given, (limb.nq,), f"q of the ik of limb {limb.name!r}", StateError)
     left = left_of(limb, goals, q)
     if not met(left, within):
         worst = int(np.argmax(np.abs(left) / within))

@@ -23,7 +23,7 @@ from soacraft.model.states.coordinates import read_q
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.motion.curves import Curve, require_tangent, straight
 from soacraft.robot.motion.extras import package
-from soacraft.robot.motion.limits import LimitCheck, MotionLimits, require_tree
+from soacraft.robot.motion.limits import LimitCheck, MotionLimits, read_limits, require_tree
 from soacraft.robot.motion.makers import rounded
 from soacraft.robot.motion.motion import Motion
 from soacraft.robot.robot import Robot
@@ -31,6 +31,8 @@ from soacraft.spatial.checks import Array, finite
 
 #: Points of the first grid, and of the finest.
 GRID, _FINEST = 200, 1600
+#: Points of a grid that can be asked for.
+_MOST_GRID = 1_000_000
 #: Rounds of finer grids and tighter limits.
 _ROUNDS = 10
 #: A limit that is broken by more between the points of a grid asks for a finer one; by less, for a limit that is
@@ -67,11 +69,11 @@ def time_optimal(
         raise StateError(f"a motion is of a Robot, got {robot!r:.60}.")
     mb = robot.mb
     require_tangent(mb)
-    limits = MotionLimits.of(robot) if limits is None else limits
+    limits = read_limits(robot, limits)
     if np.isfinite(limits.effort).any():
         require_tree(mb)
     curve = _curve(robot, path, blend)
-    count = whole_number(grid, "grid", 2)
+    count = whole_number(grid, "grid", 2, _MOST_GRID)
     parts = _parts(curve)
     tight = {"velocity": 1.0, "acceleration": 1.0, "effort": 1.0}
     told: LimitCheck | None = None
@@ -112,7 +114,7 @@ def _curve(robot: Robot, path: Any, blend: Any) -> Curve:
     part = float(finite(blend, (), "blend", StateError))
     if not 0.0 <= part <= 0.5:
         raise StateError(f"blend is between 0 and 0.5, got {blend!r:.40}.")
-    if (np.abs(np.asarray(mb.difference(q[:-1], q[1:]))).max(axis=1) == 0.0).any():
+    if (np.abs(np.asarray(mb.difference(q[:-1], q[1:]))).max(axis=1, initial=0.0) == 0.0).any():
         raise StateError("two configurations that follow each other are the same: leave one out.")
     return straight(mb, q) if part == 0.0 or len(q) == 2 else rounded(robot, q, np.full(len(q) - 2, part))
 

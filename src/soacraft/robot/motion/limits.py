@@ -19,11 +19,11 @@ from soacraft.model.hinges.base import difference_of
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.ranges import Ball, Ranges
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.robot.motion.motion import Moment, Motion
-    from soacraft.robot.robot import Robot
 
 #: Nodes of a piece, and points of the grid on which its largest value is first looked for.
 _NODES, _GRID = 16, 129
@@ -67,6 +67,8 @@ class MotionLimits:
     ) -> MotionLimits:
         """Those of the model, with others in place of some: a number, one for each dof, or `{dof: number}`. Models
         have no limits of acceleration and jerk. `position=False` leaves those of position out."""
+        if not isinstance(robot, Robot):
+            raise StateError(f"limits are of a Robot, got {robot!r:.60}.")
         mb = robot.mb
         own = {"velocity": np.full(mb.nv, np.inf), "effort": np.full(mb.nv, np.inf)}
         for body, v in zip(mb.bodies, mb.layout.hinge_v, strict=True):
@@ -91,16 +93,35 @@ def _given(mb: Multibody, value: Any, what: str, rest: Array) -> Array:
         for name, x in value.items():
             if name not in mb.dof_names:
                 raise StateError(f"{what}: there is no dof {name!r:.60}{near(str(name), mb.dof_names)}")
-            made[mb.dof_names.index(name)] = x
+            made[mb.dof_names.index(name)] = _numbers(x, what, mb.nv, ((),))
     else:
-        given = np.asarray(value, dtype=float)
-        if given.shape not in ((), (mb.nv,)):
-            raise StateError(f"limits of {what} are a number, {mb.nv} numbers or {{dof: number}}; got {value!r:.60}.")
-        made = np.array(np.broadcast_to(given, (mb.nv,)))
+        made = np.array(np.broadcast_to(_numbers(value, what, mb.nv, ((), (mb.nv,))), (mb.nv,)))
     if not (made > 0.0).all():
         i = int(np.argmin(made > 0.0))
         raise StateError(f"the limit of {what} of dof {mb.dof_names[i]!r} must be positive, got {made[i]:g}.")
     return made
+
+
+def _numbers(value: Any, what: str, count: int, shapes: tuple[tuple[int, ...], ...]) -> Array:
+    """Real numbers of one of some shapes, which may be infinite."""
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        given = np.array(None)
+    if given.dtype.kind not in "iuf" or given.shape not in shapes:
+        raise StateError(f"limits of {what} are a number, {count} numbers or {{dof: number}}; got {value!r:.60}.")
+    return np.asarray(given, dtype=float)
+
+
+def read_limits(robot: Robot, limits: Any) -> MotionLimits:
+    """Limits that were given for a robot, or its own."""
+    if limits is None:
+        return MotionLimits.of(robot)
+    if not isinstance(limits, MotionLimits) or limits.velocity.shape != (robot.mb.nv,):
+        raise StateError(
+            f"limits= of {robot.mb.name!r} are a MotionLimits.of(robot) of its {robot.mb.nv} dofs, got {limits!r:.60}."
+        )
+    return limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +134,8 @@ class Worst:
     time: float
     ratio: float
     """1 at the limit. Of positions: the distance from the middle of the range by half of it; where there is one limit
-    alone, 1 plus what is beyond it in radians or lengths of the model; of a ball, half of 1 plus the squared part of
-    its largest angle."""
+    alone, or no room between two, 1 plus what is beyond it in radians or lengths of the model; of a ball, half of 1
+    plus the squared part of its largest angle."""
     slack: float
     """By how much more the ratio may be than was found; zero where it is exact."""
 
@@ -177,13 +198,14 @@ def _ratios(mb: Multibody, limits: MotionLimits) -> dict[str, _Ratio]:
 
 def _positions(mb: Multibody, limits: MotionLimits) -> _Ratio:
     ranges = Ranges(mb)
-    two = np.flatnonzero(np.isfinite(limits.lower) & np.isfinite(limits.upper))
-    one = np.flatnonzero(np.isfinite(limits.lower) ^ np.isfinite(limits.upper))
-    half = 0.5 * (limits.upper[two] - limits.lower[two])
-    middle, half = limits.lower[two] + half, np.where(half > 0.0, half, np.finfo(float).tiny)
     units = np.array([1.0 if u == "r" else length_of(mb) or 1.0 for u in "".join(mb.layout.units.hinge)])
-    upper = np.isfinite(limits.upper[one])
-    end, side = np.where(upper, limits.upper[one], limits.lower[one]), np.where(upper, 1.0, -1.0)
+    wide = np.isfinite(limits.upper - limits.lower) & (limits.upper - limits.lower > ROUNDING * units)
+    two = np.flatnonzero(wide)
+    below, above = (np.flatnonzero(np.isfinite(x) & ~wide) for x in (limits.lower, limits.upper))
+    half = 0.5 * (limits.upper[two] - limits.lower[two])
+    middle, one = limits.lower[two] + half, np.concatenate([below, above])
+    end = np.concatenate([limits.lower[below], limits.upper[above]])
+    side = np.repeat([-1.0, 1.0], [len(below), len(above)])
     balls = ranges.balls if limits.balls else []
 
     def of(m: Moment) -> Array:

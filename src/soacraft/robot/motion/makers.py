@@ -35,10 +35,14 @@ def minimum_jerk(robot: Robot, q0: Any, q1: Any, duration: Any) -> Motion:
     array([0.9375])
     """
     mb = _model(robot)
-    ends = np.atleast_2d(read_q(mb, q1, "q1"))
-    q = np.concatenate([read_q(mb, q0, "q0")[None], ends])
+    start, ends = read_q(mb, q0, "q0"), np.atleast_2d(read_q(mb, q1, "q1"))
+    if start.ndim != 1 or ends.ndim != 2 or not len(ends):
+        raise StateError(
+            f"a motion goes from one configuration to one or several (k, nq), got shapes {start.shape}, {ends.shape}."
+        )
+    q = np.concatenate([start[None], ends])
     curve = straight(mb, q)
-    times = finite(np.asarray(duration, dtype=float), (...,), "duration", StateError)
+    times = finite(duration, (...,), "duration", StateError)
     if times.shape not in ((), (len(ends),)) or not (times > 0.0).all():
         raise StateError(f"duration is a positive number, or one for each of {len(ends)} ways; got {duration!r:.60}.")
     if not times.shape:
@@ -75,7 +79,7 @@ def spline(
     """
     mb = _model(robot)
     q = read_q(mb, q)
-    t = knots(finite(np.asarray(times, dtype=float), (None,), "times", StateError), "times")
+    t = knots(finite(times, (None,), "times", StateError), "times")
     if q.ndim != 2 or len(q) != len(t):
         raise StateError(f"spline takes one configuration for each of {len(t)} times, got q of shape {q.shape}.")
     if abs(t[0]) > 0.0:

@@ -13,7 +13,7 @@ from scipy.interpolate import PPoly
 
 from soacraft.errors import StaleError, StateError
 from soacraft.robot.motion.curves import Curve
-from soacraft.robot.motion.limits import LimitCheck, MotionLimits, checked
+from soacraft.robot.motion.limits import LimitCheck, MotionLimits, checked, read_limits
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Motion:
     def at(self, t: Any) -> Moment:
         """q (..., nq), v and vdot (..., nv) at times within the motion (...). At a knot where vdot jumps, that after
         it. O(times n)."""
-        times = finite(np.asarray(t, dtype=float), (...,), "t", StateError)
+        times = finite(t, (...,), "t", StateError)
         T = self.duration
         if times.size and (times.min() < -_END * T or times.max() > (1.0 + _END) * T):
             wrong = float(times.min() if times.min() < -_END * T else times.max())
@@ -100,7 +100,7 @@ class Motion:
         >>> motion.check(sc.robot.MotionLimits.of(rb, velocity=1.0))
         within limits: velocity 0.9375 of that of link1 at t = 1 s
         """
-        return checked(self, MotionLimits.of(self.robot) if limits is None else limits)
+        return checked(self, read_limits(self.robot, limits))
 
     def slower(self, factor: float) -> Motion:
         """The same way in `factor` times the time."""

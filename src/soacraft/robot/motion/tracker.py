@@ -17,7 +17,7 @@ from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.states.ranges import Ranges
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.motion.extras import package
-from soacraft.robot.motion.limits import MotionLimits
+from soacraft.robot.motion.limits import MotionLimits, read_limits
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -72,7 +72,7 @@ class Tracker:
         self._dt = float(finite(dt, (), "dt", StateError))
         if not self._dt > 0.0:
             raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
-        mb = robot.mb
+        mb, limits = robot.mb, read_limits(robot, limits)
         dofs = np.arange(mb.nv) if limb is None else limb.v_places
         place = Ranges(mb, limits=False).place[dofs]
         if (place < 0).any():
@@ -115,6 +115,8 @@ class Tracker:
         position. O(dofs).
         """
         given = (state.q, state.v, state.vdot) if isinstance(state, Tracked) else state
+        if not isinstance(given, list | tuple) or len(given) != 3:
+            raise StateError(f"the state of a Tracker is (q, v, vdot), or what a step gave; got {state!r:.60}.")
         here = [self._read(x, what) for x, what in zip(given, ("q", "v", "vdot"), strict=True)]
         zero = np.zeros(len(self._names))
         aim = [self._read(q, "target"), *(zero if x is None else self._read(x, what) for x, what in
@@ -146,7 +148,7 @@ class Tracker:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, x: Any, what: str) -> Array:
-        return finite(np.asarray(x, dtype=float), (len(self._names),), f"{what} of a Tracker", StateError)
+        return finite(x, (len(self._names),), f"{what} of a Tracker", StateError)
 
     def _slack(self) -> Array:
         wide = self._upper - self._lower

@@ -22,13 +22,15 @@ class Checker:
     """Motions in a space, free or not: straight ones."""
 
     straight = True
+    looks_each = 100
+    """Configurations that may be looked at for each motion that may be checked: where none leads on, no motion is."""
 
     def __init__(self, world: World, space: Space, most: int, seconds: float | None) -> None:
         self.world, self.space, self.most = world, space, most
         self.begun = time.perf_counter()
         self.seconds = np.inf if seconds is None else seconds
         self.gap = CLEAR * space.length
-        self.edges = 0
+        self.edges = self.looks = 0
         self._collides, self._edge = world.collides, world.edge
 
     @property
@@ -39,7 +41,7 @@ class Checker:
     @property
     def spent(self) -> bool:
         """Whether the budget is used up."""
-        return self.edges >= self.most or self.late
+        return self.edges >= self.most or self.looks >= self.looks_each * self.most or self.late
 
     @property
     def late(self) -> bool:
@@ -50,6 +52,8 @@ class Checker:
         """Which part of it."""
         if self.edges >= self.most:
             return f"no path was found with {self.most} motions checked; give most=... or another seed"
+        if self.looks >= self.looks_each * self.most:
+            return f"of {self.looks} configurations that were looked at hardly any leads on; give most=... or more room"
         return f"no path was found in {self.seconds:g} s; give time_limit=... or another seed"
 
     def free(self, a: Array, b: Array) -> bool:

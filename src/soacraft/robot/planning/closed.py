@@ -29,6 +29,7 @@ class ClosedChecker(Checker):
     """Motions along closed configurations."""
 
     straight = False
+    looks_each = 5
 
     def __init__(self, world: World, space: Space, most: int, seconds: float | None) -> None:
         super().__init__(world, space, most, seconds)
@@ -40,6 +41,7 @@ class ClosedChecker(Checker):
 
     def closed(self, q: Array) -> Array | None:
         """The closed configuration next to q, within limits; None where there is none."""
+        self.looks += 1
         try:
             found = np.asarray(self._solver.assemble(q, fixed=self._held, limits=True))
         except LoopError:

@@ -9,10 +9,11 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.limbs.asking import read_tolerance
+from soacraft.robot.limbs.asking import as_rows, read_tolerance
 from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.limbs.telling import left_of, met
 from soacraft.robot.planning.checker import Checker
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import exp
 
@@ -32,7 +33,7 @@ class Region(NamedTuple):
 
 def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) -> Array:
     """Goals as configurations of the robot, (k, nq); those of a limb have the rest of q0."""
-    given = np.asarray(goal, dtype=float)
+    given = finite(goal, (...,), "goal", StateError)
     if limb is not None and given.ndim and given.shape[-1] == limb.nq != mb.nq:
         whole = np.array(np.broadcast_to(q0, (*given.shape[:-1], mb.nq)))
         whole[..., limb.q_places] = given
@@ -70,6 +71,8 @@ def reached(limb: Limb, region: Region, checker: Checker, rng: np.random.Generat
     space = checker.space
     near = space.q0[limb.q_places]
     starts = np.concatenate([near[None], space.sample(rng, SEARCHES - 1)[:, limb.q_places]])
+    goal = as_rows(region.pose).reshape(1, 12)
+    within = read_tolerance(limb, region.free, region.tolerance)
     found: list[Array] = []
     why = touched = ""
     for k, start in enumerate(starts):
@@ -82,6 +85,8 @@ def reached(limb: Limb, region: Region, checker: Checker, rng: np.random.Generat
             continue
         q = space.q0.copy()
         q[limb.q_places] = r.q
+        if not met(left_of(limb, goal, r.q), within):  # along a free axis of a drawn pose one may leave the region
+            continue
         if any(np.abs(space.key(q) - space.key(x)).max() < _SAME for x in found) or space.outside(q):
             continue
         pair = checker.touching(q)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import dijkstra
 
-from soacraft.errors import StateError
+from soacraft.errors import ConvergenceError, SoacraftError, StateError
 from soacraft.robot.motion.extras import package
 from soacraft.robot.planning.checker import Checker
 from soacraft.robot.planning.space import Space
@@ -68,7 +68,8 @@ class States:
         if self._numbers:
             x = np.array((state if self.plain else state[0])[0 : self._numbers])
             n, k = len(self._vector), 1
-            q[space.place[self._vector]] = x[:n] / space.scale[self._vector]
+            own = self._vector
+            q[space.place[own]] = np.clip(x[:n] / space.scale[own], space.lower[own], space.upper[own])  # rounding
             for _, at in space.quaternions:
                 if at is not None:
                     q[at], n = x[n : n + 3] * space.length, n + 3
@@ -121,8 +122,12 @@ def ompl_search(name: str, checker: Checker, start: Array, goals: Array, seed: i
     before = ou.getLogLevel()
     ou.setLogLevel(ou.LOG_NONE)
     try:
-        ou.RNG.setSeed(seed + 1)
+        ou.RNG.setSeed(seed % 2**31 + 1)
         return _solved(name, checker, start, goals, ob, og)
+    except RuntimeError as wrong:
+        if isinstance(wrong, SoacraftError):
+            raise
+        raise ConvergenceError(f"planner={name!r} of OMPL ended with: {wrong} Take 'RRTConnect'.") from None
     finally:
         ou.setLogLevel(before)
 
@@ -153,6 +158,7 @@ def _solved(
     @careful
     def valid(state: Any) -> bool:
         q = states.configuration(state)
+        checker.looks += 1
         return not space.outside(q) and not checker.world.collides(q)
 
     @careful

@@ -56,6 +56,8 @@ class Plan:
         `blend=0`."""
         if not self.found or self.world is None:
             raise StateError(f"there is no path to move along: {self.why}.")
+        if self.length == 0.0:
+            raise StateError("the path has no length: the robot is at the goal, and nothing moves.")
         if self.world.robot.mb.is_closed:
             raise StateError("the path is one of a closed chain: put sc.robot.spline(rb, plan.path, times) through it.")
         return time_optimal(self.world.robot, self.path, limits, blend=0.0, **options)
@@ -112,7 +114,7 @@ def plan(
     if not isinstance(world, World):
         raise StateError(f"plan takes a World, got {world!r:.60}.")
     robot, mb = world.robot, world.robot.mb
-    if planner not in PLANNERS:
+    if not isinstance(planner, str) or planner not in PLANNERS:
         raise StateError(f"planner {planner!r:.40} is none of {', '.join(PLANNERS)}{near(str(planner), PLANNERS)}")
     if mb.is_closed and (planner != "RRTConnect" or isinstance(goal, Pose)):
         raise StateError(
@@ -135,7 +137,7 @@ def plan(
         raise StateError("a goal that is a Pose is one of the tip of a limb: give limb=...")
     if pose and (goal.batch_shape or limb is None or len(limb.tips) != 1):
         raise StateError("a goal that is a Pose is one pose, of a limb with one tip; give configurations instead.")
-    if not pose and (tolerance is not None or tuple(free)):
+    if not pose and (tolerance is not None or not isinstance(free, str | list | tuple) or len(free)):
         raise StateError("free= and tolerance= are for a goal that is a Pose.")
     dofs = np.arange(mb.nv) if limb is None else limb.v_places
     given = start[None] if pose else ends.read_configurations(mb, start, limb, goal)

@@ -18,4 +18,8 @@ def search(
     """Configurations from the start to a goal, joined by free motions, or None; how many the planner has made."""
     if name == "RRTConnect":
         return rrt_connect(checker, start, goals, rng)
-    return ompl_search(name, checker, start, goals, seed)
+    for goal in goals:
+        if checker.space.distance(start, goal) == 0.0:  # there already, of which not all planners of OMPL can say so
+            return [start, goal], 2
+    found, count = ompl_search(name, checker, start, goals, seed)
+    return None if found is None else [start, *found[1:]], count  # OMPL has angles within one turn

@@ -60,4 +60,6 @@ def _unwound(checker: Checker, path: list[Array]) -> list[Array]:
     for i, q in enumerate(path[1:], 2):
         if i == len(path) or checker.space.distance(made[-1], q) > 1e-9:
             made.append(checker.space.near(made[-1], q))
+    if len(made) > 2 and checker.space.distance(made[-2], made[-1]) <= 1e-9:
+        del made[-2]
     return made

@@ -113,9 +113,10 @@ def tip_over(points: Any, center: Any, force: Any, moment: Any = (0.0, 0.0, 0.0)
     """The angle by which the net force at the centre of mass may turn before the robot tips over an edge between two of
     its contacts, the least of all edges, less than zero where it tips; and that edge, two of the points.
 
-    `points` (k, 3) in any order; edges are those of their hull seen along the force. `force` (3), gravity less m cddot,
-    and `moment` (3), less the rate of angular momentum, act at `center` (Papadopoulos and Rey 1996: about each edge the
-    moment counts as a force at the centre of mass). O(k log k).
+    `points` (k, 3) in any order; edges are those of their hull seen along the force, which presses on the contacts
+    (`Stance.tip_over`, that knows the ground, refuses one that lifts). `force` (3), gravity less m cddot, and `moment`
+    (3), less the rate of angular momentum, act at `center` (Papadopoulos and Rey 1996: about each edge the moment
+    counts as a force at the centre of mass). O(k log k).
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -21,7 +21,7 @@ from scipy.spatial import ConvexHull
 
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.arguments import whole_number
-from soacraft.errors import StateError
+from soacraft.errors import ConvergenceError, StateError
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import axes_along
 
@@ -32,6 +32,9 @@ _FLAT = 1e-10
 _MOST = 200
 #: Faces of the pyramids that stand for friction cones, unless told: 8 have cos(pi / 8) = 0.92 of the friction at worst.
 SIDES = 8
+MOST_SIDES = 10_000
+#: More friction than this counts as this, so that linear programs are solved: nothing slides on it.
+_STICKS = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,8 @@ class Region:
 
     def points(self, height: float = 0.0) -> Array:
         """The corners as points (k, 3), so high above the inertial origin against gravity."""
-        return np.asarray(self.corners @ self.axes + height * np.cross(*self.axes))
+        above = float(finite(height, (), "height", StateError))
+        return np.asarray(self.corners @ self.axes + above * np.cross(*self.axes))
 
     def __repr__(self) -> str:
         return f"region with {len(self.corners)} corners, {self.area:.4g} m^2"
@@ -141,9 +145,17 @@ def standing_region(
         cost = np.concatenate([np.zeros(len(rays)), -direction])
         bounds = [(0.0, None)] * len(rays) + [(None, None)] * 2
         found = linprog(cost, A_eq=balance, b_eq=right, bounds=bounds, method="highs")
+        if found.status == 4:  # none, or one without end: not told before it is solved
+            found = linprog(
+                cost, A_eq=balance, b_eq=right, bounds=bounds, method="highs", options={"presolve": False}
+            )
         if found.status == 3:
             raise StateError("the region has no end: contacts face each other and hold the robot wherever its mass is.")
-        return None if found.x is None or found.status != 0 else np.asarray(found.x[-2:])
+        if found.status == 2:
+            return None
+        if found.status != 0 or found.x is None:
+            raise ConvergenceError(f"the region of the centre of mass was not found: {found.message:.160}")
+        return np.asarray(found.x[-2:])
 
     return Region(_polygon(farthest) * size + axes @ middle, axes)
 
@@ -167,11 +179,17 @@ def tangents(normal: Array) -> Array:
 
 def pyramid(normal: Array, mu: float, sides: int) -> Array:
     """Edges of a pyramid inside a friction cone, (sides, 3), three or more; the normal alone without friction."""
-    whole_number(sides, "sides of a friction pyramid", 3, error=StateError)
+    read_sides(sides)
     if mu == 0.0:
         return normal[None]
     angle = 2.0 * np.pi * np.arange(sides) / sides
-    return np.asarray(normal + mu * np.column_stack([np.cos(angle), np.sin(angle)]) @ tangents(normal))
+    along = np.column_stack([np.cos(angle), np.sin(angle)]) @ tangents(normal)
+    return np.asarray(normal + min(mu, _STICKS) * along)
+
+
+def read_sides(sides: Any) -> int:
+    """How many faces a pyramid has."""
+    return whole_number(sides, "sides of a friction pyramid", 3, MOST_SIDES, StateError)
 
 
 def across(gravity: Any) -> Array:

@@ -84,10 +84,12 @@ class Stance:
 
     def tip_over(self, v: Any = None, vdot: Any = None) -> tuple[float, tuple[str, str]]:
         """The angle to tipping over, see `tip_over`, and the two feet between which the edge lies; for a motion (v,
-        vdot), at rest unless told."""
+        vdot), at rest unless told. Where no foot is pressed on the ground it is refused."""
         mb = self.robot.mb
         v, vdot = (np.zeros(mb.nv) if x is None else x for x in (v, vdot))
         w = ground_wrench(mb, self.q, v, vdot, self.center)
+        if not (self.normals @ w[3:] > 0.0).any():
+            raise StateError("nothing presses on the ground: the robot flies.")
         angle, (i, j) = tip_over(self.points, self.center, -w[3:], -w[:3])
         return angle, (self.feet[self.foot[i]], self.feet[self.foot[j]])
 

@@ -81,7 +81,7 @@ def _cut(law: Law, i: int, lower: float, upper: float) -> tuple[float, float]:
 
 def _replace(mb: Multibody, given: Any, lower: Array, upper: Array, motors: Flags) -> None:
     if not isinstance(given, Mapping):
-        size = finite(np.asarray(given, dtype=float), (...,), f"efforts of {mb.name!r}", StateError)
+        size = finite(given, (...,), f"efforts of {mb.name!r}", StateError)
         if size.shape not in ((), (mb.nv,)):
             raise StateError(f"efforts of {mb.name!r} are one number, {mb.nv}, or a mapping; got {size.shape}.")
         if (size < 0.0).any():
@@ -93,7 +93,7 @@ def _replace(mb: Multibody, given: Any, lower: Array, upper: Array, motors: Flag
         if name not in mb.dof_names:
             raise StateError(f"{mb.name!r} has no dof {name!r:.60}{near(str(name), mb.dof_names)}")
         i = mb.dof_names.index(name)
-        x = finite(np.asarray(value, dtype=float), (...,), f"the effort of {name!r}", StateError)
+        x = finite(value, (...,), f"the effort of {name!r}", StateError)
         if x.shape not in ((), (2,)):
             raise StateError(f"the effort of {name!r} is one number, or (lower, upper); got {value!r:.60}.")
         low, high = (-float(x), float(x)) if x.shape == () else (float(x[0]), float(x[1]))

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from scipy.integrate import trapezoid
 
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.tree.multibody import Multibody
+from soacraft.results import finite_or_refused
 from soacraft.robot.robot import Robot
 from soacraft.robot.standing.stability import support_polygon
 from soacraft.robot.standing.stance import stance
@@ -98,16 +100,18 @@ def footfalls(t: Any, period: float, duty: Any, phases: Any) -> Flags:
            [False,  True],
            [False,  True]])
     """
-    times = finite(np.asarray(t, dtype=float), (None,), "t of footfalls", StateError)
-    phase = finite(np.asarray(phases, dtype=float), (None,), "phases of footfalls", StateError)
-    part = finite(np.asarray(duty, dtype=float), (...,), "duty factors", StateError)
+    times = finite(t, (None,), "t of footfalls", StateError)
+    phase = finite(phases, (None,), "phases of footfalls", StateError)
+    part = finite(duty, (...,), "duty factors", StateError)
     span = float(finite(period, (), "the period of footfalls", StateError))
     if not span > 0.0 or part.shape not in ((), (len(phase),)) or (part < 0.0).any() or (part > 1.0).any():
         raise StateError(
             f"footfalls have a positive period and duty factors from 0 to 1, one or {len(phase)}; got {period!r:.30} "
             f"and {duty!r:.60}."
         )
-    since = np.mod(times[:, None] / span - phase + ROUNDING, 1.0)
+    with np.errstate(over="ignore"):
+        turns = finite_or_refused(times[:, None] / span, "times of footfalls in periods")
+    since = np.mod(turns - phase + ROUNDING, 1.0)
     return np.asarray((since < part) | (part == 1.0))
 
 
@@ -134,6 +138,8 @@ def gait(
         raise StateError(f"a gait is of a Robot, got {robot!r:.60}.")
     mb = robot.mb
     way = read_motion(mb, motion, t)
+    if isinstance(feet, str) or not isinstance(feet, Iterable):
+        raise StateError(f"feet of a gait are bodies or nodes, a list of them; got {feet!r:.60}.")
     names = [mb.frame(x).full_name for x in feet]
     down = _contact(mb, motion, names, contact, len(way.t))
     limits = efforts_of(mb, efforts)
@@ -208,7 +214,7 @@ def _torques(
 ) -> tuple[Array, Flags]:
     mb, held = robot.mb, np.ones(len(way.t), dtype=np.bool_)
     if torque is not None:
-        return finite(np.asarray(torque, dtype=float), (len(way.t), mb.nv), "torque of a gait", StateError), held
+        return finite(torque, (len(way.t), mb.nv), "torque of a gait", StateError), held
     if limits.motors.all():
         return forces_of(mb, way.q, way.v, way.vdot, limits), held
     force = np.full((len(way.t), mb.nv), np.nan)
@@ -245,7 +251,10 @@ def _contact(mb: Multibody, motion: Any, names: list[str], contact: Any, rows: i
         if history is None:
             raise StateError("contact= says when feet are down, (rows, feet); or take a run with contacts.")
         return np.stack([history.touches(mb.frame(n).carrier.full_name) for n in names], axis=1)
-    flags = np.asarray(contact)
+    try:
+        flags = np.asarray(contact)
+    except ValueError:
+        flags = np.zeros(0)
     if flags.dtype != np.bool_ or flags.shape != (rows, len(names)):
         raise StateError(
             f"contact must be truth values of shape ({rows}, {len(names)}), rows by feet; got {flags.dtype} of shape "

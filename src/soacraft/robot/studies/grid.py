@@ -44,7 +44,7 @@ def read_grid(box: Any, spacing: Any, reach: float, middle: Array) -> Grid:
         half = edge * np.ceil(reach / edge)
         ends = np.array([middle - half, middle + half])
     else:
-        ends = finite(np.asarray(box, dtype=float), (2, 3), "box", StateError)
+        ends = finite(box, (2, 3), "box", StateError)
     if (ends[1] < ends[0]).any():
         raise StateError(f"box is (lower corner, upper corner), got {ends[0].tolist()} and {ends[1].tolist()}.")
     counts = np.floor((ends[1] - ends[0]) / edge + 1e-9) + 1

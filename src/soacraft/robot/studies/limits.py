@@ -23,6 +23,8 @@ from soacraft.spatial.checks import Array, finite
 WITHIN = 1e-10
 #: An upper end that is not given is looked for by doubling, so often.
 DOUBLINGS = 24
+#: Values that are looked at, at most.
+MOST = 1_000_000
 
 #: What all margins are at x: a value for each name, and a word on what makes it so small.
 Judge = Callable[[float], Mapping[str, "tuple[float, str]"]]
@@ -95,7 +97,7 @@ def limit(
     end = _bracket(judge, start) if high is None else float(finite(high, (), f"the largest {parameter}", StateError))
     if not end > start:
         raise StateError(f"{parameter} goes from {start:g} up to {end:g}: give the lower end first.")
-    x = np.linspace(start, end, whole_number(samples, "samples", 2))
+    x = np.linspace(start, end, whole_number(samples, "samples", 2, MOST))
     told: list[Mapping[str, tuple[float, str]]] = []
     with Bar(f"limit of {parameter}", 0, len(x), progress) as bar:
         for i, each in enumerate(x):

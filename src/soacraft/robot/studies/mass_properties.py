@@ -20,6 +20,9 @@ from soacraft.robot.studies.study import Column, Study
 from soacraft.robot.studies.table import Table
 from soacraft.spatial.checks import Array
 
+#: Configurations that are drawn, at most.
+MOST = 10_000_000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MassProperties(Study, kind="mass properties"):
@@ -88,7 +91,7 @@ def mass_properties(
         rng = read_seed(seed, "the seed of mass_properties")
         if mb.is_closed:
             raise StateError(f"{mb.name!r} has loops or couplings: give configurations that are closed.")
-        q = np.array([mb.random_state(rng, limits=True)[0] for _ in range(whole_number(samples, "samples", 1))])
+        q = np.array([mb.random_state(rng, limits=True)[0] for _ in range(whole_number(samples, "samples", 1, MOST))])
     rows = np.atleast_2d(read_q(mb, mb.q if q is None else q))
     still = np.zeros((len(rows), mb.nv))
     seen = mb.root if frame == "inertial" else mb.frame(frame)

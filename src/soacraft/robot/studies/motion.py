@@ -23,6 +23,8 @@ from soacraft.spatial.checks import Array, finite
 #: A dof without a motor may take this part of the weight, or of the largest force: it is rounding of the motion.
 IDLE = 1e-6
 SAMPLES = 501
+#: Times of a motion at most.
+MOST = 10_000_000
 
 
 class Way(NamedTuple):
@@ -54,19 +56,18 @@ def read_motion(mb: Multibody, motion: Any, t: Any = None) -> Way:
         return _sampled(mb, motion, t)
     if t is not None:
         raise StateError("t= is for motions that have at(t); give the others the rows that are to count.")
-    rows = (motion.t, motion.q, motion.v, motion.vdot) if hasattr(motion, "vdot") else motion
     try:
-        times, q, v, vdot = rows
-    except (TypeError, ValueError):
+        times, q, v, vdot = (motion.t, motion.q, motion.v, motion.vdot) if hasattr(motion, "vdot") else motion
+    except (TypeError, ValueError, AttributeError):
         raise StateError(
             f"a motion is (t, q, v, vdot), a run, or an object with at(t); got {type(motion).__name__}."
         ) from None
-    times = finite(np.asarray(times, dtype=float), (None,), "t of a motion", StateError)
+    times = finite(times, (None,), "t of a motion", StateError)
     k = len(times)
     if k < 2 or (np.diff(times) <= 0.0).any():
         raise StateError("the times of a motion are at least two, and grow.")
     q, v = read_q(mb, q, "q of a motion"), read_v(mb, v)
-    vdot = finite(np.asarray(vdot, dtype=float), (k, mb.nv), "vdot of a motion", StateError)
+    vdot = finite(vdot, (k, mb.nv), "vdot of a motion", StateError)
     if q.shape != (k, mb.nq) or v.shape != (k, mb.nv):
         raise StateError(
             f"a motion of {mb.name!r} at {k} times has q ({k}, {mb.nq}) and v ({k}, {mb.nv}); got {q.shape} and "
@@ -76,13 +77,13 @@ def read_motion(mb: Multibody, motion: Any, t: Any = None) -> Way:
 
 
 def _sampled(mb: Multibody, motion: Any, t: Any) -> Way:
-    if t is None or np.ndim(t) == 0:
-        count = whole_number(SAMPLES if t is None else t, "the number of times of a motion", 2)
+    if t is None or isinstance(t, int | np.integer):
+        count = whole_number(SAMPLES if t is None else t, "the number of times of a motion", 2, MOST)
         if not hasattr(motion, "duration"):
             raise StateError("a motion with at(t) needs its duration, or the times t= at which it is looked at.")
         t = np.linspace(0.0, float(motion.duration), count)
-    rows = []
-    for x in np.asarray(t, dtype=float):
+    t, rows = finite(t, (None,), "t of a motion", StateError), []
+    for x in t:
         row = motion.at(float(x))
         rows.append([getattr(row, n) for n in ("q", "v", "vdot")] if hasattr(row, "vdot") else list(row)[:3])
     return read_motion(mb, (t, *(np.array([r[i] for r in rows], dtype=float) for i in range(3))))

@@ -64,7 +64,7 @@ class Margins:
                 contacts = replace(contacts, feet=[given.frame(x).full_name for x in contacts.feet])
         self._contacts = contacts
         self._tip = None if tip is None else self._mb.frame(given.frame(tip).full_name)
-        self._com = finite(np.asarray(com, dtype=float), (3,), "com of the payload", StateError)
+        self._com = finite(com, (3,), "com of the payload", StateError)
         self._limits = efforts_of(self._mb, efforts)
         self._fast = by_dof(self._mb, "velocity")
 
@@ -77,7 +77,7 @@ class Margins:
         if not isinstance(does, Operation):
             raise StateError(f"an operation is a sc.robot.study.Operation(q), got {does!r:.60} at {x:.6g}.")
         mb = self._mb
-        q = np.atleast_2d(finite(np.asarray(does.q, dtype=float), (..., mb.nq), "q of an operation", StateError))
+        q = np.atleast_2d(finite(does.q, (..., mb.nq), "q of an operation", StateError))
         v, vdot = (
             np.zeros((len(q), mb.nv)) if a is None else np.atleast_2d(finite(a, (..., mb.nv), n, StateError))
             for a, n in ((does.v, "v of an operation"), (does.vdot, "vdot of an operation"))

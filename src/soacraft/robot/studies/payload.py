@@ -117,12 +117,12 @@ def payload(
             raise StateError(f"limb {limb.name!r} has loops or couplings: give configurations at which they close.")
         q = sampled(limb, read_seed(seed, "the seed of payload"), whole_number(samples, "samples", 1))
     nv = mb.nv if tied else limb.nv
-    given = finite(np.asarray(q, dtype=float), (None, limb.nq), f"q of limb {limb.name!r}", StateError)
+    given = finite(q, (None, limb.nq), f"q of limb {limb.name!r}", StateError)
     v, vdot = (
         finite(np.zeros((len(given), nv)) if x is None else x, (len(given), nv), f"{n} of {limb.name!r}", StateError)
         for x, n in ((v, "v"), (vdot, "vdot"))
     )
-    c = finite(np.asarray(com, dtype=float), (3,), "com of the payload", StateError)
+    c = finite(com, (3,), "com of the payload", StateError)
     limits = efforts_of(mb, efforts)
     here = np.flatnonzero(limits.motors) if tied else limb.v_places
     if np.isinf(limits.upper[here]).all() and np.isinf(limits.lower[here]).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -296,7 +297,7 @@ def _name(limb: Limb, frame: Any) -> str:
 
 
 def _all_turns(free: Any) -> bool:
-    return not isinstance(free, str) and {"rx", "ry", "rz"} <= set(free)
+    return isinstance(free, Iterable) and not isinstance(free, str) and {"rx", "ry", "rz"} <= set(map(str, free))
 
 
 def _counted_rows(within: Array) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,6 @@ from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.ranges import Ranges
-from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.progress import Bar
 from soacraft.robot.motion.makers import minimum_jerk
@@ -87,7 +86,7 @@ def sequence(
     """
     if not isinstance(robot, Robot):
         raise StateError(f"a sequence is of a Robot, got {robot!r:.60}.")
-    listed = list(steps)
+    listed = list(steps) if isinstance(steps, Iterable) else [steps]
     for i, step in enumerate(listed):
         if not isinstance(step, Move | Grasp | Ungrasp | Wait):
             raise StateError(f"step {i} of a sequence is a Move, Grasp, Ungrasp or Wait, got {step!r:.60}.")
@@ -184,7 +183,10 @@ class _Check:
             return (limb.of_robot(r.q), "") if r.found else (here, f"no configuration: {r.why}")
         if step.limb is not None:
             limb = self.robot[step.limb]
-            return np.asarray(limb.of_robot(step.q)), ""
+            goal = np.asarray(limb.of_robot(step.q))
+            if goal.ndim > 1:
+                raise StateError(f"a move goes to one configuration, got a batch {goal.shape[:-1]}.")
+            return goal, ""
         goal = np.asarray(read_q(mb, step.q, "q of a move", here))
         if not mb.is_closed:
             return goal, ""
@@ -206,7 +208,7 @@ class _Check:
             if given is None:
                 found.why = "the planner found no way"
                 return None
-            way = finite(np.asarray(given, dtype=float), (None, mb.nq), "the way of the planner", StateError)
+            way = finite(given, (None, mb.nq), "the way of the planner", StateError)
             size = 1e-9 * max(1.0, float(np.abs(np.concatenate([q0, q1])).max(initial=0.0)))
             if len(way) < 2 or np.abs(way[0] - q0).max() > size or np.abs(way[-1] - q1).max() > size:
                 raise StateError("the way of the planner must begin where the robot is, and end at the goal.")
@@ -257,7 +259,7 @@ class _Check:
             if isinstance(step, Ungrasp):
                 self.robot.ungrasp(step.obj, step.hands)
             else:
-                hands = [step.hands] if isinstance(step.hands, str | Frame) else list(step.hands)
+                hands = list(step.hands)
                 far = [float(np.linalg.norm(mb.pose(step.obj, h).translation)) for h in hands]
                 if step.within is not None and max(far) > step.within:
                     i = int(np.argmax(far))

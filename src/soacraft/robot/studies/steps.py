@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
+from soacraft.errors import StateError
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.robot.studies.study import Column, Flags, Study, Whole
 from soacraft.robot.studies.table import Table
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +41,17 @@ class Grasp:
     hinge: Any = None
     within: float | None = None
 
+    def __post_init__(self) -> None:
+        one = isinstance(self.hands, str | Frame)
+        hands = (self.hands,) if one else tuple(self.hands) if isinstance(self.hands, Iterable) else ()
+        if not hands:
+            raise StateError(f"a grasp of {self.obj!r:.60} takes one hand or more, got {self.hands!r:.60}.")
+        object.__setattr__(self, "hands", hands)
+        if self.within is not None:
+            finite(self.within, (), "within of a grasp", StateError)
+
     def __str__(self) -> str:
-        hands = [self.hands] if isinstance(self.hands, str) else list(self.hands)
+        hands = [x.full_name if isinstance(x, Frame) else x for x in self.hands]
         return f"grasp {self.obj!r} with {', '.join(map(repr, hands))}"
 
 

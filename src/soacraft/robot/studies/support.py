@@ -61,12 +61,12 @@ class Contacts:
         if self.by_name:
             s = stance(robot, q, self.feet, friction=self.friction, normal=self.normal, corners=self.corners)
             return Touching(s.points, s.normals, s.friction)
-        points = finite(np.asarray(self.feet, dtype=float), (None, 3), "places of contact", StateError)
+        points = finite(self.feet, (None, 3), "places of contact", StateError)
         k = len(points)
-        n = finite(np.asarray(self.normal_of(robot.mb), dtype=float), (..., 3), "the normal of contacts", StateError)
+        n = finite(self.normal_of(robot.mb), (..., 3), "the normal of contacts", StateError)
         if n.shape not in ((3,), (k, 3)) or not (np.linalg.norm(n, axis=-1) > 0.0).all():
             raise StateError(f"the normal of contacts is one that is not zero, or {k}; got {self.normal!r:.60}.")
-        mu = finite(np.asarray(self.friction, dtype=float), (...,), "friction of contacts", StateError)
+        mu = finite(self.friction, (...,), "friction of contacts", StateError)
         if mu.shape not in ((), (k,)) or (mu < 0.0).any():
             raise StateError(f"friction is one number, or {k}, not negative; got {self.friction!r:.60}.")
         n = n / np.linalg.norm(n, axis=-1, keepdims=True)

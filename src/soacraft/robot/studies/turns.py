@@ -11,6 +11,8 @@ from soacraft.errors import StateError
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import matrix_to_quaternion, normalize_quaternion
 
+#: Rotations at most.
+MOST = 10_000_000
 #: The positive root of x^4 = x + 4.
 _PSI = 1.533751168755204288118041
 
@@ -24,7 +26,7 @@ def even_turns(count: int) -> Array:
     >>> even_turns(3).shape
     (3, 4)
     """
-    n = whole_number(count, "the number of orientations", 1)
+    n = whole_number(count, "the number of orientations", 1, MOST)
     s = np.arange(n) + 0.5
     r, R = np.sqrt(s / n), np.sqrt(1.0 - s / n)
     a, b = 2.0 * np.pi * s / np.sqrt(2.0), 2.0 * np.pi * s / _PSI
@@ -33,9 +35,9 @@ def even_turns(count: int) -> Array:
 
 def read_turns(given: Any) -> Array:
     """Quaternions (k, 4) from a number of even ones, quaternions (k, 4), or matrices (k, 3, 3)."""
-    if np.ndim(given) == 0:
-        return even_turns(given)
-    x = finite(np.asarray(given, dtype=float), (...,), "orientations", StateError)
+    if isinstance(given, int | np.integer):
+        return even_turns(int(given))
+    x = finite(given, (...,), "orientations", StateError)
     if x.ndim == 3 and x.shape[1:] == (3, 3) and len(x):
         if np.abs(x @ x.mT - np.eye(3)).max() > 1e-6 or (np.linalg.det(x) < 0.0).any():
             raise StateError("orientations as matrices (k, 3, 3) must be rotations.")

@@ -13,6 +13,7 @@ from soacraft.arguments import whole_number
 from soacraft.contact.geometry.filters import rigid_groups
 from soacraft.contact.geometry.scene import Scene
 from soacraft.progress import Bar
+from soacraft.robot.world.drawing import MOST_DRAWN
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Allowed:
 def sampled(world: World, samples: int, seed: int, progress: bool) -> Allowed:
     """Look at random configurations within the limits; objects of the world, paddings and pairs that were allowed do
     not count."""
-    count = whole_number(samples, "samples", 1)
+    count = whole_number(samples, "samples", 1, MOST_DRAWN)
     rng = np.random.default_rng(whole_number(seed, "seed", 0))
     mb = world.robot.mb
     usual, open_ = world.scenes_of_robot()

@@ -108,7 +108,7 @@ class Details(Rules):
         >>> [len(x) <= 6 and x.sticks_out == 0.0 for x in covers]
         [True, True]
         """
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise StateError(f"detail is {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}{near(str(kind), KINDS)}")
         if name is not None:
             self._require(name)
@@ -124,7 +124,7 @@ class Details(Rules):
                 for i, (model, placed, names, own) in enumerate(mine):
                     told.append(self._made_of(model, placed, names, own))
                     bar.at(float(i + 1))
-        except Exception:
+        except BaseException:
             self._details = before
             raise
         self._change()

@@ -13,10 +13,13 @@ from soacraft.model.hinges.base import integrate_of
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
+from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 
 #: So many times as many draws as are wanted, at most, where loops do not close from some.
 _TRIES = 20
+#: Configurations that can be drawn.
+MOST_DRAWN = 1_000_000_000
 
 
 def draw(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[str] = ()) -> Array:
@@ -45,10 +48,12 @@ def draw(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[st
 
 def _drawn(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[str]) -> Array:
     ranges, q, layout = Ranges(mb), np.array(mb.q), mb.layout
+    refuse_large((count, 4 * len(mb.bodies) + mb.nv + mb.nq), f"{count} configurations", "Draw fewer at a time.")
     x = np.where(ranges.place >= 0, q[ranges.place], 0.0)
     wide = np.where([u == "r" for u in "".join(layout.units.hinge)], np.pi, length_of(mb) or 1.0)
-    low = np.where(np.isfinite(ranges.lower), ranges.lower, x - wide)
-    high = np.where(np.isfinite(ranges.upper), ranges.upper, x + wide)
+    about = np.clip(x, ranges.lower, ranges.upper)
+    low = np.where(np.isfinite(ranges.lower), ranges.lower, about - wide)
+    high = np.where(np.isfinite(ranges.upper), ranges.upper, about + wide)
     step = rng.uniform(low - x, high - x, (count, mb.nv))
     turns = rng.standard_normal((count, 4 * len(mb.bodies))).reshape(count, -1, 4)
     fixed = set(still)

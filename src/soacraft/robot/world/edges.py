@@ -109,6 +109,13 @@ def default_gap(mb: Multibody, scene: Scene) -> float:
     return GAP * (float(max(size, far[np.isfinite(far)].max(initial=0.0))) or 1.0)
 
 
+def read_first(first: Any) -> bool:
+    """Whether the first touch is looked for."""
+    if not isinstance(first, bool | np.bool_):
+        raise StateError(f"first= is True for the first touch, or False for any; got {first!r:.40}.")
+    return bool(first)
+
+
 def read_gap(gap: Any) -> float:
     """A gap that was given."""
     value = float(finite(gap, (), "gap", StateError))

@@ -14,6 +14,7 @@ from soacraft.model.hinges import Free
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
 from soacraft.robot.robot import Robot
+from soacraft.robot.world.placing import body_names
 from soacraft.robot.world.voxels import Voxels
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -63,9 +64,9 @@ class Objects(Strict):
         kept. `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves."""
         if not isinstance(name, str) or not name or "/" in name:
             raise ModelError(f"an object has a name without '/', got {name!r:.60}.")
-        if name in self._items or name in self._robot.mb:
-            raise ModelError(f"there is {name!r} already, in the world or on the robot; take another name.")
-        self._items[name] = self._new_item(name, shape, pose, on, model)
+        made = self._new_item(name, shape, pose, on, model)
+        self._refuse_known([name, *body_names(name, model)])
+        self._items[name] = made
         self._change()
 
     def replace(self, name: str, shape: Any, pose: Pose | None = None, on: Any = None) -> None:
@@ -137,7 +138,7 @@ class Objects(Strict):
             if inertia is not None:
                 raise ModelError(f"object {name!r} is a model, whose bodies have inertias; give none.")
             mb.add_model(item.model, None, None, item.pose, prefix=f"{name}.")
-            self._given[name] = tuple(f"{name}.{x.name}" for x in item.model.bodies)
+            self._given[name] = body_names(name, item.model)
         else:
             if not isinstance(inertia, Inertia):
                 raise ModelError(f"object {name!r} needs an Inertia(mass, ...) to be a body, got {inertia!r:.60}.")
@@ -171,7 +172,16 @@ class Objects(Strict):
         """Something is no longer as it was."""
         self._changes += 1
 
+    def _refuse_known(self, names: list[str]) -> None:
+        """Refuse names that objects, their bodies, or something of the robot have: shapes are told by their names."""
+        known = {x for name, item in self._items.items() for x in (name, *body_names(name, item.model))}
+        for x in names:
+            if x in known or x in self._robot.mb:
+                raise ModelError(f"there is {x!r} already, in the world or on the robot; take another name.")
+
     def _item(self, name: str) -> Item:
+        if not isinstance(name, str):
+            raise ModelError(f"an object is told by its name, got {name!r:.60}.")
         if name in self._given and name not in self._items:
             raise ModelError(f"object {name!r} was given to the robot: it is in its model, rb.mb.")
         if name not in self._items:
@@ -195,9 +205,11 @@ def _shapes(name: str, given: Any) -> tuple[tuple[str, Shape, Pose], ...]:
     made = []
     for part, value in given.items():
         shape, pose = value if isinstance(value, Sequence) and len(value) == 2 else (value, Pose())
+        if not isinstance(part, str) or not part or "/" in part:
+            raise ModelError(f"a part of object {name!r} has a name without '/', got {part!r:.60}.")
         if not isinstance(shape, Shape) or not isinstance(pose, Pose):
             raise ModelError(f"part {part!r:.40} of object {name!r} must be (shape, pose), got {value!r:.60}.")
-        made.append((str(part), shape, pose))
+        made.append((part, shape, _read_pose(f"{name}/{part}", pose)))
     return tuple(made)
 
 

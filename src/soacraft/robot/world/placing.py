@@ -118,8 +118,18 @@ def robot_shapes(mb: Multibody) -> Iterator[tuple[Placed, tuple[str, ...]]]:
     return ((x, (x.name, x.carrier.name)) for x in collision_shapes(mb))
 
 
+def body_names(name: str, model: Multibody | None) -> tuple[str, ...]:
+    """What the bodies of an object with hinges are called."""
+    return () if model is None else tuple(f"{name}.{x.name}" for x in model.bodies)
+
+
 def item_shapes(mb: Multibody, name: str, item: Any) -> Iterator[tuple[Placed, Shape | None, tuple[str, ...]]]:
     """The shapes of an object on their carrier; those of a model are still to be made of their geometries."""
+    for known in (name, *body_names(name, item.model)):
+        if known in mb:
+            raise ModelError(
+                f"the robot has {known!r} now, and so has the world: w.remove({name!r}), and add it by another name."
+            )
     if item.on is not None and item.on not in mb:
         raise ModelError(f"object {name!r} is on {item.on!r}, which the robot no longer has: w.remove({name!r}).")
     carrier: Any = mb.root if item.on is None else mb[item.on]

@@ -7,6 +7,7 @@ which takes no memory after the first. Models with hinges of a user's own, or fl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.arguments import whole_number
 from soacraft.contact.geometry.compiled import MovingScene
 from soacraft.contact.geometry.queries import read_within
 from soacraft.contact.geometry.scene import Scene
+from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.world.edges import STEPS, Edge, Edges, default_gap, read_gap, require_bounds
+from soacraft.robot.world.edges import STEPS, Edge, Edges, default_gap, read_first, read_gap, require_bounds
 from soacraft.spatial.checks import Array, finite
 
 Integers = npt.NDArray[np.int64]
@@ -105,7 +106,7 @@ class Queries:
 
     def collides(self, q: Any, threads: int | None) -> Any:
         """`World.collides`."""
-        count = 1 if threads is None else whole_number(threads, "threads", 1)
+        count = read_threads("collides", threads) or 1
         hit = None if self._fast is None else self._fast.collides(q, count)
         if hit is not None:
             return hit
@@ -119,7 +120,7 @@ class Queries:
 
     def distances(self, q: Any, within: Any, threads: int | None) -> Distances:
         """`World.distances`."""
-        count = 1 if threads is None else whole_number(threads, "threads", 1)
+        count = read_threads("distances", threads) or 1
         far = within if type(within) is float else read_within(within)
         found = None if self._fast is None else self._fast.distances(q, far, count)
         if found is None:
@@ -133,7 +134,7 @@ class Queries:
 
     def edge(self, q0: Any, q1: Any, gap: float | None, first: bool) -> Edge:
         """`World.edge`."""
-        close = self._close(gap)
+        close, first = self._close(gap), read_first(first)
         assert self._fast is not None
         found = self._fast.edge(q0, q1, close, first, STEPS)
         if found is None:
@@ -141,7 +142,8 @@ class Queries:
             if shape or other:
                 raise StateError("an edge goes from one configuration to one other; edges(...) takes many.")
             found = self._fast.edge(self._plain(a)[0], self._plain(b)[0], close, first, STEPS)
-            assert found is not None
+            if found is None:
+                raise self._too_far(a, b)
         free, part, least, x, y, _, spent, q = found
         if spent:
             raise self._spent(part)
@@ -149,14 +151,15 @@ class Queries:
 
     def edges(self, q0: Any, q1: Any, gap: float | None, first: bool, threads: int | None) -> Edges:
         """`World.edges`."""
-        count = 1 if threads is None else whole_number(threads, "threads", 1)
-        close = self._close(gap)
+        count = read_threads("edges", threads) or 1
+        close, first = self._close(gap), read_first(first)
         assert self._fast is not None
         (a, shape), (b, other) = self._read(q0), self._read(q1)
         if len(shape) != 1 or len(other) != 1 or shape != other:
             raise StateError(f"edges go from as many configurations as they go to, got {shape} and {other}.")
         found = self._fast.edges(self._plain(a), self._plain(b), close, first, STEPS, count)
-        assert found is not None
+        if found is None:
+            raise self._too_far(a, b)
         numbers, wholes, q = found
         if wholes[:, 4].any():
             i = int(np.argmax(wholes[:, 4]))
@@ -174,11 +177,16 @@ class Queries:
     def _spent(part: float, what: str = "an edge") -> ConvergenceError:
         return ConvergenceError(f"{what} took {STEPS} steps and is at {part:.6g} of the way: give a larger gap.")
 
+    def _too_far(self, a: Array, b: Array) -> StateError:
+        far = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
+        return StateError(f"an edge of {self.mb.name!r} is too long to be judged: its coordinates go up to {far:.3g}.")
+
     def _plain(self, q: Array) -> Array:
         """Coordinates with unit quaternions, checked."""
         return np.asarray(self.mb.integrate(q, np.zeros((len(q), self.mb.nv))))
 
     def _read(self, q: Any) -> tuple[Array, tuple[int, ...]]:
         mb = self.mb
-        given = finite(np.asarray(q, dtype=float), (..., mb.nq), f"q of {mb.name!r}", StateError)
-        return np.ascontiguousarray(given.reshape(-1, mb.nq)), given.shape[:-1]
+        given = finite(q, (..., mb.nq), f"q of {mb.name!r}", StateError)
+        batch = given.shape[:-1]
+        return np.ascontiguousarray(given.reshape(math.prod(batch), mb.nq)), batch

@@ -38,7 +38,7 @@ class Voxels(Shape):
     triangles: Integers
 
     def __init__(self, points: Any, size: float) -> None:
-        given = finite(np.asarray(points, dtype=float), (None, 3), "the points of a scan", StateError)
+        given = finite(points, (None, 3), "the points of a scan", StateError)
         edge = float(finite(size, (), "voxel", StateError))
         if not edge > 0.0:
             raise StateError(f"voxel must be positive, got {size!r:.40}.")

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.arguments import whole_number
+from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.contact.geometry.scene import Scene
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
 from soacraft.robot.world.allowed import Allowed, sampled
 from soacraft.robot.world.details import Details
-from soacraft.robot.world.drawing import draw
+from soacraft.robot.world.drawing import MOST_DRAWN, draw
 from soacraft.robot.world.edges import Edge, Edges
 from soacraft.robot.world.placing import WorldScene
 from soacraft.robot.world.queries import Distances, Queries
@@ -108,12 +108,12 @@ class World(Details):
         """The same for many motions, from q0 (count, nq) to q1 (count, nq): as `edge` tells them one by one."""
         return self._queries().edges(q0, q1, gap, first, threads)
 
-    def sample(self, rng: np.random.Generator, count: int) -> Array:
-        """Configurations of the robot drawn evenly within its limits, (count, nq); dofs without limits over a turn, or
-        the length of the model either way, about where they are. Closed chains are closed; objects that were given to
-        the robot stay where they are."""
+    def sample(self, rng: Seed, count: int) -> Array:
+        """Configurations of the robot drawn evenly within its limits, (count, nq), by a generator or from a seed; dofs
+        without limits over a turn, or the length of the model either way, about where they are. Closed chains are
+        closed; objects that were given to the robot stay where they are."""
         still = (x for name in self._given for x in self._given[name])
-        return draw(self._robot.mb, rng, whole_number(count, "count", 1), still)
+        return draw(self._robot.mb, read_seed(rng, "rng"), whole_number(count, "count", 1, MOST_DRAWN), still)
 
     # -- inside --------------------------------------------------------------------------------------------------
 

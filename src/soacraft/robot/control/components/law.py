@@ -45,7 +45,14 @@ class Law(Component):
         if "robot" not in params:
             raise WiringError(f"{type(self).__name__} needs robot=: a Robot, or the name of a model.")
         name, self._robot = lend(params["robot"])
-        super().__init__(**{**params, "robot": name})
+        super().__init__(**{**{key: _told(x) for key, x in params.items()}, "robot": name})
+
+
+def _told(value: Any) -> Any:
+    """Numbers of numpy, alone, in arrays and in tuples, as files keep them."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return tuple(map(_told, value)) if isinstance(value, list | tuple) else value
 
 
 def nq(p: Any) -> int:

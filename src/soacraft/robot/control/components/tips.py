@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from soacraft.errors import StateError
 from soacraft.robot.control import carrying, feet, task_space
 from soacraft.robot.control.components.law import Gains, Law, Motors, each, nq, nv
 from soacraft.robot.control.lending import limb_of, robot_of
@@ -62,8 +63,10 @@ class Impedance(Law):
     def force(p, q, v, goal, twist):
         rb = robot_of(p.robot)
         limb = limb_of(rb, p.base, p.tip)
-        turn = goal[..., :4] / np.linalg.norm(goal[..., :4], axis=-1, keepdims=True)
-        pose = Pose(quaternion_to_matrix(turn), goal[..., 4:])
+        size = np.linalg.norm(goal[..., :4], axis=-1, keepdims=True)
+        if not (size > 0.0).all():
+            raise StateError("the goal of an Impedance begins with a quaternion [x, y, z, w], and this one is zero.")
+        pose = Pose(quaternion_to_matrix(goal[..., :4] / size), goal[..., 4:])
         return task_space.impedance(rb, limb, q, v, pose, twist, p.kp, p.kd, actuated=p.actuated)
 
 
