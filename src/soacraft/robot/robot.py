@@ -26,6 +26,7 @@ from soacraft.robot.whole_body.velocity import VelocityPlan
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
+    from soacraft.kinematics.targets import Target
     from soacraft.robot.estimation.prediction import Prediction
     from soacraft.robot.whole_body.reach import BodyReach
     from soacraft.robot.world.world import World
@@ -115,7 +116,7 @@ right_shoulder_yaw, right_elbow)
 
     def velocity(
         self,
-        tasks: Iterable[Task],
+        tasks: Iterable[Task | Target],
         q: Any,
         dt: float,
         *,
@@ -127,7 +128,8 @@ right_shoulder_yaw, right_elbow)
 
         Levels are strict: what a lower one decided is held exactly. Limits of position and velocity are those of the
         model; outside of one the dof returns as fast as it may. `acceleration` bounds the change since the velocities
-        `v`. What could not be done is told by task. O(nv^3).
+        `v`. A `Placement`, `Position` or `Direction` by itself is a `Reaching` of it. What could not be done is told by
+        task. O(nv^3).
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -139,9 +141,12 @@ right_shoulder_yaw, right_elbow)
         >>> bool(np.linalg.norm(rb.mb.pose("link3/tip", state=rb.mb.state(q)).translation - [2, 0, -1]) < 2e-3)
         True
         """
-        asked = tuple(tasks)
-        key = asked, limits, self._mb.version
-        plan = self._plans.get(key)
+        try:
+            asked = tuple(tasks)
+            key = asked, limits, self._mb.version
+            plan = self._plans.get(key)
+        except TypeError:  # nothing that a plan could be for: it is refused with a text
+            plan = VelocityPlan(self._mb, tasks, limits)
         if plan is None:
             plan = VelocityPlan(self._mb, asked, limits)
             while len(self._plans) >= _PLANS:
@@ -151,12 +156,12 @@ right_shoulder_yaw, right_elbow)
 
     def reach(
         self,
-        tasks: Iterable[Task],
+        tasks: Iterable[Task | Target],
         q0: Any = None,
         *,
         limits: bool = True,
         tolerance: float | None = None,
-        starts: int = 1,
+        starts: int = 10,
         seed: int = 0,
         steps: int = 200,
     ) -> BodyReach:
@@ -164,9 +169,9 @@ right_shoulder_yaw, right_elbow)
 
         Tasks are those of `velocity`: gains and rates do not matter, a `Contact` stays where it is in q0, and a
         `Momentum` is refused. A `Posture` is a preference. The search begins at q0, by default the present
-        configuration, and goes on from up to `starts` others, the same ones for the same `seed`. `tolerance` is in
-        radians and lengths of the model, by default 1e-9. Where tasks are missed, the nearest approach is returned and
-        `why` tells. O(nv^3) a step.
+        configuration, and while tasks are missed goes on from others, `starts` in all, the same ones for the same
+        `seed`. `tolerance` is in radians and lengths of the model, by default 1e-9. Where tasks are missed, the nearest
+        approach is returned and `why` tells. O(nv^3) a step.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -182,7 +187,7 @@ right_shoulder_yaw, right_elbow)
 
         return reach(self._mb, tasks, q0, limits, tolerance, starts, seed, steps)
 
-    def velocity_plan(self, tasks: Iterable[Task], limits: bool = True) -> VelocityPlan:
+    def velocity_plan(self, tasks: Iterable[Task | Target], limits: bool = True) -> VelocityPlan:
         """Steps towards tasks, made once: `plan.step(q, dt)` is `velocity`, and `plan.aim(task, goal)` gives a task
         another goal. For control loops, in which goals move."""
         return VelocityPlan(self._mb, tasks, limits)

@@ -239,7 +239,7 @@ def test_what_is_refused():
     with pytest.raises(StateError, match="dt must be positive"):
         rb.velocity([], [0.0, 0.0], 0.0)
     with pytest.raises(StateError, match="a task is a Posture"):
-        rb.velocity([sc.Position("link2/tip", (1, 0, 0))], [0.0, 0.0], 0.1)
+        rb.velocity(["link2/tip"], [0.0, 0.0], 0.1)
     with pytest.raises(StateError, match="the level of a Posture is a whole number"):
         rob.Posture([0.0], level=-1)
     with pytest.raises(StateError, match="needs a positive weight"):

@@ -120,3 +120,18 @@ def test_what_is_refused():
             refused(w.scene)
     with pytest.raises(ModelError, match=r"paddings of a world are its own: w.pad\('link', 0.1\)"):
         w.scene.set_padding(0.1, "link")
+
+
+def test_names_of_any_kind_are_refused():
+    w = World(swing())
+    for name in (["link"], None, {}, np.zeros(2)):
+        for call in (w.hide, lambda x: w.pad(x, 0.1), lambda x: w.pad("link", 0.1, x), lambda x: w.allow(x, "link"),
+                     lambda x: w.allow("link", x), lambda x: w.detail(x, "hull")):
+            if name is None and call is not w.hide:
+                continue
+            with pytest.raises(ModelError, match="there is no body, shape or object"):
+                call(name)
+        with pytest.raises(ModelError, match="is not hidden"):
+            w.show(name)
+        with pytest.raises(ModelError, match="were not allowed to touch"):
+            w.disallow(name, "link")

@@ -22,7 +22,7 @@ from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.assemble import close
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.targets import Placement, Position
+from soacraft.kinematics.targets import Placement, Position, Target
 from soacraft.kinematics.tolerances import CLOSED, MET
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.tree.multibody import Multibody
@@ -180,7 +180,14 @@ class _Search:
 
 
 def reach(
-    mb: Multibody, tasks: Iterable[Task], q0: Any, limits: bool, tolerance: Any, starts: Any, seed: Any, steps: Any
+    mb: Multibody,
+    tasks: Iterable[Task | Target],
+    q0: Any,
+    limits: bool,
+    tolerance: Any,
+    starts: Any,
+    seed: Any,
+    steps: Any,
 ) -> BodyReach:
     """`Robot.reach`."""
     q = np.asarray(read_q(mb, np.asarray(mb.q) if q0 is None else q0))
@@ -192,8 +199,7 @@ def reach(
             raise StateError(f"{what} is a whole number from 1 on, got {x!r:.40}.")
     if not tolerance > 0.0:
         raise StateError(f"tolerance must be positive, in radians and lengths of the model; got {tolerance:g}.")
-    given = list(tasks)
-    VelocityPlan(mb, given, limits)  # refuses what is no task
+    given = list(VelocityPlan(mb, tasks, limits).tasks)  # refuses what is no task
     search = _Search(mb, [_goal(mb, x, q) for x in given], bool(limits), tolerance)
     best: _Point | None = None
     count = 0

@@ -126,6 +126,8 @@ def _momentum(mb: Multibody, task: Any) -> Record:
 
 def _posture(mb: Multibody, task: Any) -> Record:
     q = read_q(mb, task.q)
+    if q.ndim != 1:
+        raise StateError(f"a Posture is one configuration, got {q.shape[:-1]} of them.")
     mb.difference(q, q)  # refuses hinges without one
     return Record(POSTURE, rate_of(task, mb.nv, "the posture"), q=q)
 

@@ -7,6 +7,7 @@ that are kept, as far as limits let them. Compiled code has the rows of the task
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -54,10 +55,16 @@ class Task:
 
     def __post_init__(self) -> None:
         what = type(self).__name__
-        if int(self.level) != self.level or self.level < 0:
+        level, weight, gain = (
+            float(finite(x, (), f"the {name} of a {what}", StateError))
+            for x, name in ((self.level, "level"), (self.weight, "weight"), (self.gain, "gain"))
+        )
+        if not level.is_integer() or level < 0.0:
             raise StateError(f"the level of a {what} is a whole number from 0 on, got {self.level!r:.40}.")
-        if not 0.0 < self.weight < np.inf or not 0.0 <= self.gain < np.inf:
+        if not weight > 0.0 or gain < 0.0:
             raise StateError(f"a {what} needs a positive weight and a gain that is not negative.")
+        for name, x in (("level", int(level)), ("weight", weight), ("gain", gain)):
+            object.__setattr__(self, name, x)
         object.__setattr__(self, "rate", finite(self.rate, (...,), f"the rate of a {what}", StateError))
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
@@ -76,6 +83,11 @@ class Reaching(Task):
         if not isinstance(self.target, Placement | Position | Direction):
             raise StateError(
                 f"a Reaching has a Placement(...), Position(...) or Direction(...), got {self.target!r:.60}."
+            )
+        if self.target.weight != 1.0 or self.target.tolerance is not None:
+            raise StateError(
+                "the weight and the tolerance of a target are for inverse_kinematics: give a weight to the task, "
+                "Reaching(target, weight=...), and a tolerance to rb.reach."
             )
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
@@ -115,7 +127,10 @@ class CenterOfMass(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        point = np.asarray(self.point, dtype=float)
+        try:
+            point = np.asarray(self.point).astype(np.float64, casting="same_kind")
+        except (TypeError, ValueError):
+            point = np.zeros(0)
         if point.shape != (3,) or np.isinf(point).any():
             raise StateError(f"a CenterOfMass goes to a point, with NaN where it is free; got {self.point!r:.60}.")
         object.__setattr__(self, "point", point)
@@ -188,7 +203,7 @@ class Contact(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rows not in ("linear", "all"):
+        if not isinstance(self.rows, str) or self.rows not in ("linear", "all"):
             raise StateError(f"rows of a Contact are 'linear' or 'all', got {self.rows!r:.40}.")
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
@@ -208,10 +223,30 @@ class Distance(Task):
     within: float = 0.2
     kept: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("least", "within"):
+            object.__setattr__(self, name, float(finite(getattr(self, name), (), f"{name} of a Distance", StateError)))
+
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Gradients of the pairs that are near, and how far they are beyond the least distance."""
-        rows = self.world.distances(q, float(finite(self.within, (), "within", StateError)) + self.least)
+        rows = self.world.distances(q, self.within + self.least)
         return Wanted(rows.gradient, rows.distance - self.least, "distances", length_or_one(mb))
+
+
+def read_tasks(mb: Multibody, tasks: Any) -> tuple[Task, ...]:
+    """Tasks of a robot; a target is a `Reaching` of it."""
+    if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
+        raise StateError(f"tasks are a list of Posture(...), Reaching(...) ..., got {tasks!r:.60}.")
+    given = tuple(Reaching(x) if isinstance(x, Placement | Position | Direction) else x for x in tasks)
+    for x in given:
+        if not isinstance(x, Task):
+            raise StateError(f"a task is a Posture, a CenterOfMass, a Reaching(Placement(...)) ..., got {x!r:.60}.")
+        if isinstance(x, Distance) and getattr(getattr(x.world, "robot", None), "mb", None) is not mb:
+            raise StateError(
+                f"the world of a Distance must be one around this robot, {mb.name!r}; got {x.world!r:.60}."
+            )
+    return given
 
 
 def length_or_one(mb: Multibody) -> float:
@@ -227,7 +262,7 @@ def dof_units(mb: Multibody) -> Array:
 
 def unit_axis(axis: Any) -> Array:
     """An axis of length one."""
-    x = finite(np.asarray(axis, dtype=float), (3,), "an axis", StateError)
+    x = finite(axis, (3,), "an axis", StateError)
     size = float(np.linalg.norm(x))
     if size == 0.0:
         raise StateError("an axis must not be zero.")

@@ -24,6 +24,7 @@ import numpy as np
 from soacraft import _core
 from soacraft.errors import StaleError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.targets import Target
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
@@ -31,7 +32,7 @@ from soacraft.robot.whole_body.levels import Box, Rows, solve_levels
 from soacraft.robot.whole_body.limits import ball_rows, speed_limits, speed_range
 from soacraft.robot.whole_body.records import GIVEN, POSTURE, aimed_at, rate_of, record_of
 from soacraft.robot.whole_body.step import Names, Step, distinct
-from soacraft.robot.whole_body.tasks import Task, Wanted, dof_units, length_or_one
+from soacraft.robot.whole_body.tasks import Reaching, Task, Wanted, dof_units, length_or_one, read_tasks
 from soacraft.robot.whole_body.tolerances import CATCH_UP, LevelTolerances
 from soacraft.spatial.checks import Array, finite
 
@@ -63,23 +64,24 @@ class VelocityPlan:
     np.float64(-2.0)
     """
 
-    def __init__(self, mb: Multibody, tasks: Iterable[Task], limits: bool = True, *, speeds: bool = True) -> None:
-        self._mb, self._tasks, self._limited, self._speeds = mb, tuple(tasks), bool(limits), bool(speeds)
-        for x in self._tasks:
-            if not isinstance(x, Task):
-                raise StateError(f"a task is a Posture, a CenterOfMass, a Reaching(Placement(...)) ..., got {x!r:.60}.")
+    def __init__(
+        self, mb: Multibody, tasks: Iterable[Task | Target], limits: bool = True, *, speeds: bool = True
+    ) -> None:
+        if not isinstance(limits, bool):
+            raise StateError(f"limits= is True or False, got {limits!r:.40}.")
+        self._mb, self._tasks, self._limited, self._speeds = mb, read_tasks(mb, tasks), limits, bool(speeds)
         self._version = mb.version
         self._make()
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks, as they were given."""
+        """The tasks; of a target that was given its `Reaching`."""
         return self._tasks
 
-    def aim(self, task: Task | int, goal: Any) -> None:
+    def aim(self, task: Task | Target | int, goal: Any) -> None:
         """Give a task another goal: a pose, a point or a direction, or q of a posture. The tasks themselves do not
         change."""
-        i = task if isinstance(task, int) else next((k for k, x in enumerate(self._tasks) if x is task), -1)
+        i = task if isinstance(task, int) else next((k for k, x in enumerate(self._tasks) if _is(x, task)), -1)
         if not 0 <= i < len(self._tasks):
             raise StateError(f"{task!r:.60} is not a task of this plan.")
         self._renew()
@@ -204,8 +206,13 @@ class VelocityPlan:
         if q.ndim != 1:
             raise StateError(f"a step has one configuration, got {q.shape[:-1]} of them.")
         v = None if v is None else np.ascontiguousarray(read_v(mb, v), dtype=float)
+        if v is not None and v.ndim != 1:
+            raise StateError(f"a step has one velocity v, got {v.shape[:-1]} of them.")
         if acceleration is not None:
-            a = np.asarray(acceleration, dtype=float)
+            try:
+                a = np.asarray(acceleration).astype(np.float64, casting="same_kind")
+            except (TypeError, ValueError):
+                a = np.array(np.nan)
             if np.isnan(a).any() or (a < 0.0).any() or a.shape not in ((), (mb.nv,)):
                 raise StateError(
                     f"acceleration is a number, or one for each of the {mb.nv} dofs, not negative; got "
@@ -337,3 +344,8 @@ def _stacked(parts: list[_Given], n: int) -> _Given:
 def _name(mb: Multibody, task: Task) -> str:
     """What a task is called: `wanted` says it, at the state of the model."""
     return task.wanted(mb, np.asarray(mb.q)).name
+
+
+def _is(task: Task, given: Task | Target) -> bool:
+    """Whether a task is the one that was given, or the one of a target that was given."""
+    return task is given or (isinstance(task, Reaching) and task.target is given)

@@ -37,7 +37,7 @@ class Rules(Objects):
 
     def show(self, name: str) -> None:
         """Undo `hide`."""
-        if name not in self._hidden:
+        if not isinstance(name, str) or name not in self._hidden:
             raise ModelError(f"{name!r:.60} is not hidden{near(str(name), sorted(self._hidden), 'hidden are')}")
         self._hidden.discard(name)
         self._change()
@@ -73,7 +73,7 @@ class Rules(Objects):
 
     def disallow(self, a: str, b: str) -> None:
         """Undo `allow`."""
-        for pair in ((a, b), (b, a)):
+        for pair in ((a, b), (b, a)) if isinstance(a, str) and isinstance(b, str) else ():
             if pair in self._allowed:
                 del self._allowed[pair]
                 self._change()
@@ -110,5 +110,5 @@ class Rules(Objects):
 
     def _require(self, name: str) -> None:
         known = set(self._names())
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise ModelError(f"there is no body, shape or object {name!r:.60}{near(str(name), sorted(known))}")
