@@ -5,7 +5,8 @@
 //
 // Each call is measured in processor time of its thread and on the clock. It prints a line for each: name, allocations, then
 // nanoseconds: median, 99 %, 99.99 %, largest, of both; of processor time the largest median of one state, which interrupts of
-// the system have no part in; then a histogram in parts of the median. Last come the state and the velocities of one step.
+// the system have no part in; median and 99.99 % of a loop of arithmetic of the same length, which has nothing but them; then a
+// histogram in parts of the median. Last come the state and the velocities of one step.
 #include <time.h>
 
 #include <algorithm>
@@ -78,16 +79,48 @@ double slowest_state(const Numbers& cpu) {
     return most;
 }
 
+// Of sorted numbers.
+double part(const Numbers& x, double p) { return x[static_cast<std::size_t>(p * static_cast<double>(x.size() - 1))]; }
+
+// Times of f(i) for i from 0 on, one call after the other.
+template <class F>
+void timed(Numbers& cpu, Numbers& wall, const F& f) {
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+        const double w = now(CLOCK_MONOTONIC), c = now(CLOCK_THREAD_CPUTIME_ID);
+        f(i);
+        cpu[i] = now(CLOCK_THREAD_CPUTIME_ID) - c, wall[i] = now(CLOCK_MONOTONIC) - w;
+    }
+}
+
+// Processor times, sorted, of as many loops of arithmetic whose median is `like`: each step waits for the one before, and nothing
+// is read or written.
+Numbers loops(std::size_t calls, double like) {
+    volatile double sink = 0.0;
+    double rounds = 1000.0;
+    const auto turn = [&](std::size_t) {
+        double x = 0.5;
+        for (auto i = static_cast<long>(rounds); i > 0; --i) x = x * 0.999 + 0.001;
+        sink = x;
+    };
+    Numbers cpu(std::min<std::size_t>(calls, 1001)), wall(cpu.size());
+    for (int i = 0; i < 20; ++i) {
+        timed(cpu, wall, turn), std::sort(cpu.begin(), cpu.end());
+        rounds = std::max(1.0, rounds * like / part(cpu, 0.5));
+    }
+    cpu.resize(calls), wall.resize(calls);
+    timed(cpu, wall, turn), std::sort(cpu.begin(), cpu.end());
+    return cpu;
+}
+
 void tell(const char* name, long allocated, Numbers& cpu, Numbers& wall) {
     const double slowest = slowest_state(cpu);
-    const auto quantiles = [](Numbers& x) {
-        std::sort(x.begin(), x.end());
-        const auto part = [&](double p) { return x[static_cast<std::size_t>(p * static_cast<double>(x.size() - 1))]; };
-        std::printf(" %.0f %.0f %.0f %.0f", part(0.5), part(0.99), part(0.9999), x.back());
-    };
     std::printf("%s %ld", name, allocated);
-    quantiles(cpu), quantiles(wall);
-    std::printf(" %.0f", slowest);
+    for (Numbers* x : {&cpu, &wall}) {
+        std::sort(x->begin(), x->end());
+        std::printf(" %.0f %.0f %.0f %.0f", part(*x, 0.5), part(*x, 0.99), part(*x, 0.9999), x->back());
+    }
+    const Numbers loop = loops(cpu.size(), part(cpu, 0.5));
+    std::printf(" %.0f %.0f %.0f", slowest, part(loop, 0.5), part(loop, 0.9999));
     const double edges[] = {0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0}, median = cpu[cpu.size() / 2];
     std::size_t from = 0;
     for (double edge : edges) {
@@ -104,11 +137,7 @@ bool measure(const char* name, std::size_t calls, const F& f) {
     Numbers cpu(calls), wall(calls);
     bool fine = f(0);
     const long before = allocations;
-    for (std::size_t i = 0; i < calls; ++i) {
-        const double w = now(CLOCK_MONOTONIC), c = now(CLOCK_THREAD_CPUTIME_ID);
-        fine = f(i) && fine;
-        cpu[i] = now(CLOCK_THREAD_CPUTIME_ID) - c, wall[i] = now(CLOCK_MONOTONIC) - w;
-    }
+    timed(cpu, wall, [&](std::size_t i) { fine = f(i) && fine; });
     const long allocated = allocations - before;
     tell(name, allocated, cpu, wall);
     return fine;

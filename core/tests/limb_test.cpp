@@ -75,7 +75,40 @@ void search(unsigned seed) {
     }
 }
 
+// Each configuration once, the nearest first, and those that are put off behind all others.
+void order(unsigned seed) {
+    using namespace kinematics;
+    std::mt19937 rng(seed);
+    std::uniform_real_distribution<double> place(-1.0, 1.0);
+    const index count = 1 + seed % 100;
+    Buffer<double> position(static_cast<std::size_t>(3 * count)), turn(static_cast<std::size_t>(4 * count), 0.5);
+    for (double& x : position) x = place(rng);
+    const LimbTable table = {nullptr, position.data(), turn.data(), count};
+    Limb limb = {};
+    limb.length = 1.0;
+    LimbOptions set = {};
+    for (int r = 0; r < 3; ++r) set.tolerance[r] = HUGE_VAL;  // positions alone count
+    const double goal[PLACE] = {1, 0, 0, 0, 1, 0, 0, 0, 1, place(rng), place(rng), place(rng)};
+    const auto far = [&](index k) {
+        double sum = 0.0;
+        for (index i = 0; i < 3; ++i) sum += std::pow(position[static_cast<std::size_t>(i * count + k)] - goal[9 + i], 2.0);
+        return sum;
+    };
+    const auto later = [](index k) { return k % 3 == 0; };
+    rigid::SOACRAFT_TARGET::LimbScores scores;
+    scores.set(limb, table, set, goal);
+    Buffer<index> taken(static_cast<std::size_t>(count), 0);
+    index last = -1;
+    for (index i = 0; i < count; ++i) {
+        const index k = scores.take(later);
+        expect(k >= 0 && k < count && taken[static_cast<std::size_t>(k)]++ == 0, "limb: each configuration is taken once");
+        if (last >= 0) expect(later(last) == later(k) ? far(last) <= far(k) * (1.0 + 1e-12) : later(k), "limb: the order of configurations");
+        last = k;
+    }
+    expect(scores.take(later) == -1, "limb: none is left");
+}
+
 }  // namespace
 }  // namespace soacraft
 
-void test_limbs(unsigned seed) { soacraft::search(seed); }
+void test_limbs(unsigned seed) { soacraft::search(seed), soacraft::order(seed); }

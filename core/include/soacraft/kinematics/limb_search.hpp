@@ -1,7 +1,8 @@
 // Starts of inverse kinematics of a limb: which go first, and when a lane takes the next. A goal has `near` as its first start,
 // then configurations of the table, those whose tips are nearest to the goal first. One goal has all lanes; of many goals each has
-// a lane, so that an answer does not depend on the others. Where no start gets there, the best of them goes on to the nearest
-// approach. Nothing is allocated.
+// a lane, so that an answer does not depend on the others. A start that comes to a minimum is given up while many others wait, and
+// configurations near that go last. Where no start gets there, the best of them goes on to the nearest approach. Nothing is
+// allocated.
 #pragma once
 
 #include <chrono>
@@ -38,7 +39,7 @@ public:
                 if (x.goal < 0) continue;
                 const double square = lanes_.square.x[i];
                 if (square < x.best) keep(i, x.goal, square);
-                if (met[i] || (spent(x, square) && !next_start(i))) {
+                if (met[i] || (given_up(i, i, x.tried) && !next_start(i))) {
                     index* told = job_.told + 3 * x.goal;
                     told[0] = met[i] ? 1 : 0, told[1] = x.tried, told[2] = x.total;
                     if (met[i]) keep(i, x.goal, square);
@@ -55,8 +56,28 @@ private:
     using Clock = std::chrono::steady_clock;
     struct Lane {
         index goal, seed, tried, steps, total;
+        index due;  // the step at which what was gained is looked at
         double hoped, best;
         Clock::time_point began;
+    };
+    // Minima at which starts for a goal ended, the last of them.
+    struct Minima {
+        static constexpr index MOST = 8;
+        double q[MOST][kinematics::MOST_DOFS];
+        index count;
+
+        void add(const LimbLanes<W>& lanes, int lane) {
+            for (index k = 0; k < lanes.limb.dofs; ++k) q[count % MOST][k] = lanes.at(k, lane);
+            ++count;
+        }
+        bool near(const double* at, const Limb& limb, double within) const {
+            for (index m = 0; m < count && m < MOST; ++m) {
+                bool all = true;
+                for (index k = 0; k < limb.dofs; ++k) all = all && std::fabs(at[k] - q[m][k]) * limb.unit[k] < within;
+                if (all) return true;
+            }
+            return false;
+        }
     };
     const LimbJob& job_;
     const LimbTable& table_;
@@ -65,6 +86,7 @@ private:
     LimbLanes<W> lanes_;
     Lane lane_[W];
     LimbScores scores_[W];
+    Minima minima_[W];
 
     const double* near(index goal) const { return job_.near + job_.near_step * goal * n_; }
     bool some() const {
@@ -82,17 +104,17 @@ private:
         lanes_.look();
     }
 
-    // Let lane i begin start `number` of its goal, whose scores are those of lane `of`; false where there is none.
+    // Let lane i begin start `number` of its goal, whose scores and minima are those of lane `of`; false where there is none.
     bool begin_start(int i, index number, int of) {
         Lane& x = lane_[i];
         const double* from = near(x.goal);
         if (number > 0) {
-            const index k = scores_[of].take();
+            const index k = scores_[of].take([&](index m) { return minima_[of].near(table_.q + m * n_, *job_.limb, set_.largest); });
             if (k < 0) return false;
             from = table_.q + k * n_;
         }
         lanes_.start(i, from);
-        x.seed = number, x.steps = -1, x.hoped = HUGE_VAL;
+        x.seed = number, x.steps = -1, x.due = 0, x.hoped = HUGE_VAL;
         return true;
     }
     bool next_start(int i) {
@@ -102,13 +124,25 @@ private:
         return true;
     }
 
-    // Whether a start is given up: too many steps, or too little gained by them.
+    // Whether the start of lane i is given up, after so many were tried.
+    bool given_up(int i, int of, index tried) {
+        Lane& x = lane_[i];
+        const bool minimum = lanes_.flat[i] && x.steps > 0 && !set_.all;
+        if ((!minimum || waited_for(x, tried)) && !spent(x, lanes_.square.x[i])) return false;
+        if (minimum) minima_[of].add(lanes_, i);
+        return true;
+    }
+    // Where `near` is asked for, and after half of the starts: steps may still lead out of what looks like a minimum.
+    bool waited_for(const Lane& x, index tried) const {
+        const index starts = set_.seeds <= table_.count ? set_.seeds : table_.count + 1;
+        return (set_.near_first && x.seed == 0) || 2 * tried > starts;
+    }
+    // Too many steps, or too little gained by them.
     bool spent(Lane& x, double square) const {
         if (!(square < HUGE_VAL) || x.steps >= set_.steps) return true;
-        if (x.steps % set_.patience == 0) {
-            if (square > x.hoped) return true;
-            x.hoped = set_.enough * square;
-        }
+        if (x.steps < x.due) return false;
+        if (square > x.hoped) return true;
+        x.hoped = set_.enough * square, x.due += set_.patience;
         return false;
     }
 
@@ -118,9 +152,9 @@ private:
             x.goal = -1;
             return next;
         }
-        x = {next, 0, 1, -1, 0, HUGE_VAL, HUGE_VAL, Clock::now()};
+        x = {next, 0, 1, -1, 0, 0, HUGE_VAL, HUGE_VAL, Clock::now()};
         const double* goal = job_.goals + kinematics::PLACE * next;
-        scores_[i].set(*job_.limb, table_, set_, goal);
+        scores_[i].set(*job_.limb, table_, set_, goal), minima_[i].count = 0;
         lanes_.aim(i, goal);
         begin_start(i, 0, i);
         return next + 1;
@@ -153,7 +187,7 @@ private:
         const double* goal = job_.goals + kinematics::PLACE * g;
         const Clock::time_point began = Clock::now();
         double *q = set_.all ? job_.q + g * set_.seeds * n_ : job_.q + g * n_, *left = set_.all ? job_.left + 6 * g * set_.seeds : job_.left + 6 * g;
-        scores_[0].set(*job_.limb, table_, set_, goal);
+        scores_[0].set(*job_.limb, table_, set_, goal), minima_[0].count = 0;
         index tried = 0, found = 0, total = 0;
         double best = HUGE_VAL, nearest = HUGE_VAL;
         bool more = true, waits = set_.near_first;
@@ -161,7 +195,7 @@ private:
             if (!more || tried >= set_.seeds || !begin_start(i, tried, 0)) return void(lane_[i].goal = -1);
             ++tried;
         };
-        for (int i = 0; i < W; ++i) lane_[i] = {g, 0, 0, -1, 0, HUGE_VAL, HUGE_VAL, began}, lanes_.aim(i, goal), lanes_.start(i, near(g)), begin(i);
+        for (int i = 0; i < W; ++i) lane_[i] = {g, 0, 0, -1, 0, 0, HUGE_VAL, HUGE_VAL, began}, lanes_.aim(i, goal), lanes_.start(i, near(g)), begin(i);
         while (some()) {
             look();
             const auto met = lanes_.met();
@@ -181,7 +215,7 @@ private:
                     if (x.seed == 0) waits = false;
                 } else {
                     if (!set_.all && !found && square < best) best = square, write(i, q, left);
-                    if (spent(x, square)) {
+                    if (given_up(i, 0, tried)) {
                         if (x.seed == 0) waits = false;
                         begin(i);
                     }

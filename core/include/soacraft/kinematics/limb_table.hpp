@@ -1,5 +1,5 @@
-// Stored configurations of a limb in the order of how far their tips are from a goal. O(count) for all, then O(sqrt(count)) for
-// each that is taken.
+// Stored configurations of a limb in the order of how far their tips are from a goal, with those last that are put off. O(count)
+// for all, then O(sqrt(count)) for each that is taken.
 #pragma once
 
 #include <cmath>
@@ -28,15 +28,31 @@ public:
             const double c = q[0] * t[i] + q[1] * t[m + i] + q[2] * t[2 * m + i] + q[3] * t[3 * m + i];
             of_[i] = way * (dx * dx + dy * dy + dz * dz) + turn * (1.0 - std::fabs(c));
         }
-        rows_ = (m + COLUMNS - 1) / COLUMNS;
+        rows_ = (m + COLUMNS - 1) / COLUMNS, put_off_ = 0, taken_ = 0;
         for (index i = m; i < rows_ * COLUMNS; ++i) of_[i] = HUGE_VAL;
         for (index c = 0; c < COLUMNS; ++c) low_[c] = HUGE_VAL;
         for (index r = 0; r < rows_; ++r)
             for (index c = 0; c < COLUMNS; ++c) low_[c] = of_[COLUMNS * r + c] < low_[c] ? of_[COLUMNS * r + c] : low_[c];
     }
 
-    // The next configuration, the nearest first; -1 where none is left.
-    index take() {
+    // The next configuration, the nearest first; those that are `later(k)` come after all others, in their order. -1 where none is
+    // left.
+    template <class F>
+    index take(const F& later) {
+        for (index k = nearest(); k >= 0; k = nearest()) {
+            if (!later(k)) return k;
+            last_[put_off_++] = k;
+        }
+        return taken_ < put_off_ ? last_[taken_++] : -1;
+    }
+
+private:
+    static constexpr index COLUMNS = 32;
+    static_assert(kinematics::MOST_STORED % COLUMNS == 0, "a table is a sheet of whole rows");
+    double of_[kinematics::MOST_STORED], low_[COLUMNS];
+    index rows_, put_off_, taken_, last_[kinematics::MOST_STORED];
+
+    index nearest() {
         index c = 0;
         for (index i = 1; i < COLUMNS; ++i)
             if (low_[i] < low_[c]) c = i;
@@ -51,12 +67,6 @@ public:
         low_[c] = low;
         return found;
     }
-
-private:
-    static constexpr index COLUMNS = 32;
-    static_assert(kinematics::MOST_STORED % COLUMNS == 0, "a table is a sheet of whole rows");
-    double of_[kinematics::MOST_STORED], low_[COLUMNS];
-    index rows_;
 
     static void quaternion(const double* R, double* q) {  // x, y, z, w
         const double d[4] = {R[0] - R[4] - R[8], R[4] - R[0] - R[8], R[8] - R[0] - R[4], R[0] + R[4] + R[8]};
