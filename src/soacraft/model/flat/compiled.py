@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,9 @@ class Modal:
         """Modal data; then by body the number of its data, of its node that the hinge holds and of the parent's node
         that the hinge is on, -1 for none; and the turn of a node beyond which calls go to Python, which warns."""
         layout = self._layout
+        if layout.rigid:
+            none = np.full(layout.n, -1, dtype=np.int64)
+            return {"modal": [], "modal_of": none, "held": none, "rides": none, "large_turn": LARGE_TURN}
         number = {id(x): i for i, x in enumerate(self._data)}
         modal_of, held, rides = (np.full(layout.n, -1, dtype=np.int64) for _ in range(3))
         for k in layout.flexible:
@@ -223,7 +227,7 @@ def _hinges(layout: Layout) -> dict[str, Any]:
             row[:] = [x.radius, *x.normal, *x.tangents[0], *x.tangents[1]]
     return {
         "hinge_kind": np.array(kind, dtype=np.int64),
-        "hinge_end": np.cumsum([len(some) for some in screws], dtype=np.int64),
+        "hinge_end": np.array([*accumulate(len(some) for some in screws)], dtype=np.int64),
         "hinge_ball": ball,
         "screw_kind": np.array([one for some in screws for one, _ in some], dtype=np.int64),
         "screw": np.array([x for some in screws for _, x in some], dtype=np.float64).reshape(-1, 14),
@@ -280,13 +284,9 @@ def _in_hinges(layout: Layout) -> dict[str, Any]:
     bodies, at_q, at_v = layout.bodies, layout.hinge_q, layout.hinge_v
     turning = [k for k in layout.sprung if type(bodies[k]._hinge) in (Spherical, Free)]
     lines = [k for k in layout.sprung if k not in turning] if turning else layout.sprung
-    own = [bodies[k].passive for k in lines]
-    rests = [rest_of(bodies[k])[: x.stiffness.size] for k, x in zip(lines, own, strict=True)]
     # of a nonholonomic hinge dampers alone: no coordinate of its counts
-    numbers = ([x.stiffness for x in own], [x.damping for x in own], rests)
-    whole = [
-        (at_q[k].start + i, at_v[k].start + i) for k, x in zip(lines, own, strict=True) for i in range(x.damping.size)
-    ]
+    rows = [bodies[k].passive.lines for k in lines]
+    whole = [x + i for k in lines for i in range(bodies[k]._hinge.nv) for x in (at_q[k].start, at_v[k].start)]
     balls = []
     for k in turning:
         x, pad = bodies[k].passive, [0.0] * (0 if type(bodies[k]._hinge) is Free else 3)
@@ -294,7 +294,7 @@ def _in_hinges(layout: Layout) -> dict[str, Any]:
     where = [(at_q[k].start, at_v[k].start, type(bodies[k]._hinge) is Free) for k in turning]
     return {
         "spring_whole": _integers(whole, 2),
-        "spring_real": np.stack([np.concatenate([_NONE, *x]) for x in numbers], axis=1),
+        "spring_real": np.frombuffer(b"".join(rows)).reshape(-1, 3),
         "ball_whole": _integers(where, 3), "ball_real": _floats(balls, 19),
     }  # fmt: skip
 
@@ -343,7 +343,6 @@ def _floats(rows: Any, width: int) -> Array:
     return np.array(rows, dtype=np.float64).reshape(-1, width)
 
 
-_NONE = np.zeros(0)
 _NOTHING_BETWEEN = {
     "line_whole": _integers((), 3), "line_real": _floats((), 4), "bushing_real": _floats((), 84),
     "node_body": _integers((), 1), "node_pose": _floats((), 12),

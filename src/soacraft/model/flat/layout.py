@@ -88,11 +88,10 @@ class parameter(cached_property[T]):
     """A property of a layout, read once from the parameters of its bodies; refused if they changed meanwhile."""
 
     def __get__(self, layout: Any, owner: type[Any] | None = None) -> T:  # type: ignore[override]
-        value: T = super().__get__(layout, owner)
-        if not layout.is_current:
-            layout.__dict__.pop(self.attrname, None)
-            layout.require_current()
-        return value
+        value = self.func(layout)
+        layout.require_current()
+        made: T = layout.__dict__.setdefault(self.attrname, value)  # of two threads, that of the first
+        return made
 
 
 class Layout:
@@ -234,7 +233,7 @@ class Layout:
     @parameter
     def sprung(self) -> tuple[int, ...]:
         """The numbers of the bodies whose hinges have springs or dampers."""
-        return tuple(k for k, body in enumerate(self.bodies) if body._passive is not None and body._passive.acts)
+        return tuple([k for k, body in enumerate(self.bodies) if body._passive is not None and body._passive.acts])
 
     @parameter
     def sprung_in_vain(self) -> Body | None:
@@ -361,22 +360,17 @@ class Layout:
     @parameter
     def M(self) -> Array:
         """Spatial inertias in body axes, (n, 6, 6)."""
-        return self._stacked([body._inertia.matrix() for body in self.bodies], (6, 6))
+        return frozen(np.array([body._inertia.matrix() for body in self.bodies]).reshape(self.n, 6, 6))
 
     @parameter
     def inertias(self) -> tuple[Array, Array, Array]:
         """Masses (n), centres of mass (n, 3) and moments about them (n, 9) in body axes."""
-        some = [body._inertia for body in self.bodies]
-        com, moment = [x.com for x in some], [x.moment for x in some]
-        mass = frozen(np.array([x.mass for x in some], dtype=np.float64))
-        return mass, self._stacked(com, (3,)), self._stacked(moment, (9,))
+        rows = np.frombuffer(b"".join([body._inertia.row for body in self.bodies])).reshape(self.n, 13)
+        return frozen(rows[:, 0].copy()), frozen(rows[:, 1:4].copy()), frozen(rows[:, 4:].copy())
 
     def _poses(self, poses: list[Pose]) -> tuple[Array, Array]:
-        rotations, translations = [x.rotation for x in poses], [x.translation for x in poses]
-        return self._stacked(rotations, (3, 3)), self._stacked(translations, (3,))
-
-    def _stacked(self, parts: list[Array], shape: tuple[int, ...]) -> Array:
-        return frozen(np.array(parts, dtype=np.float64).reshape(self.n, *shape))
+        rows = np.frombuffer(b"".join([x.row for x in poses])).reshape(self.n, 12)
+        return frozen(rows[:, :9].copy().reshape(self.n, 3, 3)), frozen(rows[:, 9:].copy())
 
 
 _PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))

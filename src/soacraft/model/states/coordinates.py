@@ -83,6 +83,8 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[sli
 
 def common_batch(**arrays: Array) -> tuple[int, ...]:
     """The leading (batch) axes of q, v, vdot together, or a `StateError` when they do not fit."""
+    if all(x.ndim == 1 for x in arrays.values()):
+        return ()
     try:
         return np.broadcast_shapes(*(x.shape[:-1] for x in arrays.values()))
     except ValueError:

@@ -375,20 +375,23 @@ class State(Strict):
     @property
     def q(self) -> Array:
         """Coordinates, (*batch, nq), read-only."""
-        x = np.broadcast_to(self._parts[0].configuration.q, (*self._batch, self.layout.nq))
-        return of_state(self._graph, "q", x)
+        return self._told("q", self._parts[0].configuration.q)
 
     @property
     def v(self) -> Array:
         """Velocities, (*batch, nv), read-only."""
-        x = np.broadcast_to(self._parts[0].v, (*self._batch, self.layout.nv))
-        return of_state(self._graph, "v", x)
+        return self._told("v", self._parts[0].v)
 
     @property
     def vdot(self) -> Array:
         """Accelerations, (*batch, nv), read-only."""
-        x = np.broadcast_to(self._vdot, (*self._batch, self.layout.nv))
-        return of_state(self._graph, "vdot", x)
+        return self._told("vdot", self._vdot)
+
+    def _told(self, what: str, x: Array) -> Array:
+        """Numbers of the state, read-only; of a batch, those of all states."""
+        if self._batch or x.flags.writeable:
+            x = np.broadcast_to(x, (*self._batch, x.shape[-1]))
+        return of_state(self._graph, what, x)
 
     @property
     def forces(self) -> Forces:
