@@ -11,7 +11,8 @@ from tests.profiles import tries
 from tests.robot.whole_body import drawn
 
 from soacraft import robot as rob
-from soacraft.robot.whole_body.levels import Box, Rows, solve_levels
+from soacraft.robot.whole_body.damping import Rows
+from soacraft.robot.whole_body.levels import Box, solve_levels
 from soacraft.robot.whole_body.limits import speed_range
 from soacraft.robot.whole_body.tolerances import LevelTolerances
 from soacraft.robot.whole_body.velocity import VelocityPlan
@@ -106,7 +107,8 @@ def test_levels_are_strict(seed):
 def rows(J, wish, weight=1.0, n=None):
     J = np.atleast_2d(np.asarray(J, dtype=float))
     wish = np.atleast_1d(np.asarray(wish, dtype=float))
-    return Rows(J, wish, wish, np.full(len(J), weight), np.zeros(J.shape[1] if n is None else n))
+    one = np.ones(len(J))
+    return Rows(J, wish, wish, weight * one, np.zeros(J.shape[1] if n is None else n), one)
 
 
 def box(low, high, C=None, least=()):

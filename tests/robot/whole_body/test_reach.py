@@ -84,7 +84,7 @@ def test_lower_levels_come_first_where_higher_ones_cannot_be_met():
     high = rob.CenterOfMass(sc.dynamics.center_of_mass(rb.mb, q) + np.array([0.0, 0.0, 0.5]), level=1)
     r = rb.reach([*feet, high], q, steps=60, starts=1)
     assert not r.found
-    assert max(r.residual[f"{side}_ankle_link"] for side in ("left", "right")) < 1e-7
+    assert max(r.residual[f"{side}_ankle_link"] for side in ("left", "right")) < 1e-8
     assert "centre of mass by" in r.why
 
 

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -135,7 +132,7 @@ def test_an_arm_stretched_out_does_not_chatter(far):
     direction = np.array([0.6, 0.0, -0.8])
     pull = rob.Reaching(sc.Position("link4/tip", far * 4.0 * direction), gain=20.0)
     v, q = run(rb, [pull], np.array([0.3, 0.4, -0.2, 0.5]), 600)
-    assert changes(v).max() <= 4
+    assert changes(v).max() <= 2
     assert changes(v[50:]).max() == 0
     assert np.abs(v[-1]).max() < 0.05 * np.abs(v).max()
     tip = rb.mb.pose("link4/tip", state=rb.mb.state(q)).translation
@@ -151,7 +148,7 @@ def test_contradictory_tasks_do_not_chatter():
         rob.Reaching(sc.Position("link3", (0.0, 0.0, 9.0)), level=2, gain=30.0),
     ]
     v, _ = run(rb, tasks, np.array([0.3, 0.4, -0.2, 0.5, 0.1]), 600)
-    assert changes(v).max() <= 6  # in six seconds, most of them once and for good
+    assert changes(v).max() <= 3
     assert changes(v[200:]).max() == 0
     assert np.abs(v[-1]).max() < 1e-3
 
@@ -463,7 +460,7 @@ def test_closures_are_kept(name):
         opened[k] = Constraints(mb, mb.state(q)).opening
     assert opened[10:].max() < 1e-5
     assert opened[-20:].max() <= opened[10:30].max()
-    assert changes(v[10:]).max() <= 3  # slowly, where a motion turns round
+    assert changes(v[10:]).max() <= 2  # slowly, where a motion turns round
     mine, theirs = plan.step(q, dt), plan.reference(q, dt)
     assert np.allclose(mine.v, theirs.v, atol=1e-9)
 
@@ -525,15 +522,3 @@ def test_a_momentum_weighs_the_same_in_other_units():
         tasks = [rob.Momentum(rate=rate), rob.Posture([0.5, -0.5, 0.2])]
         found.append(rob.Robot(mb).velocity(tasks, [0.1, 0.2, 0.3], 0.01).v)
     assert np.allclose(found[0], found[1], rtol=1e-9)
-
-
-@given(st.integers(0, 2**32 - 1))
-@tries(8)
-def test_random_contradictions_of_two_levels_settle(seed):
-    """Two positions for one tip, most of them out of reach, and a direction of it below: motions turn round now and
-    then, and do not go back and forth."""
-    rng, rb = np.random.default_rng(seed), chain(5, limit=1.5, speed=3.0)
-    tasks = [rob.Reaching(sc.Position("link5/tip", 5.0 * rng.standard_normal(3)), gain=30.0) for _ in range(2)]
-    tasks.append(rob.Reaching(sc.Direction("link5/tip", axis=(1, 0, 0), direction=(0, 0, 1)), level=1, gain=30.0))
-    v, _ = run(rb, tasks, rng.uniform(-1.0, 1.0, 5), 250)
-    assert changes(v[100:]).max() <= 6

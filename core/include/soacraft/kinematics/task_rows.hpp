@@ -4,7 +4,7 @@
 //     J(r,i) / (size_r unit_i),    (gain left_r + rate_r) / size_r
 //
 // A row bends as the robot moves: to second order it changes by no more than |left| sqrt(c_i c_j) for dofs i and j, c being the
-// lengths of its columns. The damping of dof i, gain dt weight^2 |left| sqrt(c_i) sum_j sqrt(c_j), outweighs that (levels.hpp).
+// lengths of its columns: gain dt weight^2 |left| sqrt(c_i) sum_j sqrt(c_j) for dof i is a bound of all of it (levels.hpp).
 // O(rows nv).
 #pragma once
 
@@ -20,11 +20,11 @@ using kinematics::Task;
 using kinematics::VelocityCall;
 using kinematics::VelocityPlan;
 
-// Of one level: its rows are from `begin` to `end`; of all dofs the square of the weights of postures, what these want, and what
-// damps.
+// Of one level: its rows are from `begin` to `end`; of all dofs the square of the weights of postures, what these want, a bound of
+// how its rows bend, the square of the weights of postures times their calm, and what postures pull.
 struct Level {
     index begin, end;
-    double *posture, *wish, *damping;
+    double *posture, *wish, *damping, *calm, *pull;
     bool upright;  // whether it has a posture
     bool given = false;  // whether it has rows that the caller gave, of which nothing tells how they change
 };
@@ -33,7 +33,7 @@ struct RowWork {
     Place<double>* at;
     Spatial<double>* S;   // columns of H* by dof, about the origins of their elements
     Rigid<double>* I;     // of an element and all outboard of it, about its origin
-    double *J, *wish, *pull, *size, *weight;  // (rows, wide(nv)), (rows); pull: the wish without the rate
+    double *J, *wish, *pull, *size, *weight, *calm;  // (rows, wide(nv)), (rows); pull: the wish without the rate; calm: 1 - gain dt, not less than a little
     index* first;         // by task: its first row
     Level* levels;
     double *left, *root;  // (nv)
@@ -41,12 +41,12 @@ struct RowWork {
     template <class Cut>
     RowWork(const Model& model, const VelocityPlan& plan, index rows, Cut& cut) {
         const index n = model.nv, w = wide(n);
-        cut(at, model.count), cut(S, n), cut(I, model.count), cut(J, rows * w), cut(wish, rows), cut(pull, rows), cut(size, rows), cut(weight, rows);
+        cut(at, model.count), cut(S, n), cut(I, model.count), cut(J, rows * w), cut(wish, rows), cut(pull, rows), cut(size, rows), cut(weight, rows), cut(calm, rows);
         cut(first, plan.count + 1), cut(levels, plan.levels), cut(left, w), cut(root, w);
         double* of_levels;
-        cut(of_levels, 3 * plan.levels * w);
-        for (index k = 0; of_levels && k < plan.levels; ++k)
-            levels[k] = {0, 0, of_levels + 3 * k * w, of_levels + (3 * k + 1) * w, of_levels + (3 * k + 2) * w, false};
+        cut(of_levels, 5 * plan.levels * w);
+        for (index k = 0; of_levels && k < plan.levels; ++k, of_levels += 5 * w)
+            levels[k] = {0, 0, of_levels, of_levels + w, of_levels + 2 * w, of_levels + 3 * w, of_levels + 4 * w, false};
     }
 };
 
@@ -79,7 +79,7 @@ public:
         for (index k = 0; k < plan_.levels; ++k) {
             Level& x = work_.levels[k];
             x.begin = x.end = 0, x.upright = x.given = false;
-            clear(w_, x.posture), clear(w_, x.wish), clear(w_, x.damping);
+            clear(w_, x.posture), clear(w_, x.wish), clear(w_, x.damping), clear(w_, x.calm), clear(w_, x.pull);
         }
         index row = 0, given = 0, number = 0;
         for (index i = 0; i < plan_.count; ++i) {
@@ -141,6 +141,7 @@ private:
     // No more goes away in a step than there is.
     double gain(const Task& t) const { return t.gain * call_.dt > 1.0 ? 1.0 / call_.dt : t.gain; }
     double part(const Task& t) const { return gain(t) * call_.dt; }
+    double calm(const Task& t) const { return larger(1.0 - part(t), plan_.tolerances.calm); }
     static Vec3 vector(const double* x) { return {x[0], x[1], x[2]}; }
     static double length(const Vec3& x) { return std::sqrt(rigid::SOACRAFT_TARGET::dot(x, x)); }
     static double norm(const double* x, const double* size, index n) {
@@ -300,7 +301,7 @@ private:
             const double size = size_of(t, k, count);
             double* x = row(r + k);
             for (index i = 0; i < model_.nv; ++i) x[i] *= 1.0 / (size * plan_.unit[i]);
-            work_.size[r + k] = size;
+            work_.size[r + k] = size, work_.calm[r + k] = calm(t);
             work_.pull[r + k] = gain(t) * left[k] / size;
             work_.wish[r + k] = work_.pull[r + k] + t.rate[k] / size;
             square += left[k] / size * (left[k] / size);
@@ -330,7 +331,7 @@ private:
         double* to = row(r);
         clear(w_, to);
         for (index i = 0; i < model_.nv; ++i) to[i] = g.J[from * model_.nv + i] / (g.size[from] * plan_.unit[i]);
-        work_.size[r] = g.size[from], work_.weight[r] = t.weight;
+        work_.size[r] = g.size[from], work_.weight[r] = t.weight, work_.calm[r] = calm(t);
         work_.pull[r] = gain(t) * g.left[from] / g.size[from];
         work_.wish[r] = work_.pull[r] + g.rate[from] / g.size[from];
     }
@@ -339,8 +340,9 @@ private:
         if (!difference(model_, call_.q, t.q, work_.left)) return false;
         const double square = t.weight * t.weight;
         for (index i = 0; i < model_.nv; ++i) {
-            level.posture[i] += square;
-            level.wish[i] += square * plan_.unit[i] * (gain(t) * work_.left[i] + t.rates[i]);
+            const double pull = square * plan_.unit[i] * gain(t) * work_.left[i];
+            level.posture[i] += square, level.calm[i] += calm(t) * square, level.pull[i] += pull;
+            level.wish[i] += pull + square * plan_.unit[i] * t.rates[i];
         }
         level.upright = true;
         return true;

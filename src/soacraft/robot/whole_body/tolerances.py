@@ -33,21 +33,33 @@ class LevelTolerances:
     """What rows change by to second order, next to a bound of it: arms of 2 to 7 links, stretched out to targets at the
     end of their reach and beyond, go back and forth with less than 0.4 of it."""
     probe: float = 1e-3
-    """The step along which that is looked at, in radians and lengths,"""
+    """The step along which that is looked at of a first level that postures tell in full, in radians and lengths,"""
     margin: float = 4.0
     """and what it is multiplied by."""
-    hardly: float = 1e-10
+    slight: float = 0.05
+    """A step that bends by no more than this part of what it gains, by the bound, is not damped."""
+    outweigh: float = 2.0
+    """How many times of what rows bend by squares and damping outweigh: steps are not small."""
+    calm: float = 0.25
+    """The part of squares that counts in that, where a task takes away all that is left in a step."""
+    pushes: float = 1e-8
     """Of squares of rows that are decided on, relative to the largest: what they hardly see pushes no more than
     that."""
+    hardly: float = 1e-10
+    """The same of squares of a level, where what it cannot meet is looked for."""
     still: float = 1e-9
     """A dof that a bound holds back at no more than that, in radians and lengths a second, is at a limit."""
     across: float = 1e-6
     """A pull of which more than this part is across all that a level can do is out of reach: its rows are looked at to
     second order."""
-    turn: float = 1e-5
+    met: float = 1e-3
+    """A level that misses less with its damping than this part of what it missed with the bound is not damped."""
+    turn: float = 1e-3
     """The step that tells how rows turn, in radians and lengths,"""
     turns: float = 1e-3
     """and how much of a pull they must turn towards for each of these."""
+    nothing: float = 1e-8
+    """What rows turn by, next to the most, that is less is rounding."""
     holds: float = 1e-9
     """A bound that pushes by more than this part of a level's gradient holds it back."""
     slow: float = 1e-9

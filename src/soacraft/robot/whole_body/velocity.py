@@ -1,12 +1,11 @@
 """One step of a control loop of the whole robot: velocities that do the tasks as well as limits let them.
 
-    level by level:   min over v of  sum of weight^2 |J v - gain left - rate|^2 + damping |v|^2
+    level by level:   min over v of  sum of weight^2 |J v - gain left - rate|^2 + v* D v
 
 with limits of position, velocity and acceleration as bounds (`limits`), distances as rows that are kept, closures kept
 before all else, and what the levels before decided held exactly (`levels`). Of what is left no more goes away in a step
-than there is: a gain counts up to 1 / dt. A task whose rows change as the robot moves is damped where it would go too
-far, by gain dt weight^2 |left| sqrt(c_i) sum_j sqrt(c_j) for dof i, with c the lengths of the columns of J: to second
-order its rows change by no more than that. There is always an answer.
+than there is: a gain counts up to 1 / dt. A level whose rows change as the robot moves is damped where a step would go
+beyond where it leads, by as much as its rows bend towards what it cannot meet (`damping`). There is always an answer.
 
 A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there.
 O(nv^3).
@@ -28,11 +27,12 @@ from soacraft.kinematics.targets import Target
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.whole_body.levels import Box, Rows, solve_levels
+from soacraft.robot.whole_body.damping import Rows
+from soacraft.robot.whole_body.levels import Box, solve_levels
 from soacraft.robot.whole_body.limits import ball_rows, speed_limits, speed_range
 from soacraft.robot.whole_body.records import GIVEN, POSTURE, aimed_at, rate_of, record_of
 from soacraft.robot.whole_body.step import Names, Step, distinct
-from soacraft.robot.whole_body.tasks import Reaching, Task, Wanted, dof_units, length_or_one, read_tasks
+from soacraft.robot.whole_body.tasks import Posture, Reaching, Task, Wanted, dof_units, length_or_one, read_tasks
 from soacraft.robot.whole_body.tolerances import CATCH_UP, LevelTolerances
 from soacraft.spatial.checks import Array, finite
 
@@ -306,18 +306,23 @@ _TOLERANCES = LevelTolerances()
 
 
 def _level_rows(those: list[tuple[Task, _Given]], units: Array, dt: float, damping: float) -> Rows:
-    """All rows of a level in radians and lengths, and what damps it."""
-    parts, damped = [], np.zeros(len(units))
+    """All rows of a level in radians and lengths, and a bound of how they bend."""
+    parts, damped, posture, others = [], np.zeros(len(units)), 0.0, 0.0
     for task, w in those:
-        J = w.J / w.size[:, None] / units
+        J, gain = w.J / w.size[:, None] / units, min(task.gain, 1.0 / dt)
         if task.bends:
             root = np.sqrt(np.linalg.norm(J, axis=0))
-            much = min(task.gain, 1.0 / dt) * dt * float(np.linalg.norm(w.left / w.size))
+            much = gain * dt * float(np.linalg.norm(w.left / w.size))
             damped += _TOLERANCES.bends * damping * much * task.weight**2 * root * root.sum()
-        pull = min(task.gain, 1.0 / dt) * w.left / w.size * task.bends
-        parts.append((J, _wish(task, w, dt) / w.size, pull, np.full(len(J), task.weight)))
-    J, wish, pull, weight = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return Rows(J, wish, pull, weight, damped)
+        if isinstance(task, Posture):
+            posture += task.weight**2
+        else:
+            others += task.weight**2 * float(np.sum(J * J))
+        calm = max(1.0 - gain * dt, _TOLERANCES.calm)
+        one = np.ones(len(J))
+        parts.append((J, _wish(task, w, dt) / w.size, gain * w.left / w.size, task.weight * one, calm * one))
+    J, wish, pull, weight, calms = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return Rows(J, wish, pull, weight, damped, calms, firm=posture > _TOLERANCES.firm * others)
 
 
 def _wish(task: Task, w: _Given, dt: float) -> Array:

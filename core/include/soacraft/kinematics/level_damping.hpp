@@ -1,0 +1,466 @@
+// What damps a level of tasks, so that no step goes beyond where it leads.
+//
+// A level pulls by p = J* W^2 pull, pull = gain left. After a step y of dt seconds it pulls by (S + D) y - dt (J* W^2 gain J - T) y,
+// S being its squares and T y how J* W^2 pull changes while what is left does not. It goes back and forth where that is against y.
+// It does not with
+//
+//     D = the positive part of  2 |dt T| - calm S,      calm = 1 - gain dt, at least a quarter
+//
+// T is that of the part of the pull that the level cannot meet, and zero where it meets all: what can be done is done exactly. Rows G
+// of the levels before bend too, and push by mu, G* mu being what the level pulls, as far as they see it: T has - G* mu as well. D is
+// looked for where a step bends by more than a little, by a bound of T, dt |pull| sqrt(c_i) sum_j sqrt(c_j) for dof i, c being the
+// lengths of the columns of rows; of closures and of rows that the caller gave that bound serves. A first level that postures tell in
+// full takes a part of the bound, by how rows bend along the step without it, which costs next to nothing.
+//
+// The same as soacraft/robot/whole_body/damping.py. O(nv^3), and rows after nv small steps, where there is anything to damp.
+#pragma once
+
+#include "level_program.hpp"
+#include "symmetric.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+class LevelDamping : public LevelProgram {
+protected:
+    using LevelProgram::LevelProgram;
+
+    index blocks_ = 0;   // closures and levels that are decided on, two for each
+    index blocked_ = 0;  // dofs that bounds hold back
+    double missed_ = 0.0;     // what a level cannot meet, as a part of what it pulls
+    bool unbounded_ = false;  // whether no bound has a say in the step of the trial
+
+    static double squared(double x) { return x * x; }
+    double column(index dof, index c) const { return plain_ ? (dof == c ? 1.0 : 0.0) : m_.N[dof * wide(nz_) + c]; }
+    // to (wide(n)) <- N z
+    void spread(const double* z, double* to) const {
+        clear(w_, to);
+        for (index i = 0; i < n_; ++i) to[i] = plain_ ? z[i] : dot(wide(nz_), m_.N + i * wide(nz_), z);
+    }
+
+    // Dofs that hold a level back at velocities y; those alone that limits of position stop, or all.
+    void block(const double* held, const double* y, bool stopped) {
+        blocked_ = 0;
+        for (index i = 0; i < n_; ++i)
+            if (held[i] != 0.0 && !(stopped && std::fabs(y[i]) > t_.still)) m_.blocked[blocked_++] = i;
+    }
+    // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step.
+    void tie(index begin, index end, const double* J, bool known) {
+        m_.begins[blocks_] = known ? begin : -1, m_.begins[blocks_ + 1] = -1;
+        double* root = m_.roots + blocks_ * w_;
+        index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
+        clear(w_, root);
+        for (index r = begin; r < end; ++r, ++rows) {
+            copy(w_, J + r * w_, m_.ties + rows * w_);
+            for (index i = 0; i < w_; ++i) root[i] += J[r * w_ + i] * J[r * w_ + i];
+        }
+        for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
+        m_.ends[blocks_++] = rows;
+        clear(w_, m_.roots + blocks_ * w_);
+        m_.ends[blocks_] = stop(rows), ++blocks_;
+    }
+    // Rows of the dofs that are held back, behind so many others.
+    index stop(index rows) {
+        for (index k = 0; k < blocked_; ++k, ++rows) {
+            clear(w_, m_.ties + rows * w_);
+            m_.ties[rows * w_ + m_.blocked[k]] = 1.0;
+        }
+        return rows;
+    }
+    // How they push, with the dofs that are held back, where a level pulls by these (rows) and these (n):
+    // mu = (G G*)^-1 G (what it pulls). A bound of how they bend, of levels into `tied`, of closures and rows that nothing is known of
+    // into `loops`.
+    void push(const Level& level, const RowWork& rows, const double* pull, const double* posture, double dt) {
+        clear(w_, m_.tied), clear(w_, m_.loops);
+        if (blocks_ == 0) return;
+        const index count = stop(m_.ends[blocks_ - 1]);
+        for (index r = 0; r < count; ++r) m_.mu[r] = 0.0;
+        double *all = m_.still, *mu = m_.mu, *seen = m_.scratch, most = 0.0, size = 0.0;
+        clear(w_, all);
+        if (posture) add(w_, 1.0, posture, all);
+        for (index r = level.begin; r < level.end; ++r) add(w_, squared(rows.weight[r]) * pull[r - level.begin], rows.J + r * w_, all);
+        for (index r = 0; r < count; ++r) {
+            const double* g = m_.ties + r * w_;
+            seen[r] = dot(w_, g, all), size = larger(size, std::fabs(seen[r]));
+            for (index k = 0; k <= r; ++k) m_.square[r * count + k] = m_.square[k * count + r] = dot(w_, g, m_.ties + k * w_);
+            most = larger(most, m_.square[r * count + r]);
+        }
+        if (!(size > 0.0)) return;
+        for (index r = 0; r < count; ++r) m_.square[r * count + r] += t_.pushes * most;
+        if (pivoted_cholesky(count, m_.square, 0.0, m_.factor, m_.factor_order, seen + count) < count) return;
+        for (index r = 0; r < count; ++r) mu[r] = seen[m_.factor_order[r]];
+        solve_lower(count, count, m_.factor, 1, mu);
+        solve_lower_transposed(count, count, m_.factor, mu);
+        for (index r = 0; r < count; ++r) seen[m_.factor_order[r]] = mu[r];
+        for (index r = 0; r < count; ++r) mu[r] = seen[r];
+        for (index b = 0, r = 0; b < blocks_; ++b) {
+            double square = 0.0, sum = 0.0;
+            for (; r < m_.ends[b]; ++r) square += mu[r] * mu[r];
+            const double* root = m_.roots + b * w_;
+            for (index i = 0; i < n_; ++i) sum += root[i];
+            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, m_.begins[b] < 0 ? m_.loops : m_.tied);
+        }
+    }
+    // to (wide(n)) <- how J* W^2 pull - G* mu changes along a small step; false where there are no rows.
+    template <class After>
+    bool bend(const Level& level, const RowWork& rows, const double* pull, const double* step, const After& after, double* to) const {
+        const double* J = after(step);
+        if (!J) return false;
+        clear(w_, to);
+        const auto add_row = [&](index r, double by) { add(w_, by, J + r * w_, to), add(w_, -by, rows.J + r * w_, to); };
+        for (index r = level.begin; r < level.end; ++r) add_row(r, squared(rows.weight[r]) * pull[r - level.begin]);
+        for (index b = 0, r = 0; b < blocks_; r = m_.ends[b], ++b)
+            for (index k = r; m_.begins[b] >= 0 && k < m_.ends[b]; ++k) add_row(m_.begins[b] + k - r, -m_.mu[k]);
+        return true;
+    }
+
+    // The columns of N from `first` on as axes, behind so many others; how many there are then.
+    index columns(index first, index count) {
+        const index wz = wide(nz_);
+        for (index c = first; c < nz_; ++c, ++count) {
+            double *v = m_.weak + count * wz, *y = m_.next + count * w_;
+            clear(wz, v), clear(w_, y);
+            v[c] = 1.0;
+            for (index i = 0; i < n_; ++i) y[i] = column(i, c);
+        }
+        return count;
+    }
+    // Axes `weak` (count, wide(nz)) and N times them, `next` (count, wide(n)), turned so that each is as near as can be to one dof,
+    // whatever they were: the nearest first. The same space, and always the same axes.
+    void settle(index count) {
+        const index wz = wide(nz_);
+        double *left = m_.bent, *V = m_.axes;  // what is left of `next`; the axes by those that are given
+        for (index c = 0; c < count; ++c) copy(w_, m_.next + c * w_, left + c * w_);
+        for (index k = 0; k < count; ++k) {
+            index best = 0;
+            double most = -1.0, *v = V + k * wz;
+            for (index i = 0; i < n_; ++i) {
+                double square = 0.0;
+                for (index c = 0; c < count; ++c) square += squared(left[c * w_ + i]);
+                if (square > most) most = square, best = i;
+            }
+            clear(wz, v);
+            for (index c = 0; c < count; ++c) v[c] = left[c * w_ + best];
+            for (index b = 0; b < k; ++b) add(wz, -dot(wz, V + b * wz, v), V + b * wz, v);
+            const double size = 1.0 / std::sqrt(dot(wz, v, v));
+            for (index c = 0; c < count; ++c) v[c] *= size;
+            double* seen = m_.asked;
+            clear(w_, seen);
+            for (index c = 0; c < count; ++c) add(w_, v[c], left + c * w_, seen);
+            for (index c = 0; c < count; ++c) add(w_, -v[c], seen, left + c * w_);
+        }
+        const auto turn = [&](double* axes, index w) {
+            for (index k = 0; k < count; ++k) {
+                clear(w, left + k * w_);
+                for (index c = 0; c < count; ++c) add(w, V[k * wz + c], axes + c * w, left + k * w_);
+            }
+            for (index k = 0; k < count; ++k) copy(w, left + k * w_, axes + k * w);
+        };
+        turn(m_.weak, wz), turn(m_.next, w_);
+    }
+    // bent (count, wide(count)) <- Y* T Y by `by`, Y being the axes of `settle`; what is rounding is nothing. False where there are no rows.
+    template <class After>
+    bool look_along(index count, const Level& level, const RowWork& rows, const double* pull, double by, const After& after) {
+        const index wc = wide(count);
+        double *T = m_.bent, *step = m_.center, *change = m_.asked, most = 0.0;
+        settle(count);
+        bool fine = true;
+        for (index c = 0; fine && c < count; ++c) {
+            clear(wc, T + c * wc);
+            for (index i = 0; i < n_; ++i) step[i] = t_.turn * m_.next[c * w_ + i];
+            fine = bend(level, rows, pull, step, after, change);
+            for (index d = 0; fine && d < count; ++d) T[c * wc + d] = by * dot(w_, change, m_.next + d * w_) / t_.turn;
+        }
+        for (index c = 0; c < nz_; ++c) step[c] = 0.0;
+        if (!fine) return false;
+        for (index c = 0; c < count; ++c)
+            for (index d = 0; d < c; ++d) T[c * wc + d] = T[d * wc + c] = 0.5 * (T[c * wc + d] + T[d * wc + c]);
+        for (index c = 0; c < count; ++c)
+            for (index d = 0; d < count; ++d) most = larger(most, std::fabs(T[c * wc + d]));
+        for (index c = 0; c < count; ++c)
+            for (index d = 0; d < count; ++d)
+                if (!(std::fabs(T[c * wc + d]) > t_.nothing * most)) T[c * wc + d] = 0.0;
+        return true;
+    }
+
+    template <class After>
+    void damp(const Level& level, const RowWork& rows, double dt, const After& after, double* held) {
+        double much = 0.0;
+        for (index i = 0; i < n_; ++i) much = larger(much, level.damping[i]);
+        for (index r = level.begin; blocks_ > 0 && r < level.end; ++r) much = larger(much, std::fabs(rows.pull[r]));
+        for (index i = 0; blocks_ > 0 && level.upright && i < n_; ++i) much = larger(much, std::fabs(level.pull[i]));
+        if (!(much * dt > 0.0) || !trial(level, held)) return;
+        if (blocks_ == 0 && !turned_) {
+            damp_simply(level, rows, dt, after);
+            return;
+        }
+        push(level, rows, rows.pull + level.begin, level.upright ? level.pull : nullptr, dt);
+        if (slight(level, rows) || !limit(level, held)) return;
+        squares_of(level, rows);
+        const index weak = find_unmet(level, rows);
+        if (weak > 0) curb(weak, level, rows, dt, after);
+    }
+    // The step without damping into `next`, and dofs that hold it back. Of the first level it is the one that nothing bounds, cut off
+    // at the bounds, which takes a factorization and no search.
+    bool trial(const Level& level, double* held) {
+        if (blocks_ > 0) {
+            if (!run(level)) return false;
+            mark(level, held);
+        } else {
+            m_.qp = QpWork(nz_, most_rows(), m_.qp_memory);
+            factored_ = free_minimum(program(false), m_.qp, gradient(level));
+            if (!factored_) return false;
+        }
+        double *step = m_.next, *y = m_.asked;
+        spread(m_.qp.x, step);
+        for (index i = 0; i < n_; ++i) {
+            const double to = m_.x[i] + step[i];
+            y[i] = to < m_.low[i] ? m_.low[i] : to > m_.high[i] ? m_.high[i] : to;
+            step[i] = y[i] - m_.x[i];
+        }
+        block(held, y, false);
+        unbounded_ = blocked_ == 0;
+        for (index i = 0; i < n_; ++i) unbounded_ = unbounded_ && m_.low[i] < y[i] && y[i] < m_.high[i];
+        for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
+        return true;
+    }
+    // What the step of the trial gains.
+    double gained(const Level& level, const RowWork& rows) const {
+        double sum = 0.0;
+        for (index r = level.begin; r < level.end; ++r)
+            if (rows.pull[r] != 0.0) sum += squared(rows.weight[r]) * rows.pull[r] * dot(w_, rows.J + r * w_, m_.next);
+        if (level.upright) sum += dot(w_, level.pull, m_.next);
+        return sum;
+    }
+    // Whether the step of the trial bends next to nothing, by the bound.
+    bool slight(const Level& level, const RowWork& rows) const {
+        double bent = 0.0;
+        for (index i = 0; i < n_; ++i) bent += 0.5 * (level.damping[i] + m_.tied[i] + m_.loops[i]) * squared(m_.next[i]);
+        return !(bent > 0.0) || bent <= t_.slight * gained(level, rows);
+    }
+    // The step within bounds, damped by the whole bound, into `limited` (z); that bound, and the dofs that hold the step back.
+    bool limit(const Level& level, double* held) {
+        for (index i = 0; i < n_; ++i) {
+            m_.much[i] = m_.full[i] = (level.damping[i] + m_.tied[i] + m_.loops[i]) / t_.bends;
+            weigh(i, m_.full[i]);
+        }
+        damped_ = true, factored_ = false;
+        const bool found = run(level);
+        if (found) {
+            mark(level, held);
+            clear(w_, m_.limited), copy(nz_, m_.qp.x, m_.limited);
+            block(held, nullptr, false);
+        }
+        clear(w_, m_.full), damped_ = false;
+        for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
+        squares(level.end - level.begin, wide(nz_), level);
+        return found;
+    }
+    // sum = A* A + N* P N, `calm` the same with rows times their calm.
+    void squares_of(const Level& level, const RowWork& rows) {
+        const index wz = wide(nz_);
+        for (index c = 0; c < nz_; ++c) clear(wz, m_.sum + c * wz), clear(wz, m_.calm + c * wz);
+        const auto join = [&](const double* row, double square, double calm) {
+            for (index c = 0; c < nz_; ++c) {
+                if (row[c] == 0.0) continue;
+                add(wz, square * row[c], row, m_.sum + c * wz), add(wz, calm * row[c], row, m_.calm + c * wz);
+            }
+        };
+        for (index r = level.begin; r < level.end; ++r) join(m_.A + (r - level.begin) * wz, 1.0, rows.calm[r]);
+        for (index i = 0; level.upright && i < n_; ++i) {
+            if (plain_)
+                m_.sum[i * wz + i] += level.posture[i], m_.calm[i * wz + i] += level.calm[i];
+            else
+                join(m_.N + i * wz, level.posture[i], level.calm[i]);
+        }
+    }
+    // Orthonormal axes of what the level sees with the dofs that are held back at rest, into `weak`; how many.
+    index see(const Level& level) {
+        const index wz = wide(nz_), all = level.upright ? nz_ : rank_;
+        if (blocked_ == 0) {
+            for (index c = 0; c < all; ++c) clear(wz, m_.weak + c * wz), m_.weak[c * wz + c] = 1.0;
+            return all;
+        }
+        index count = 0, first = 0;
+        double size = 0.0;
+        const auto take = [&](const double* row, double least) {  // what is left of a row
+            if (count == nz_) return;
+            double* u = m_.axes + count * wz;
+            copy(wz, row, u);
+            for (int twice = 0; twice < 2; ++twice)
+                for (index k = 0; k < count; ++k) add(wz, -dot(wz, m_.axes + k * wz, u), m_.axes + k * wz, u);
+            const double square = dot(wz, u, u);
+            if (!(square > squared(least))) return;
+            for (index c = 0; c < nz_; ++c) u[c] /= std::sqrt(square);
+            ++count;
+        };
+        double* row = m_.wide_row;
+        for (index b = 0; b < blocked_; ++b) {
+            clear(wz, row);
+            for (index c = 0; c < nz_; ++c) row[c] = column(m_.blocked[b], c);
+            take(row, t_.sees);
+        }
+        first = count;
+        for (index r = 0; r < level.end - level.begin; ++r) size = larger(size, dot(wz, m_.A + r * wz, m_.A + r * wz));
+        for (index r = 0; r < level.end - level.begin; ++r) take(m_.A + r * wz, std::sqrt(t_.hardly * size));
+        for (index c = 0; level.upright && c < nz_; ++c) {
+            clear(wz, row), row[c] = 1.0;
+            take(row, t_.sees);
+        }
+        for (index c = first; c < count; ++c) copy(wz, m_.axes + c * wz, m_.weak + (c - first) * wz);
+        return count - first;
+    }
+    // to[c, d] = a_c* S b_d, of so many axes.
+    void between(index count, const double* S, const double* axes, index w, double* to) const {
+        const index wz = wide(nz_);
+        for (index c = 0; c < count; ++c)
+            for (index d = 0; d < count; ++d) {
+                double sum = 0.0;
+                for (index k = 0; k < nz_; ++k)
+                    if (axes[c * wz + k] != 0.0) sum += axes[c * wz + k] * dot(wz, S + k * wz, axes + d * wz);
+                to[c * w + d] = sum;
+            }
+    }
+    // What the level cannot meet of what it pulls, from the step of `limit` on, with the dofs that hold it back as they are, along axes
+    // `weak` that it sees, by squares K (seen, seen); as a part of all that it pulls. Negative where K has no factor.
+    double miss(index seen, const double* K, const Level& level, const RowWork& rows) {
+        const index wz = wide(nz_), count = level.end - level.begin;
+        double *z = m_.tied, *g = m_.wide_row, *of = m_.asked, asked = 0.0, unmet = 0.0;
+        clear(w_, g), clear(w_, z);
+        for (index r = 0; r < count; ++r) {
+            const double *a = m_.A + r * wz, pull = rows.weight[level.begin + r] * rows.pull[level.begin + r];
+            m_.unmet[r] = pull - dot(wz, a, m_.limited), asked += squared(pull);
+            add(wz, m_.unmet[r], a, g);
+        }
+        if (level.upright) {
+            spread(m_.limited, m_.unmet_posture);
+            for (index i = 0; i < n_; ++i) {
+                m_.unmet_posture[i] = level.pull[i] - level.posture[i] * m_.unmet_posture[i];
+                if (level.posture[i] > 0.0) asked += squared(level.pull[i]) / level.posture[i];
+                for (index c = 0; c < nz_; ++c) g[c] += column(i, c) * m_.unmet_posture[i];
+            }
+        }
+        if (pivoted_cholesky(seen, K, 0.0, m_.factor_of, m_.axis_order, m_.still) < seen) return -1.0;
+        for (index c = 0; c < seen; ++c) of[c] = dot(wz, g, m_.weak + m_.axis_order[c] * wz);
+        solve_lower(seen, seen, m_.factor_of, 1, of), solve_lower_transposed(seen, seen, m_.factor_of, of);
+        for (index c = 0; c < seen; ++c) add(wz, of[c], m_.weak + m_.axis_order[c] * wz, z);
+        for (index r = 0; r < count; ++r) {
+            m_.unmet[r] -= dot(wz, m_.A + r * wz, z), unmet += squared(m_.unmet[r]);
+            m_.unmet[r] /= rows.weight[level.begin + r];
+        }
+        for (index i = 0; level.upright && i < n_; ++i) {
+            m_.unmet_posture[i] -= level.posture[i] * (plain_ ? z[i] : dot(wz, m_.N + i * wz, z));
+            if (level.posture[i] > 0.0) unmet += squared(m_.unmet_posture[i]) / level.posture[i];
+        }
+        return asked > 0.0 ? std::sqrt(unmet / asked) : 0.0;
+    }
+    // What the level cannot meet, damped by what of the bound outweighs calm squares. Axes along which rows may bend too much into
+    // `weak`; how many, none where all is met.
+    index find_unmet(const Level& level, const RowWork& rows) {
+        const index wz = wide(nz_), seen = see(level), ws = wide(seen);
+        double *E = m_.bent, *V = m_.axes, *K = m_.outweighed;
+        for (index c = 0; c < seen; ++c) clear(ws, E + c * ws), spread(m_.weak + c * wz, m_.next + c * w_);
+        between(seen, m_.calm, m_.weak, ws, E);
+        for (index c = 0; c < seen; ++c)
+            for (index d = 0; d < seen; ++d) {
+                double sum = 0.0;
+                for (index i = 0; i < n_; ++i) sum += m_.much[i] * m_.next[c * w_ + i] * m_.next[d * w_ + i];
+                E[c * ws + d] = t_.outweigh * sum - E[c * ws + d];
+            }
+        diagonalize(seen, E, V);
+        between(seen, m_.sum, m_.weak, seen, K);
+        for (index e = 0; e < seen; ++e)
+            for (index c = 0; E[e * ws + e] > 0.0 && c < seen; ++c)
+                for (index d = 0; d < seen; ++d) K[c * seen + d] += E[e * ws + e] * V[e * ws + c] * V[e * ws + d];
+        missed_ = miss(seen, K, level, rows);
+        if (!(missed_ > t_.across)) return 0;
+        return unbounded_ && blocked_ == 0 ? may_bend(seen) : columns(0, 0);
+    }
+    // Axes along which the bound outweighs calm squares, and those that the level does not see; of axes and a matrix as `find_unmet` has
+    // them.
+    index may_bend(index seen) {
+        const index wz = wide(nz_), ws = wide(seen);
+        index weak = 0;
+        double* to = m_.outweighed;
+        for (index e = 0; e < seen; ++e) {
+            if (!(m_.bent[e * ws + e] > 0.0)) continue;
+            double* v = to + weak++ * wz;
+            clear(wz, v);
+            for (index c = 0; c < seen; ++c) add(wz, m_.axes[e * ws + c], m_.weak + c * wz, v);
+        }
+        for (index c = 0; c < weak; ++c) copy(wz, to + c * wz, m_.weak + c * wz), spread(m_.weak + c * wz, m_.next + c * w_);
+        return columns(seen, weak);
+    }
+    // D, of so many axes; what is little next to the pull is nothing.
+    template <class After>
+    void curb(index count, const Level& level, const RowWork& rows, double dt, const After& after) {
+        const index wz = wide(nz_), wc = wide(count);
+        double size = 0.0;
+        for (index r = level.begin; r < level.end; ++r) size += squared(squared(rows.weight[r]) * m_.unmet[r - level.begin]);
+        if (level.upright) size += dot(w_, m_.unmet_posture, m_.unmet_posture);
+        const double little = t_.across * dt * std::sqrt(size);
+        double *T = m_.bent, *Q = m_.outweighed, *V = m_.axes;
+        push(level, rows, m_.unmet, level.upright ? m_.unmet_posture : nullptr, dt);
+        if (level.given) add(w_, 1.0, level.damping, m_.loops);
+        if (!look_along(count, level, rows, m_.unmet, t_.outweigh * dt, after)) return;
+        diagonalize(count, T, V);
+        for (index c = 0; c < count; ++c) clear(wc, Q + c * wc);
+        between(count, m_.calm, m_.weak, wc, Q);
+        for (index c = 0; c < count; ++c)
+            for (index d = 0; d < count; ++d) {
+                double sum = c == d ? -little : 0.0;
+                for (index e = 0; e < count; ++e) sum += std::fabs(T[e * wc + e]) * V[e * wc + c] * V[e * wc + d];
+                for (index i = 0; i < n_; ++i) sum += m_.loops[i] / t_.bends * m_.next[c * w_ + i] * m_.next[d * w_ + i];
+                Q[c * wc + d] = sum - Q[c * wc + d];
+            }
+        diagonalize(count, Q, V);
+        for (index c = 0; c < nz_; ++c) clear(wz, m_.D + c * wz);
+        double* u = m_.wide_row;
+        for (index e = 0; e < count; ++e) {
+            if (!(Q[e * wc + e] > 0.0)) continue;
+            curbed_ = true;
+            clear(wz, u);
+            for (index c = 0; c < count; ++c) add(wz, V[e * wc + c], m_.weak + c * wz, u);
+            for (index c = 0; c < nz_; ++c) add(wz, Q[e * wc + e] * u[c], u, m_.D + c * wz);
+        }
+        curbed_ = curbed_ && !meets_all(missed_, level, rows);
+        for (index c = 0; curbed_ && c < nz_; ++c) add(wz, 1.0, m_.D + c * wz, m_.H + c * wz);
+        factored_ = factored_ && !curbed_;
+    }
+    // Whether the level meets what it pulls, but for a little, with D, which is less than the bound: where it misses less, D is less, and
+    // so on.
+    bool meets_all(double missed, const Level& level, const RowWork& rows) {
+        constexpr index ROUNDS = 4;
+        const index wz = wide(nz_), seen = see(level);
+        double part = 1.0, *S = m_.calm;  // which is not needed any more
+        for (index round = 0; round < ROUNDS && part > t_.met; ++round) {
+            for (index c = 0; c < nz_; ++c) copy(wz, m_.sum + c * wz, S + c * wz), add(wz, part, m_.D + c * wz, S + c * wz);
+            between(seen, S, m_.weak, seen, m_.outweighed);
+            const double now = miss(seen, m_.outweighed, level, rows) / missed;
+            if (!(now >= 0.0 && now < part)) break;
+            part = now;
+        }
+        return part <= t_.met;
+    }
+    // A part of the bound, 0 to 1 for bent / gained = 1/4 to 1/2 at the step of the trial, `bent` by rows after a small step.
+    template <class After>
+    void damp_simply(const Level& level, const RowWork& rows, double dt, const After& after) {
+        double bent = 0.0, most = 0.0;
+        for (index i = 0; i < n_; ++i) bent += 0.5 * level.damping[i] * squared(m_.next[i]), most = larger(most, std::fabs(m_.next[i]));
+        const double all = gained(level, rows);
+        if (!(bent > 0.0) || bent <= 0.25 * all) return;
+        const double far = t_.probe / most;
+        double *step = m_.center, *change = m_.asked;
+        for (index i = 0; i < n_; ++i) step[i] = far * m_.next[i];
+        if (!level.given && bend(level, rows, rows.pull + level.begin, step, after, change)) {
+            const double found = t_.margin * std::fabs(0.5 * dt / far * dot(w_, change, m_.next));
+            bent = found < bent ? found : bent;
+        }
+        for (index c = 0; c < nz_; ++c) step[c] = 0.0;
+        if (bent <= 0.25 * all) return;
+        const double part = bent < 0.5 * all ? 4.0 * bent / all - 1.0 : 1.0;
+        for (index i = 0; i < n_; ++i) m_.full[i] = part * level.damping[i], weigh(i, m_.full[i]);
+        damped_ = true, factored_ = false;
+    }
+};
+
+SOACRAFT_RIGID_END
