@@ -239,8 +239,11 @@ def first_failure(copy: Path, number: int, tests: Sequence[str]) -> str | None:
 
     without = [f"--deselect=tests/{name}" for name in LEFT_OUT]
     command = [sys.executable, "-c", LAUNCH, *arguments, *without, *(f"tests/{name}" for name in tests)]
-    run = subprocess.run(command, cwd=copy, env=os.environ | settings, capture_output=True, text=True, check=False,
-                         preexec_fn=limit)  # fmt: skip
+    try:
+        run = subprocess.run(command, cwd=copy, env=os.environ | settings, capture_output=True, text=True, check=False,
+                             preexec_fn=limit, timeout=2 * SECONDS)  # fmt: skip
+    except subprocess.TimeoutExpired:  # one that waits for ever spends no time of the processor
+        return "exit without end"
     if run.returncode == 0:
         return None
     last = _TEST.findall(run.stdout)
