@@ -37,11 +37,11 @@ protected:
         for (index i = 0; i < n_; ++i) to[i] = plain_ ? z[i] : dot(wide(nz_), m_.N + i * wide(nz_), z);
     }
 
-    // Dofs that hold a level back at velocities y; those alone that limits of position stop, or all.
-    void block(const double* held, const double* y, bool stopped) {
+    // Dofs that hold a level back; with velocities y those alone that do not move in a step, since limits of position stop them.
+    void block(const double* held, const double* y = nullptr, double dt = 0.0) {
         blocked_ = 0;
         for (index i = 0; i < n_; ++i)
-            if (held[i] != 0.0 && !(stopped && std::fabs(y[i]) > t_.still)) m_.blocked[blocked_++] = i;
+            if (held[i] != 0.0 && !(y && dt * std::fabs(y[i]) > t_.still)) m_.blocked[blocked_++] = i;
     }
     // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step.
     void tie(index begin, index end, const double* J, bool known) {
@@ -217,7 +217,7 @@ protected:
             y[i] = to < m_.low[i] ? m_.low[i] : to > m_.high[i] ? m_.high[i] : to;
             step[i] = y[i] - m_.x[i];
         }
-        block(held, y, false);
+        block(held);
         unbounded_ = blocked_ == 0;
         for (index i = 0; i < n_; ++i) unbounded_ = unbounded_ && m_.low[i] < y[i] && y[i] < m_.high[i];
         for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
@@ -248,7 +248,7 @@ protected:
         if (found) {
             mark(level, held);
             clear(w_, m_.limited), copy(nz_, m_.qp.x, m_.limited);
-            block(held, nullptr, false);
+            block(held);
         }
         clear(w_, m_.full), damped_ = false;
         for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;

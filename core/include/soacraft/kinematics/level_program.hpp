@@ -46,7 +46,6 @@ struct LevelWork {
 
 class LevelProgram {
 public:
-    index freedom() const { return nz_; }
     const double* y() const { return m_.x; }
 
 protected:

@@ -46,7 +46,7 @@ public:
             return;
         }
         if (!last && turned_) {
-            block(held, m_.x, true);
+            block(held, m_.x, dt);
             if (!curbed_ && dt > 0.0) keep_turning(level, rows, after);
             tie(level.begin, level.end, rows.J, !level.given);
         }

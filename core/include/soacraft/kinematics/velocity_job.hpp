@@ -45,7 +45,7 @@ struct LevelTolerances {
     double calm = 0.25;           // the part of squares that counts in that, where a task goes on by all that is left
     double pushes = 1e-8;         // of squares of rows decided on, relative to the largest: what they hardly see pushes no more
     double hardly = 1e-10;        // the same of squares of a level, where what it cannot meet is looked for
-    double still = 1e-9;          // a dof that a bound holds back at no more than that, in radians and lengths a second, is at a limit
+    double still = 1e-9;          // a dof that a bound holds back at no more than that in a step, in radians and lengths, is at a limit
     double across = 1e-6;         // a pull of which more than this part is across all that a level can do is out of reach
     double met = 1e-3;            // a level that misses less with its damping than this part of what it missed with the bound is not damped
     double turn = 1e-3;           // the step that tells how rows turn, in radians and lengths,

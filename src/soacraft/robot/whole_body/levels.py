@@ -80,7 +80,7 @@ def solve_levels(
         elif last:
             continue
         if not last:
-            stopped = held[number] & (np.abs(x) <= tolerances.still)
+            stopped = held[number] & (dt * np.abs(x) <= tolerances.still)
             if not curbed and turning is not None and dt > 0.0 and rank < N.shape[1]:
                 N, rank = _kept_turning(level, number, A, N, rank, stopped, ties, turning, tolerances)
             ties.add(number, not level.given and turning is not None, level.J, stopped)

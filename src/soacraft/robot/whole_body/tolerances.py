@@ -48,7 +48,7 @@ class LevelTolerances:
     hardly: float = 1e-10
     """The same of squares of a level, where what it cannot meet is looked for."""
     still: float = 1e-9
-    """A dof that a bound holds back at no more than that, in radians and lengths a second, is at a limit."""
+    """A dof that a bound holds back at no more than that in a step, in radians and lengths, is at a limit."""
     across: float = 1e-6
     """A pull of which more than this part is across all that a level can do is out of reach: its rows are looked at to
     second order."""
