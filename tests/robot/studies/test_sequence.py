@@ -273,3 +273,18 @@ def test_steps_that_cannot_be_meant_are_refused():
         study.sequence(rb, [Move(np.zeros((0, 2)), limb="arm")])
     with pytest.raises(StateError, match="step 0 of a sequence is a Move, Grasp, Ungrasp or Wait, got 3"):
         study.sequence(rb, 3)
+
+
+@pytest.mark.parametrize("length", [1.0, 1e-6, 1e4])
+def test_limits_and_ways_are_judged_by_the_size_of_the_model(length):
+    """A slide half a hundredth beyond its limit, and a way that ends as far from the goal, in models of all sizes."""
+    mb = sc.Multibody("slide")
+    hinge, inertia = sc.Prismatic((1, 0, 0)), sc.Inertia(1.0, (0, 0, length), length**2 * np.eye(3))
+    mb.add_body("carriage", None, hinge, inertia, inboard=sc.Pose(translation=(0, length, 0)))
+    mb["carriage"].limits = sc.Limits(lower=[0.0], upper=[0.1 * length])
+    rb, move = sc.robot.Robot(mb), sc.robot.study.Move([0.05 * length])
+    far = sc.robot.study.sequence(rb, [move], planner=lambda _rb, _w, a, b: [a, [0.1005 * length], b])
+    assert far.why[0].startswith("'carriage' = ")
+    assert "is outside its limits" in far.why[0]
+    with pytest.raises(StateError, match="must begin where the robot is, and end at the goal"):
+        sc.robot.study.sequence(rb, [move], planner=lambda _rb, _w, a, b: [a, b + 0.0005 * length])

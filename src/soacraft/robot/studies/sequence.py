@@ -16,6 +16,7 @@ from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
 from soacraft.progress import Bar
+from soacraft.robot.control.freedoms import sizes_of_dofs
 from soacraft.robot.motion.makers import minimum_jerk
 from soacraft.robot.robot import Robot
 from soacraft.robot.studies.operation import Margins, Operation
@@ -34,7 +35,7 @@ TRACKED = 0.02
 #: The largest velocity over the mean one of a minimum-jerk motion, and a little, so that limits hold in rounding.
 _PEAK = 1.875 * (1.0 + 1e-9)
 
-#: Coordinates with loops closed may differ so much from those that were given, in radians or metres.
+#: Coordinates with loops closed may differ so much from those that were given, in radians or lengths of the model.
 CLOSED = 1e-6
 #: Along a way with loops closed no dof may move so many times farther, from row to row, than the way does.
 JUMP = 10.0
@@ -195,9 +196,10 @@ class _Check:
             closed = np.asarray(loops.TreeAugmented(mb).assemble(goal, named))
         except LoopError as why:
             return here, str(why)
-        off = float(np.abs(mb.difference(goal, closed)).max(initial=0.0))
-        if not named and off > CLOSED:
-            return here, f"loops are not closed at q, a dof is {off:.3g} off: name the dofs that count, others follow"
+        off = np.abs(mb.difference(goal, closed))
+        if not named and (off > CLOSED * sizes_of_dofs(mb)).any():
+            most = off.max()
+            return here, f"loops are not closed at q, a dof is {most:.3g} off: name the dofs that count, others follow"
         return closed, ""
 
     def _way(self, q0: Array, q1: Array, found: _Found) -> Array | None:
@@ -209,8 +211,8 @@ class _Check:
                 found.why = "the planner found no way"
                 return None
             way = finite(given, (None, mb.nq), "the way of the planner", StateError)
-            size = 1e-9 * max(1.0, float(np.abs(np.concatenate([q0, q1])).max(initial=0.0)))
-            if len(way) < 2 or np.abs(way[0] - q0).max() > size or np.abs(way[-1] - q1).max() > size:
+            size = 1e-9 * sizes_of_dofs(mb)
+            if len(way) < 2 or any((np.abs(mb.difference(*x)) > size).any() for x in ((q0, way[0]), (q1, way[-1]))):
                 raise StateError("the way of the planner must begin where the robot is, and end at the goal.")
             found.why = next(filter(None, (_beyond(mb, x) for x in way[1:])), "")
             if found.why:
@@ -293,15 +295,15 @@ class _Check:
 def _along_loops(mb: Multibody, way: Array) -> Array:
     """Configurations along a way at which loops and couplings close, between its points as many as a move has rows; a
     `LoopError` where they do not, or where they would have to jump."""
-    solver, rows = loops.TreeAugmented(mb), [way[0]]
+    solver, rows, sizes = loops.TreeAugmented(mb), [way[0]], sizes_of_dofs(mb)
     for a, b in pairwise(way):
         d = np.asarray(mb.difference(a, b))
-        small = float(np.linalg.norm(d)) / (ROWS - 1)
+        small = float(np.linalg.norm(d / sizes)) / (ROWS - 1)
         for s in np.linspace(0.0, 1.0, ROWS)[1:]:
             rows.append(np.asarray(solver.assemble(mb.integrate(a, s * d))))
             step = np.abs(mb.difference(rows[-2], rows[-1]))
-            if step.max(initial=0.0) > JUMP * small + CLOSED:
-                i = int(np.argmax(step))
+            if (step / sizes).max(initial=0.0) > JUMP * small + CLOSED:
+                i = int(np.argmax(step / sizes))
                 raise LoopError(f"loops would make {mb.dof_names[i]!r} jump by {step[i]:.3g} at {s:.3g} of the way.")
     return np.array(rows)
 
@@ -310,7 +312,7 @@ def _beyond(mb: Multibody, q: Array) -> str:
     """The dof that is outside its limits; empty where none is."""
     ranges = Ranges(mb)
     x = np.where(ranges.place >= 0, q[ranges.place], 0.0)
-    wide = np.maximum(1.0, np.abs(x)) * 1e-9
+    wide = np.maximum(sizes_of_dofs(mb), np.abs(x)) * 1e-9
     out = (x < ranges.lower - wide) | (x > ranges.upper + wide)
     if not (out & (ranges.place >= 0)).any():
         return ""
