@@ -54,6 +54,16 @@ def test_a_run_that_never_ends_is_left_after_some_seconds(tmp_path):
     assert len(shown) == 1
 
 
+def test_rows_written_between_a_look_and_its_reading_are_shown_once(tmp_path, monkeypatch):
+    file = tmp_path / "run.h5"
+    sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.1).advance_to(1.0, log=file)
+    looks = iter([(0, 7, False), (0, 11, False), (0, 11, True)])
+    monkeypatch.setattr("soacraft.view.charts.growing.progress", lambda path: next(looks))
+    shown = []
+    sc.view.live(file, "energy", every=0.01, show=lambda x: shown.append(len(x.panels[0].lines["total"][0])))
+    assert shown == [11]
+
+
 def test_what_cannot_be_followed_is_refused(tmp_path):
     with pytest.raises(ViewError, match=r"none.h5' has no rows yet: is the run under way"):
         sc.view.live(tmp_path / "none.h5", every=0.01, seconds=0.02)

@@ -51,8 +51,11 @@ def live(
         while True:
             segment, rows, ended = _look(file)
             if rows and (segment, rows) != seen:
-                chart, seen = plot(read(file), *what, dofs=dofs), (segment, rows)
-                shown(chart)
+                run = read(file)  # it may have grown since it was looked at
+                seen = len(run.segments) - 1, len(run)
+                if len(run):
+                    chart = plot(run, *what, dofs=dofs)
+                    shown(chart)
             if ended or time.monotonic() - begun >= last:
                 break
             time.sleep(min(pause, max(0.0, last - (time.monotonic() - begun))))
