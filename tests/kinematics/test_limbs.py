@@ -9,7 +9,7 @@ import pytest
 
 import soacraft as sc
 from soacraft import _core
-from soacraft.kinematics.limbs import MOST, Plan, _halton, engine_of
+from soacraft.kinematics.limbs import MOST, Plan, _halton, _spread, engine_of
 
 
 def planar(lengths=(1.0, 0.7), limits=None):
@@ -168,6 +168,18 @@ def test_points_of_halton_are_evenly_spread():
     assert ((x >= 0.0) & (x < 1.0)).all()
     assert np.abs(x.mean(axis=0) - 0.5).max() < 0.02
     assert len(np.unique(x, axis=0)) == 512
+
+
+def test_some_starts_are_at_limits():
+    """By a tenth of their range beyond these, on both sides, and brought back: one in eleven, about, of each dof."""
+    x = _spread(512, 4)
+    assert x.min() == 0.0
+    assert x.max() == 1.0
+    at_limits = ((x == 0.0) | (x == 1.0)).mean(axis=0)
+    assert np.abs(at_limits - 1.0 / 11.0).max() < 0.01
+    inside = _halton(512, 4)
+    kept = (x > 0.0) & (x < 1.0)
+    assert np.allclose(x[kept], 0.5 + 1.1 * (inside[kept] - 0.5))
 
 
 def test_limbs_that_are_no_rows_of_screws_have_no_engine():
@@ -343,7 +355,7 @@ def test_starts_are_chosen_by_the_turn_of_the_tip_too():
     for i, axis in enumerate(np.eye(3)[[2, 1, 0]]):
         last = mb.add_body(f"w{i}", parent=last, hinge=sc.Pin(axis), inertia=sc.Inertia(1.0)).name
     engine = engine_of(mb, mb.bodies, mb.root, mb.frame(last))
-    stored = engine.low + _halton(512, 3) * (engine.high - engine.low)
+    stored = engine.low + _spread(512, 3) * (engine.high - engine.low)
     R, p = engine.place(stored)
     goals = np.ascontiguousarray(np.concatenate([R.reshape(-1, 9), p], axis=1))
     a = engine.search(goals[:64], stored[100:101], Plan(np.full(6, 1e-6), 2, steps=1, settling=0))
@@ -356,7 +368,7 @@ def test_starts_are_chosen_by_the_place_of_the_tip_in_all_directions():
         last = mb.add_body(f"s{len(mb.bodies)}", parent=last, hinge=sc.Prismatic(axis), inertia=sc.Inertia(1.0)).name
         mb[last].limits = sc.Limits(lower=[-1.0], upper=[1.0])
     engine = engine_of(mb, mb.bodies, mb.root, mb.frame(last))
-    stored = engine.low + _halton(512, 3) * (engine.high - engine.low)
+    stored = engine.low + _spread(512, 3) * (engine.high - engine.low)
     R, p = engine.place(stored)
     goals = np.ascontiguousarray(np.concatenate([np.broadcast_to(R, (512, 3, 3)).reshape(-1, 9), p], axis=1))
     a = engine.search(goals, np.array([[9.0, 9.0, 9.0]]), Plan(np.full(6, 1e-6), 2, steps=1, settling=0))
@@ -377,7 +389,7 @@ def test_every_stored_configuration_is_a_start_once():
 
 def test_the_first_start_is_waited_for_where_that_is_asked():
     engine = planar()
-    stored = engine.low + _halton(512, 2) * (engine.high - engine.low)
+    stored = engine.low + _spread(512, 2) * (engine.high - engine.low)
     k = int(np.argmin(np.abs(stored - [0.5, 1.2]).max(axis=1)))
     R, p = engine.place(stored[k : k + 1])
     x, y = p[0, :2]

@@ -82,6 +82,7 @@ public:
 
 private:
     static constexpr index TABLE = 512;  // configurations to start from
+    static constexpr double BEYOND = 1.1;
     std::vector<kinematics::LimbHinge> hinges_;
     std::vector<index> places_;
     std::vector<double> lower_, upper_, unit_, table_q_, position_, turn_;
@@ -105,7 +106,8 @@ private:
         for (int i = 0; i < 9; ++i) to[i] = x.R[i];
         for (int i = 0; i < 3; ++i) to[9 + i] = x.p[i];
     }
-    // Points spread evenly between the limits (Halton 1960).
+    // Points spread evenly between the limits and a little beyond (Halton 1960), those brought back to them: goals near limits have
+    // few starts else.
     void fill_table() {
         static const int primes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,  37,  41,  43,  47,  53,
                                      59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131};
@@ -115,6 +117,7 @@ private:
             for (std::size_t j = 0; j < n; ++j) {
                 double x = 0.0, part = 1.0;
                 for (std::size_t k = i + 21; k > 0; k /= static_cast<std::size_t>(primes[j])) part /= primes[j], x += part * static_cast<double>(k % static_cast<std::size_t>(primes[j]));
+                x = 0.5 + BEYOND * (x - 0.5), x = x < 0.0 ? 0.0 : x > 1.0 ? 1.0 : x;
                 table_q_[i * n + j] = lower_[j] + x * (upper_[j] - lower_[j]);
             }
             double X[kinematics::PLACE], q[4];

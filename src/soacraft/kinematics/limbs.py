@@ -32,6 +32,9 @@ from soacraft.spatial.rotations import axes_along, matrix_to_quaternion
 MOST = 32
 #: Configurations of the table. With 8 of them all but 3 of 2,000 random poses of a 7-dof arm are met.
 TABLE = 512
+#: They are spread evenly over so many times the range between limits, and brought back to these: goals near limits have
+#: few starts else.
+BEYOND = 1.1
 #: Steps of a start; after so many the square of what is left must have come down to the part ENOUGH.
 STEPS, PATIENCE, ENOUGH = 60, 5, 0.5
 #: The largest step of a dof, in radians.
@@ -104,7 +107,7 @@ class LimbEngine:
         self._limb = _core.Limb(hinges, dofs, end, self.lower, self.upper, self.unit, reach)
         self._hinges, self._dofs, self._end = hinges, dofs, end
         self.period = _periods(hinges, dofs, len(v))
-        q = self.low + _halton(TABLE, len(v)) * (self.high - self.low)
+        q = self.low + _spread(TABLE, len(v)) * (self.high - self.low)
         R, p = self.place(q)
         self._limb.set_table(q, np.ascontiguousarray(p.T), np.ascontiguousarray(matrix_to_quaternion(R).T))
 
@@ -216,6 +219,11 @@ def _about_z(screw: Array) -> tuple[Pose, float, float]:
 def _with_z(z: Array) -> Array:
     """Axes whose z is given."""
     return np.roll(axes_along(z), -1, axis=0).T
+
+
+def _spread(count: int, dims: int) -> Array:
+    """Parts of the ranges of dofs, of the configurations of a table."""
+    return np.asarray(np.clip(0.5 + BEYOND * (_halton(count, dims) - 0.5), 0.0, 1.0))
 
 
 def _halton(count: int, dims: int) -> Array:

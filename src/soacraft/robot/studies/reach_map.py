@@ -123,7 +123,7 @@ def reach_map(
     >>> import soacraft as sc
     >>> arm = sc.robot.Robot(sc.load("panda")).limb("arm", "inertial", "link7")
     >>> sc.robot.study.reach_map(arm, 0.3, ((-0.6, 0, 0), (0.6, 0, 0.9)), orientations=4)
-    ReachMap of 'arm' by ik: 17 of 20 voxels of 0.3 m, 95.6 % of 4 orientations there
+    ReachMap of 'arm' by ik: 17 of 20 voxels of 0.3 m, 97.1 % of 4 orientations there
     """
     if not isinstance(limb, Limb):
         raise ModelError(f"a reach map is of a Limb, such as rb.limb('arm', base, tip); got {limb!r:.60}.")
