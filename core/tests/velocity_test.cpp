@@ -163,6 +163,35 @@ void programs(unsigned seed) {
     }
 }
 
+// Eigenvalues and vectors of symmetric matrices, also of those with equal and with no eigenvalues, and of diagonal ones.
+void eigenvalues(unsigned seed) {
+    Random random(seed);
+    const index n = 1 + static_cast<index>(seed % 29), w = rigid::portable::wide(n), rank = seed % 3 ? random.integer(0, n) : n;
+    Buffer<double> S(at(n * w), 0.0), V(at(n * w)), memory(at(3 * w)), B(at(n * n), 0.0);
+    const double scale = seed % 4 ? 1.0 : 1e-9;
+    for (index i = 0; i < n; ++i) fill(random, B.data() + i * n, static_cast<int>(rank));
+    for (index i = 0; i < n; ++i)
+        for (index k = 0; k < n; ++k) {
+            for (index j = 0; j < rank; ++j) S[at(i * w + k)] += (j % 2 ? -scale : scale) * B[at(i * n + j)] * B[at(k * n + j)];
+            if (seed % 7 == 0) S[at(i * w + k)] = i == k ? static_cast<double>(i % 3) : 0.0;
+        }
+    const Buffer<double> given = S;
+    rigid::portable::diagonalize(n, S.data(), V.data(), memory.data());
+    double size = 0.0;
+    for (double x : given) size = std::fabs(x) > size ? std::fabs(x) : size;
+    for (index i = 0; i < n; ++i)
+        for (index k = 0; k < n; ++k) {
+            double made = 0.0, square = 0.0;
+            for (index j = 0; j < n; ++j) {
+                made += V[at(j * w + i)] * S[at(j * w + j)] * V[at(j * w + k)];
+                square += V[at(i * w + j)] * V[at(k * w + j)];
+            }
+            expect(std::fabs(made - given[at(i * w + k)]) <= 1e-13 * size, "V* diag V is the matrix");
+            expect(std::fabs(square - (i == k ? 1.0 : 0.0)) <= 1e-13, "rows of V are orthonormal");
+            expect(i == k || S[at(i * w + k)] == 0.0, "nothing is left off the diagonal");
+        }
+}
+
 // The class for programs without Python: a pendulum's tip goes sideways.
 void whole_bodies() {
     using namespace rigid;
@@ -189,5 +218,6 @@ void whole_bodies() {
 void test_velocities(unsigned seed) {
     soacraft::steps(seed);
     soacraft::programs(seed);
+    soacraft::eigenvalues(seed);
     if (seed == 0) soacraft::whole_bodies();
 }

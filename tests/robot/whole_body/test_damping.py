@@ -73,24 +73,60 @@ def changes(v):
     return [int(np.count_nonzero(np.diff(x[x != 0.0]))) for x in signs.T]
 
 
+def drawn_loop(seed, levels, kind):
+    """Velocities of a control loop of contradictory tasks; of an arm that starts outside of its limits, too."""
+    rng = np.random.default_rng([seed, levels, {"arm": 0, "planar": 1, "outside": 7}[kind]])
+    mb = chain() if kind == "planar" else arm(rng, int(rng.integers(3 if kind == "outside" else 4, 8)))
+    low, high = (np.array([getattr(b.limits, x)[0] for b in mb.bodies]) for x in ("lower", "upper"))
+    dt, gain, beyond = float(rng.choice([0.005, 0.01])), float(rng.choice([5.0, 30.0])), 1.5 * (kind == "outside")
+    tasks = far_away(mb, rng, levels, gain)
+    return run(mb, tasks, rng.uniform(low - beyond, high + beyond), dt)[0]
+
+
+@pytest.mark.parametrize("seed", [22, 47])
+def test_compiled_loops_are_those_of_python(seed):
+    """Three levels of which the first is nearly met: its rows turn towards the little that it misses."""
+    rng = np.random.default_rng([seed, 3, 1])
+    mb = chain()
+    dt, gain = float(rng.choice([0.005, 0.01])), float(rng.choice([5.0, 30.0]))
+    plan = rob.Robot(mb).velocity_plan(far_away(mb, rng, 3, gain))
+    q = rng.uniform(np.full(5, -1.5), np.full(5, 1.5))
+    for k in range(round(6.0 / dt)):
+        step = plan.step(q, dt)
+        if k % 10 == 0:
+            other = plan.reference(q, dt)
+            assert np.abs(step.v - other.v).max() < 1e-6 * (1.0 + np.abs(other.v).max())
+        q = q + dt * step.v
+
+
+def turned(v):
+    """How often a velocity turns round after a third of the time."""
+    return max(changes(np.vstack([v[np.abs(v).max(axis=1).argmax()], v[len(v) // 3 :]])))
+
+
+#: Loops of two or three contradictory levels that do go back and forth: the first level is out of reach by about a
+#: thousandth of what its own tasks contradict each other by, and undoes what the next one does.
+RESTLESS = {("planar", 2, 17), ("planar", 2, 41), ("planar", 3, 68)}
+
+
 @pytest.mark.parametrize("levels", [1, 2, 3])
-@pytest.mark.parametrize("planar", [True, False])
-def test_random_contradictions_settle(levels, planar):
+@pytest.mark.parametrize("kind", ["planar", "arm", "outside"])
+def test_random_contradictions_settle(levels, kind):
     """Motions may turn round, late as well, but do not go back and forth after a third of the time, and most are at
-    rest in the end. One of twenty may fail: where a level misses a thousandth of what its own tasks contradict each
-    other by, the level after it is stopped and let go in turn."""
-    turns, ends = [], []
-    for seed in range(20):
-        rng = np.random.default_rng([seed, levels, planar])
-        mb = chain() if planar else arm(rng, int(rng.integers(4, 8)))
-        low, high = (np.array([getattr(b.limits, x)[0] for b in mb.bodies]) for x in ("lower", "upper"))
-        dt, gain = float(rng.choice([0.005, 0.01])), float(rng.choice([5.0, 30.0]))
-        v, _ = run(mb, far_away(mb, rng, levels, gain), rng.uniform(low, high), dt)
-        late = v[len(v) // 3 :]
-        turns.append(max(changes(np.vstack([v[np.abs(v).max(axis=1).argmax()], late]))))
-        ends.append(np.abs(v[-1]).max() / np.abs(v).max())
-    assert sum(x > 3 for x in turns) <= 1
-    assert np.mean(np.array(ends) < 1e-3) > 0.8
+    rest in the end."""
+    seeds = range(20)
+    loops = [drawn_loop(seed, levels, kind) for seed in seeds]
+    restless = {(kind, levels, seed) for seed, v in zip(seeds, loops, strict=True) if turned(v) > 3}
+    assert restless <= RESTLESS
+    assert np.mean([np.abs(v[-1]).max() < 1e-3 * np.abs(v).max() for v in loops]) > 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["planar", "arm", "outside"])
+def test_a_hundred_random_contradictions_settle(levels, kind):
+    restless = {(kind, levels, seed) for seed in range(100) if turned(drawn_loop(seed, levels, kind)) > 6}
+    assert restless <= RESTLESS
 
 
 @pytest.mark.parametrize("far", [1.01, 1.3, 4.0])

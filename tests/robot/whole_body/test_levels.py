@@ -11,9 +11,9 @@ from tests.profiles import tries
 from tests.robot.whole_body import drawn
 
 from soacraft import robot as rob
-from soacraft.robot.whole_body.damping import Rows
 from soacraft.robot.whole_body.levels import Box, solve_levels
 from soacraft.robot.whole_body.limits import speed_range
+from soacraft.robot.whole_body.ties import Rows
 from soacraft.robot.whole_body.tolerances import LevelTolerances
 from soacraft.robot.whole_body.velocity import VelocityPlan
 

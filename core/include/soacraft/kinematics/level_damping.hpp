@@ -7,180 +7,27 @@
 //     D = the positive part of  2 |dt T| - calm S,      calm = 1 - gain dt, at least a quarter
 //
 // T is that of the part of the pull that the level cannot meet, and zero where it meets all: what can be done is done exactly. Rows G
-// of the levels before bend too, and push by mu, G* mu being what the level pulls, as far as they see it: T has - G* mu as well. D is
-// looked for where a step bends by more than a little, by a bound of T, dt |pull| sqrt(c_i) sum_j sqrt(c_j) for dof i, c being the
-// lengths of the columns of rows; of closures and of rows that the caller gave that bound serves. A first level that postures tell in
-// full takes a part of the bound, by how rows bend along the step without it, which costs next to nothing.
+// of the levels before bend too, and push (`level_ties.hpp`). A step that does all that is asked for, and bends by no more than a little
+// by a bound of T, dt |pull| sqrt(c_i) sum_j sqrt(c_j) for dof i, c being the lengths of the columns of rows, is not damped at all; of
+// closures and of rows that the caller gave that bound serves. A direction that hardly bends is damped by a little more than D, so that
+// the level does not undo at once what those after it do there. A first level that postures tell in full takes a part of the bound, by
+// how rows bend along the step without it, which costs next to nothing.
 //
 // The same as soacraft/robot/whole_body/damping.py. O(nv^3), and rows after nv small steps, where there is anything to damp.
 #pragma once
 
-#include "level_program.hpp"
+#include "level_ties.hpp"
 #include "symmetric.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
-class LevelDamping : public LevelProgram {
+class LevelDamping : public LevelTies {
 protected:
-    using LevelProgram::LevelProgram;
+    using LevelTies::LevelTies;
 
-    index blocks_ = 0;   // closures and levels that are decided on, two for each
-    index blocked_ = 0;  // dofs that bounds hold back
+    double curbed_by_ = 0.0;  // the part of D that damps, 0 to 1
     double missed_ = 0.0;     // what a level cannot meet, as a part of what it pulls
     bool unbounded_ = false;  // whether no bound has a say in the step of the trial
-
-    static double squared(double x) { return x * x; }
-    double column(index dof, index c) const { return plain_ ? (dof == c ? 1.0 : 0.0) : m_.N[dof * wide(nz_) + c]; }
-    // to (wide(n)) <- N z
-    void spread(const double* z, double* to) const {
-        clear(w_, to);
-        for (index i = 0; i < n_; ++i) to[i] = plain_ ? z[i] : dot(wide(nz_), m_.N + i * wide(nz_), z);
-    }
-
-    // Dofs that hold a level back; with velocities y those alone that do not move in a step, since limits of position stop them.
-    void block(const double* held, const double* y = nullptr, double dt = 0.0) {
-        blocked_ = 0;
-        for (index i = 0; i < n_; ++i)
-            if (held[i] != 0.0 && !(y && dt * std::fabs(y[i]) > t_.still)) m_.blocked[blocked_++] = i;
-    }
-    // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step.
-    void tie(index begin, index end, const double* J, bool known) {
-        m_.begins[blocks_] = known ? begin : -1, m_.begins[blocks_ + 1] = -1;
-        double* root = m_.roots + blocks_ * w_;
-        index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
-        clear(w_, root);
-        for (index r = begin; r < end; ++r, ++rows) {
-            copy(w_, J + r * w_, m_.ties + rows * w_);
-            for (index i = 0; i < w_; ++i) root[i] += J[r * w_ + i] * J[r * w_ + i];
-        }
-        for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
-        m_.ends[blocks_++] = rows;
-        clear(w_, m_.roots + blocks_ * w_);
-        m_.ends[blocks_] = stop(rows), ++blocks_;
-    }
-    // Rows of the dofs that are held back, behind so many others.
-    index stop(index rows) {
-        for (index k = 0; k < blocked_; ++k, ++rows) {
-            clear(w_, m_.ties + rows * w_);
-            m_.ties[rows * w_ + m_.blocked[k]] = 1.0;
-        }
-        return rows;
-    }
-    // How they push, with the dofs that are held back, where a level pulls by these (rows) and these (n):
-    // mu = (G G*)^-1 G (what it pulls). A bound of how they bend, of levels into `tied`, of closures and rows that nothing is known of
-    // into `loops`.
-    void push(const Level& level, const RowWork& rows, const double* pull, const double* posture, double dt) {
-        clear(w_, m_.tied), clear(w_, m_.loops);
-        if (blocks_ == 0) return;
-        const index count = stop(m_.ends[blocks_ - 1]);
-        for (index r = 0; r < count; ++r) m_.mu[r] = 0.0;
-        double *all = m_.still, *mu = m_.mu, *seen = m_.scratch, most = 0.0, size = 0.0;
-        clear(w_, all);
-        if (posture) add(w_, 1.0, posture, all);
-        for (index r = level.begin; r < level.end; ++r) add(w_, squared(rows.weight[r]) * pull[r - level.begin], rows.J + r * w_, all);
-        for (index r = 0; r < count; ++r) {
-            const double* g = m_.ties + r * w_;
-            seen[r] = dot(w_, g, all), size = larger(size, std::fabs(seen[r]));
-            for (index k = 0; k <= r; ++k) m_.square[r * count + k] = m_.square[k * count + r] = dot(w_, g, m_.ties + k * w_);
-            most = larger(most, m_.square[r * count + r]);
-        }
-        if (!(size > 0.0)) return;
-        for (index r = 0; r < count; ++r) m_.square[r * count + r] += t_.pushes * most;
-        if (pivoted_cholesky(count, m_.square, 0.0, m_.factor, m_.factor_order, seen + count) < count) return;
-        for (index r = 0; r < count; ++r) mu[r] = seen[m_.factor_order[r]];
-        solve_lower(count, count, m_.factor, 1, mu);
-        solve_lower_transposed(count, count, m_.factor, mu);
-        for (index r = 0; r < count; ++r) seen[m_.factor_order[r]] = mu[r];
-        for (index r = 0; r < count; ++r) mu[r] = seen[r];
-        for (index b = 0, r = 0; b < blocks_; ++b) {
-            double square = 0.0, sum = 0.0;
-            for (; r < m_.ends[b]; ++r) square += mu[r] * mu[r];
-            const double* root = m_.roots + b * w_;
-            for (index i = 0; i < n_; ++i) sum += root[i];
-            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, m_.begins[b] < 0 ? m_.loops : m_.tied);
-        }
-    }
-    // to (wide(n)) <- how J* W^2 pull - G* mu changes along a small step; false where there are no rows.
-    template <class After>
-    bool bend(const Level& level, const RowWork& rows, const double* pull, const double* step, const After& after, double* to) const {
-        const double* J = after(step);
-        if (!J) return false;
-        clear(w_, to);
-        const auto add_row = [&](index r, double by) { add(w_, by, J + r * w_, to), add(w_, -by, rows.J + r * w_, to); };
-        for (index r = level.begin; r < level.end; ++r) add_row(r, squared(rows.weight[r]) * pull[r - level.begin]);
-        for (index b = 0, r = 0; b < blocks_; r = m_.ends[b], ++b)
-            for (index k = r; m_.begins[b] >= 0 && k < m_.ends[b]; ++k) add_row(m_.begins[b] + k - r, -m_.mu[k]);
-        return true;
-    }
-
-    // The columns of N from `first` on as axes, behind so many others; how many there are then.
-    index columns(index first, index count) {
-        const index wz = wide(nz_);
-        for (index c = first; c < nz_; ++c, ++count) {
-            double *v = m_.weak + count * wz, *y = m_.next + count * w_;
-            clear(wz, v), clear(w_, y);
-            v[c] = 1.0;
-            for (index i = 0; i < n_; ++i) y[i] = column(i, c);
-        }
-        return count;
-    }
-    // Axes `weak` (count, wide(nz)) and N times them, `next` (count, wide(n)), turned so that each is as near as can be to one dof,
-    // whatever they were: the nearest first. The same space, and always the same axes.
-    void settle(index count) {
-        const index wz = wide(nz_);
-        double *left = m_.bent, *V = m_.axes;  // what is left of `next`; the axes by those that are given
-        for (index c = 0; c < count; ++c) copy(w_, m_.next + c * w_, left + c * w_);
-        for (index k = 0; k < count; ++k) {
-            index best = 0;
-            double most = -1.0, *v = V + k * wz;
-            for (index i = 0; i < n_; ++i) {
-                double square = 0.0;
-                for (index c = 0; c < count; ++c) square += squared(left[c * w_ + i]);
-                if (square > most) most = square, best = i;
-            }
-            clear(wz, v);
-            for (index c = 0; c < count; ++c) v[c] = left[c * w_ + best];
-            for (index b = 0; b < k; ++b) add(wz, -dot(wz, V + b * wz, v), V + b * wz, v);
-            const double size = 1.0 / std::sqrt(dot(wz, v, v));
-            for (index c = 0; c < count; ++c) v[c] *= size;
-            double* seen = m_.asked;
-            clear(w_, seen);
-            for (index c = 0; c < count; ++c) add(w_, v[c], left + c * w_, seen);
-            for (index c = 0; c < count; ++c) add(w_, -v[c], seen, left + c * w_);
-        }
-        const auto turn = [&](double* axes, index w) {
-            for (index k = 0; k < count; ++k) {
-                clear(w, left + k * w_);
-                for (index c = 0; c < count; ++c) add(w, V[k * wz + c], axes + c * w, left + k * w_);
-            }
-            for (index k = 0; k < count; ++k) copy(w, left + k * w_, axes + k * w);
-        };
-        turn(m_.weak, wz), turn(m_.next, w_);
-    }
-    // bent (count, wide(count)) <- Y* T Y by `by`, Y being the axes of `settle`; what is rounding is nothing. False where there are no rows.
-    template <class After>
-    bool look_along(index count, const Level& level, const RowWork& rows, const double* pull, double by, const After& after) {
-        const index wc = wide(count);
-        double *T = m_.bent, *step = m_.center, *change = m_.asked, most = 0.0;
-        settle(count);
-        bool fine = true;
-        for (index c = 0; fine && c < count; ++c) {
-            clear(wc, T + c * wc);
-            for (index i = 0; i < n_; ++i) step[i] = t_.turn * m_.next[c * w_ + i];
-            fine = bend(level, rows, pull, step, after, change);
-            for (index d = 0; fine && d < count; ++d) T[c * wc + d] = by * dot(w_, change, m_.next + d * w_) / t_.turn;
-        }
-        for (index c = 0; c < nz_; ++c) step[c] = 0.0;
-        if (!fine) return false;
-        for (index c = 0; c < count; ++c)
-            for (index d = 0; d < c; ++d) T[c * wc + d] = T[d * wc + c] = 0.5 * (T[c * wc + d] + T[d * wc + c]);
-        for (index c = 0; c < count; ++c)
-            for (index d = 0; d < count; ++d) most = larger(most, std::fabs(T[c * wc + d]));
-        for (index c = 0; c < count; ++c)
-            for (index d = 0; d < count; ++d)
-                if (!(std::fabs(T[c * wc + d]) > t_.nothing * most)) T[c * wc + d] = 0.0;
-        return true;
-    }
 
     template <class After>
     void damp(const Level& level, const RowWork& rows, double dt, const After& after, double* held) {
@@ -194,7 +41,7 @@ protected:
             return;
         }
         push(level, rows, rows.pull + level.begin, level.upright ? level.pull : nullptr, dt);
-        if (slight(level, rows) || !limit(level, held)) return;
+        if (easy(level, rows) || !limit(level, held)) return;
         squares_of(level, rows);
         const index weak = find_unmet(level, rows);
         if (weak > 0) curb(weak, level, rows, dt, after);
@@ -231,12 +78,24 @@ protected:
         if (level.upright) sum += dot(w_, level.pull, m_.next);
         return sum;
     }
-    // Whether the step of the trial bends next to nothing, by the bound.
-    bool slight(const Level& level, const RowWork& rows) const {
-        double bent = 0.0;
-        for (index i = 0; i < n_; ++i) bent += 0.5 * (level.damping[i] + m_.tied[i] + m_.loops[i]) * squared(m_.next[i]);
-        return !(bent > 0.0) || bent <= t_.slight * gained(level, rows);
+    // Whether rows do not bend, by the bound, or the step of the trial, which no bound has a say in, does all that the level asks for and
+    // bends next to nothing.
+    bool easy(const Level& level, const RowWork& rows) const {
+        double bent = 0.0, most = 0.0, off = 0.0, asked = 0.0;
+        for (index i = 0; i < n_; ++i) {
+            const double much = level.damping[i] + m_.tied[i] + m_.loops[i];
+            most = larger(most, much), bent += 0.5 * much * squared(m_.next[i]);
+        }
+        if (!(most > 0.0)) return true;
+        if (!unbounded_ || level.upright || bent > t_.slight * gained(level, rows)) return false;
+        for (index r = level.begin; r < level.end; ++r) {
+            off += squared(rows.weight[r] * (dot(w_, rows.J + r * w_, m_.asked) - rows.wish[r]));
+            asked += squared(rows.weight[r] * rows.pull[r]);
+        }
+        return off <= squared(t_.across) * asked;
     }
+    // 0 to 1 for one to two times of the least that counts: what depends on it does not leap.
+    static double beyond(double x, double least) { return !(x > least) ? 0.0 : x < 2.0 * least ? x / least - 1.0 : 1.0; }
     // The step within bounds, damped by the whole bound, into `limited` (z); that bound, and the dofs that hold the step back.
     bool limit(const Level& level, double* held) {
         for (index i = 0; i < n_; ++i) {
@@ -272,6 +131,7 @@ protected:
             else
                 join(m_.N + i * wz, level.posture[i], level.calm[i]);
         }
+        for (index c = 0; shared_ && c < nz_; ++c) add(wz, 1.0, m_.sharing + c * wz, m_.sum + c * wz);
     }
     // Orthonormal axes of what the level sees with the dofs that are held back at rest, into `weak`; how many.
     index see(const Level& level) {
@@ -366,7 +226,7 @@ protected:
                 for (index i = 0; i < n_; ++i) sum += m_.much[i] * m_.next[c * w_ + i] * m_.next[d * w_ + i];
                 E[c * ws + d] = t_.outweigh * sum - E[c * ws + d];
             }
-        diagonalize(seen, E, V);
+        diagonalize(seen, E, V, m_.eigen);
         between(seen, m_.sum, m_.weak, seen, K);
         for (index e = 0; e < seen; ++e)
             for (index c = 0; E[e * ws + e] > 0.0 && c < seen; ++c)
@@ -402,7 +262,7 @@ protected:
         push(level, rows, m_.unmet, level.upright ? m_.unmet_posture : nullptr, dt);
         if (level.given) add(w_, 1.0, level.damping, m_.loops);
         if (!look_along(count, level, rows, m_.unmet, t_.outweigh * dt, after)) return;
-        diagonalize(count, T, V);
+        diagonalize(count, T, V, m_.eigen);
         for (index c = 0; c < count; ++c) clear(wc, Q + c * wc);
         between(count, m_.calm, m_.weak, wc, Q);
         for (index c = 0; c < count; ++c)
@@ -412,23 +272,38 @@ protected:
                 for (index i = 0; i < n_; ++i) sum += m_.loops[i] / t_.bends * m_.next[c * w_ + i] * m_.next[d * w_ + i];
                 Q[c * wc + d] = sum - Q[c * wc + d];
             }
-        diagonalize(count, Q, V);
-        for (index c = 0; c < nz_; ++c) clear(wz, m_.D + c * wz);
+        diagonalize(count, Q, V, m_.eigen);
+        for (index c = 0; c < nz_; ++c) clear(wz, m_.D + c * wz), clear(wz, m_.keeps + c * wz);
         double* u = m_.wide_row;
+        const double least = t_.slowly * dt * steady_pull(level, rows);
         for (index e = 0; e < count; ++e) {
-            if (!(Q[e * wc + e] > 0.0)) continue;
+            const double much = Q[e * wc + e];
+            if (!(much > 0.0)) continue;
+            const double most = much / t_.met, enough = larger(much, most < least ? most : least);
             curbed_ = true;
             clear(wz, u);
             for (index c = 0; c < count; ++c) add(wz, V[e * wc + c], m_.weak + c * wz, u);
-            for (index c = 0; c < nz_; ++c) add(wz, Q[e * wc + e] * u[c], u, m_.D + c * wz);
+            for (index c = 0; c < nz_; ++c) add(wz, enough * u[c], u, m_.D + c * wz), add(wz, much * u[c], u, m_.keeps + c * wz);
         }
-        curbed_ = curbed_ && !meets_all(missed_, level, rows);
-        for (index c = 0; curbed_ && c < nz_; ++c) add(wz, 1.0, m_.D + c * wz, m_.H + c * wz);
+        if (curbed_) curbed_by_ = beyond(still_missed(missed_, level, rows), t_.met);
+        curbed_ = curbed_ && curbed_by_ > 0.0;
+        for (index c = 0; curbed_ && c < nz_; ++c) {
+            for (index k = 0; k < wz; ++k) m_.D[c * wz + k] *= curbed_by_;
+            add(wz, 1.0, m_.D + c * wz, m_.H + c * wz);
+        }
         factored_ = factored_ && !curbed_;
     }
-    // Whether the level meets what it pulls, but for a little, with D, which is less than the bound: where it misses less, D is less, and
-    // so on.
-    bool meets_all(double missed, const Level& level, const RowWork& rows) {
+    // |W^2 pull| of what is not taken away at once.
+    double steady_pull(const Level& level, const RowWork& rows) const {
+        const auto part = [&](double calm) { return (calm - t_.calm) / (1.0 - t_.calm); };
+        double sum = 0.0;
+        for (index r = level.begin; r < level.end; ++r) sum += squared(squared(rows.weight[r]) * rows.pull[r] * part(rows.calm[r]));
+        for (index i = 0; level.upright && i < n_; ++i)
+            if (level.posture[i] > 0.0) sum += squared(level.pull[i] * part(level.calm[i] / level.posture[i]));
+        return std::sqrt(sum);
+    }
+    // What the level misses with D, as a part of what it misses with the bound: where it misses less, D is less, and so on.
+    double still_missed(double missed, const Level& level, const RowWork& rows) {
         constexpr index ROUNDS = 4;
         const index wz = wide(nz_), seen = see(level);
         double part = 1.0, *S = m_.calm;  // which is not needed any more
@@ -439,7 +314,7 @@ protected:
             if (!(now >= 0.0 && now < part)) break;
             part = now;
         }
-        return part <= t_.met;
+        return part;
     }
     // A part of the bound, 0 to 1 for bent / gained = 1/4 to 1/2 at the step of the trial, `bent` by rows after a small step.
     template <class After>

@@ -21,6 +21,8 @@ struct LevelWork {
     index *order, *factor_order, *axis_order, *ends, *begins, *blocked;  // ends: of their blocks, in rows; dofs at bounds that hold a level back
     double *calm, *sum, *axes, *weak, *bent, *outweighed, *factor_of;  // of the damping: (n, wide(n)) each
     double *unmet, *unmet_posture, *much, *asked, *limited;  // (rows), and (n) each
+    double *keeps, *shared, *sharing;  // D as rows bend; directions that levels before keep in part, of y and of z: (n, wide(n)) each
+    double* eigen;  // three rows
     QpWork qp, elastic;
     char *qp_memory, *elastic_memory;
     double *elastic_H, *elastic_rows, *elastic_low, *elastic_high, *elastic_least, *elastic_most;
@@ -36,7 +38,7 @@ struct LevelWork {
         cut(ties, decided * w), cut(square, decided * decided), cut(factor, decided * decided), cut(mu, decided), cut(scratch, 2 * decided);
         cut(roots, 2 * (levels + 1) * w), cut(factor_order, decided), cut(ends, 2 * (levels + 1)), cut(begins, 2 * (levels + 1)), cut(blocked, n), cut(tied, w), cut(loops, w);
         cut(calm, n * w), cut(sum, n * w), cut(axes, n * w), cut(weak, n * w), cut(bent, n * w), cut(outweighed, n * w), cut(factor_of, n * w), cut(axis_order, n);
-        cut(unmet, count), cut(unmet_posture, w), cut(much, w), cut(asked, w), cut(limited, w);
+        cut(keeps, n * w), cut(shared, n * w), cut(sharing, n * w), cut(eigen, 3 * w), cut(unmet, count), cut(unmet_posture, w), cut(much, w), cut(asked, w), cut(limited, w);
         cut(qp_memory, static_cast<index>(QpWork(n, bounds, nullptr).bytes));
         cut(elastic_memory, size > 0 ? static_cast<index>(QpWork(m, elastic_count, nullptr).bytes) : 0);
         cut(elastic_H, size * mw), cut(elastic_rows, elastic_count * mw), cut(elastic_low, elastic_count), cut(elastic_high, elastic_count);
@@ -58,6 +60,7 @@ protected:
     bool turned_ = false;  // if N was turned so
     bool damped_ = false;  // by a diagonal,
     bool curbed_ = false;  // by D
+    bool shared_ = false;    // whether levels before keep directions in part
     bool factored_ = false;  // whether the work of the program has the factor of H
     bool plain_ = true;      // N is the identity, x is zero
     bool solved_ = false;
@@ -81,6 +84,7 @@ protected:
                 add(wz, rigid::SOACRAFT_TARGET::dot(wz, a, z) - m.b[r], a, g);
             }
             for (index c = 0; c < of.nz_; ++c) g[c] += m.own[c] * (z[c] - m.center[c]);
+            for (index c = 0; of.shared_ && c < of.nz_; ++c) g[c] += rigid::SOACRAFT_TARGET::dot(wz, m.sharing + c * wz, z);
             for (index c = 0; of.curbed_ && c < of.nz_; ++c) g[c] += rigid::SOACRAFT_TARGET::dot(wz, m.D + c * wz, z);
             if (!of.damped_ && !level.upright) return;
             for (index i = 0; i < of.n_; ++i) {
@@ -122,6 +126,7 @@ protected:
         const double mean = total / static_cast<double>(nz_);
         for (index c = 0; c < nz_; ++c) m_.own[c] = (c < rank_ || level.upright ? t_.little : t_.near) * mean, m_.center[c] = 0.0;
         clear(w_, m_.full), damped_ = false, curbed_ = false, factored_ = false;
+        share(mean);
         squares(rows, wz, level);
         return true;
     }
@@ -212,8 +217,23 @@ protected:
         }
         for (index c = 0; c < nz_; ++c) m_.H[c * wz + c] += m_.own[c];
         for (index i = 0; level.upright && i < n_; ++i) weigh(i, level.posture[i]);
+        for (index c = 0; shared_ && c < nz_; ++c) add(wz, 1.0, m_.sharing + c * wz, m_.H + c * wz);
         for (index c = 0; curbed_ && c < nz_; ++c) add(wz, 1.0, m_.D + c * wz, m_.H + c * wz);
     }
+    // What it costs a level, whose squares have this mean, to go along directions that levels before keep in part: mean N* Q N.
+    void share(double mean) {
+        if (!shared_) return;
+        const index wz = wide(nz_);
+        for (index c = 0; c < nz_; ++c) clear(wz, m_.sharing + c * wz);
+        double* row = m_.wide_row;
+        for (index i = 0; i < n_; ++i) {
+            clear(wz, row);
+            for (index k = 0; k < n_; ++k)
+                if (m_.shared[i * w_ + k] != 0.0) add(wz, mean * m_.shared[i * w_ + k], m_.N + k * wz, row);
+            for (index c = 0; c < nz_; ++c) add(wz, m_.N[i * wz + c], row, m_.sharing + c * wz);
+        }
+    }
+
     // H += by N_i* N_i
     void weigh(index i, double by) {
         const index wz = wide(nz_);

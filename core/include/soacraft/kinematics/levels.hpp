@@ -4,8 +4,9 @@
 //     y = x + N z,     min over z of  |W (J y - wish)|^2 + |P y - p|^2 + z* D z,     low <= y <= high,  C y >= least
 //
 // What the squares and D see is the level's own, and so are directions along which its rows turn towards what it cannot meet: to
-// second order it does see them. What is left is for the levels after it; of what no level tells, the slowest comes last. y is in
-// radians and lengths. The same as soacraft/robot/whole_body/levels.py. O(rows nv^2 + nv^3) a level.
+// second order it does see them; one that it nearly sees so costs the levels after it. What is left is for these; of what no level
+// tells, the slowest comes last. y is in radians and lengths. The same as soacraft/robot/whole_body/levels.py. O(rows nv^2 + nv^3) a
+// level.
 #pragma once
 
 #include "level_damping.hpp"
@@ -62,7 +63,7 @@ public:
             m_.H[i * wz + i] = 1.0;
         }
         for (index i = 0; i < n_; ++i) m_.still[i] = 0.0, m_.ones[i] = 1.0;
-        clear(w_, m_.own), clear(w_, m_.center), clear(w_, m_.full), rank_ = nz_, damped_ = curbed_ = factored_ = false;
+        clear(w_, m_.own), clear(w_, m_.center), clear(w_, m_.full), rank_ = nz_, damped_ = curbed_ = factored_ = shared_ = false;
         const Level all = {0, 0, m_.ones, m_.still, nullptr, nullptr, nullptr, true};
         if (!run(all)) return;
         move();
@@ -72,28 +73,44 @@ private:
     // Of these axes those directions along which a symmetric matrix, `bent`, is more than that are the level's own.
     void keep(double least) {
         const index wz = wide(nz_), m = nz_ - rank_, wm = wide(m);
-        diagonalize(m, m_.bent, m_.axes);
+        diagonalize(m, m_.bent, m_.axes, m_.eigen);
         index kept = 0;
         for (index e = 0; e < m; ++e) {
-            if (!(std::fabs(m_.bent[e * wm + e]) > least)) continue;
+            const double part = std::fabs(m_.bent[e * wm + e]) / least;
+            if (!(part > t_.half)) continue;
+            if (part < 1.0) {
+                share_axis(m, e, (part - t_.half) / (1.0 - t_.half));
+                continue;
+            }
             double* row = m_.A + kept++ * wz;
             clear(wz, row);
             for (index c = 0; c < m; ++c) add(wz, m_.axes[e * wm + c], m_.weak + c * wz, row);
         }
         if (kept > 0) reflect(kept, rank_, 0.25);
     }
+    // A direction that is the level's own by a part: to those after it, it costs the more the nearer the part is to one.
+    void share_axis(index m, index e, double part) {
+        const index wm = wide(m);
+        double *u = m_.asked, much = part * part / (1.0 - part);
+        if (!(much < t_.costs)) much = t_.costs;
+        if (!shared_) {
+            for (index i = 0; i < n_; ++i) clear(w_, m_.shared + i * w_);
+            shared_ = true;
+        }
+        clear(w_, u);
+        for (index c = 0; c < m; ++c) add(w_, m_.axes[e * wm + c], m_.next + c * w_, u);
+        for (index i = 0; i < n_; ++i) add(w_, much * u[i], u, m_.shared + i * w_);
+    }
     // Directions that D sees.
     void keep_damped(const Level& level, const RowWork& rows, double dt) {
         const index wz = wide(nz_), m = nz_ - rank_, wm = wide(m);
         if (m == 0) return;
-        double size = 0.0;
-        for (index r = level.begin; r < level.end; ++r) size += squared(squared(rows.weight[r]) * rows.pull[r]);
         for (index c = 0; c < m; ++c) {
             clear(wm, m_.bent + c * wm);
-            for (index d = 0; d < m; ++d) m_.bent[c * wm + d] = m_.D[(rank_ + c) * wz + rank_ + d];
+            for (index d = 0; d < m; ++d) m_.bent[c * wm + d] = m_.keeps[(rank_ + c) * wz + rank_ + d];
         }
         columns(rank_, 0);
-        keep(t_.turns * dt * std::sqrt(size));
+        keep(t_.turns * dt * pull_of(level, rows));
     }
     // Directions along which rows turn towards what the level cannot meet, with the dofs that are stopped at rest.
     template <class After>

@@ -40,16 +40,21 @@ struct LevelTolerances {
     double bends = 0.5;           // what rows change by to second order, next to a bound of it
     double probe = 1e-3;          // the step along which that is looked at of a first level that postures tell, in radians and lengths,
     double margin = 4.0;          // and what it is multiplied by
-    double slight = 0.05;         // a step that bends by no more than this part of what it gains is not damped
+    double slight = 0.05;         // a step that does all that is asked for and bends by no more than this part of what it gains is not damped
     double outweigh = 2.0;        // how many times of what rows bend by squares and damping outweigh
     double calm = 0.25;           // the part of squares that counts in that, where a task goes on by all that is left
-    double pushes = 1e-8;         // of squares of rows decided on, relative to the largest: what they hardly see pushes no more
+    double pushes = 1e-10;        // of squares of rows decided on, relative to the largest: what they hardly see pushes no more
     double hardly = 1e-10;        // the same of squares of a level, where what it cannot meet is looked for
     double still = 1e-9;          // a dof that a bound holds back at no more than that in a step, in radians and lengths, is at a limit
     double across = 1e-6;         // a pull of which more than this part is across all that a level can do is out of reach
-    double met = 1e-3;            // a level that misses less with its damping than this part of what it missed with the bound is not damped
+    double met = 1e-3;            // a level that misses less with its damping than this part of what it missed with the bound is not damped,
+                                  // one that misses twice as much in full
+    double slowly = 1e-2;         // what damps a direction along which rows bend, at least, next to dt |W^2 pull| of what is not taken away at once;
+                                  // no more than 1 / met of how they bend
     double turn = 1e-3;           // the step that tells how rows turn, in radians and lengths,
     double turns = 1e-3;          // and how much of a pull they must turn towards for each of these
+    double half = 0.5;            // from this part of that on, a direction costs the levels after it
+    double costs = 1e6;           // as much at most, next to the mean square of a level
     double nothing = 1e-8;        // what rows turn by, next to the most, that is less is rounding
     double holds = 1e-9;          // a bound that pushes by more than this part of a level's gradient holds it back
     double slow = 1e-9;           // of |v|^2, next to what is missing of rows that cannot all be kept

@@ -6,21 +6,23 @@ are. What compiled code does (`kinematics/levels.hpp`), to be read, and to serve
 x and N are what the levels before have left: N spans what their rows do not see. Of z that the rows do not see either,
 what bounds ask for is found by proximal steps; the slowest comes last. D is a little of what they see, and what damps a
 level where its rows bend too much for a step (`damping`). What D sees is the level's own, and so are directions along
-which its rows turn towards what it cannot meet: to second order it does see them. y, J and C are in radians and lengths
-of the model.
+which its rows turn towards what it cannot meet: to second order it does see them; one that it nearly sees so costs the
+levels after it. y, J and C are in radians and lengths of the model.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
 
 from soacraft.errors import ConvergenceError, SingularError
 from soacraft.kinematics.qp import Solution, solve_qp
-from soacraft.robot.whole_body.damping import Damper, Held, Rows, Ties, Turning, settled
+from soacraft.robot.whole_body.damping import Damper
+from soacraft.robot.whole_body.ties import Held, Rows, Ties, Turning, settled
 from soacraft.robot.whole_body.tolerances import LevelTolerances
 from soacraft.spatial.checks import Array
 
@@ -50,7 +52,7 @@ def solve_levels(
     n = len(box.low)
     x, N, decided = np.zeros(n), np.eye(n), False
     held = [np.zeros(n, dtype=bool) for _ in levels]
-    ties = Ties(n, tolerances)
+    ties, shared = Ties(n, tolerances), np.zeros((0, n))
     if closures is not None:
         G, wish = closures
         N, rank = _turned(G, N, tolerances.closures_see)
@@ -64,14 +66,15 @@ def solve_levels(
         if not N.shape[1]:
             break
         N, rank = _turned(level.J, N, tolerances.sees)
-        last, F, curbed = number + 1 == len(levels), np.zeros((0, N.shape[1])), False
+        last, K = number + 1 == len(levels), None
         A, b, own = _gathered(level, x, N, rank, tolerances)
         if rank:
-            within = partial(_solved, A, b, own, x, N, rank, box, decided, closures is not None, tolerances)
+            sharing = np.sqrt(np.sum(A * A) / N.shape[1]) * shared @ N
+            within = partial(_solved, A, b, own, x, N, rank, box, decided, closures is not None, tolerances, sharing)
             free = partial(_least_squares, A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N))
             how = box.low, box.high, ties, within, free, turning, dt, tolerances
-            damper = Damper(level, number, A, x, N, rank, *how)
-            F, curbed = damper.rows()
+            damper = Damper(level, number, A, sharing, x, N, rank, *how)
+            F, K = damper.rows()
             found = within(F)
             if found is not None:
                 held[number] = damper.held(found)
@@ -79,17 +82,20 @@ def solve_levels(
             decided = True
         elif last:
             continue
-        if not last:
-            stopped = held[number] & (dt * np.abs(x) <= tolerances.still)
-            if not curbed and turning is not None and dt > 0.0 and rank < N.shape[1]:
-                N, rank = _kept_turning(level, number, A, N, rank, stopped, ties, turning, tolerances)
-            ties.add(number, not level.given and turning is not None, level.J, stopped)
-        if curbed and rank < N.shape[1]:
-            N, rank = _kept_damped(level, F, N, rank, dt, tolerances)
+        stopped, kept = held[number] & (dt * np.abs(x) <= tolerances.still), None
+        if rank < N.shape[1] and K is not None:
+            kept = _keeps_damped(level, K, N, rank, dt, tolerances)
+        elif rank < N.shape[1] and not last and turning is not None and dt > 0.0:
+            kept = _keeps_turning(level, number, A, N, rank, stopped, ties, turning, tolerances)
+        if kept is not None:
+            N, rank = kept.N, kept.rank
+            shared = np.vstack([shared, kept.shared])
+        ties.add(number, not level.given and turning is not None, level.J, stopped)
         N = N[:, rank:]
     if N.shape[1]:  # of velocities that no level tells apart, the slowest
         none = np.zeros((0, N.shape[1]))
-        found = _solved(N, -x, none.sum(axis=0), x, N, N.shape[1], box, decided, closures is not None, tolerances, none)
+        still, closed = none.sum(axis=0), closures is not None
+        found = _solved(N, -x, still, x, N, N.shape[1], box, decided, closed, tolerances, none, none)
         if found is not None:
             x = np.clip(x + N @ found.x, box.low, box.high)
     return x, held
@@ -135,9 +141,12 @@ def _solved(
     decided: bool,
     closed: bool,
     tolerances: LevelTolerances,
+    sharing: Array,
     F: Array,
 ) -> Solution | None:
-    """The best step within the box, damped by rows F; what cannot all be kept gives way first."""
+    """The best step within the box, damped by rows F and by what levels before keep in part; what cannot all be kept
+    gives way first."""
+    F = np.vstack([sharing, F])
     found = _approach(A, b, own, F, x, N, rank, box, decided, tolerances)
     if found is None and not decided and _give_way(x, N, box, closed, tolerances):
         found = _approach(A, b, own, F, x, N, rank, box, decided, tolerances)
@@ -174,22 +183,34 @@ def _approach(
     return found
 
 
-def _kept(S: Array, N: Array, rank: int, least: float) -> tuple[Array, int]:
-    """N and the rank with those directions too, of columns that rows do not see, along which S is more than that."""
+class _Kept(NamedTuple):
+    """N and the rank with directions that are the level's own, and rows of those that are in part."""
+
+    N: Array
+    rank: int
+    shared: Array
+
+
+def _keeps(S: Array, N: Array, rank: int, least: float, tolerances: LevelTolerances) -> _Kept:
+    """Of columns that rows do not see, directions along which S is more than that. Near to it, a direction costs the
+    levels after it the more the nearer: nothing leaps."""
     sizes, V = np.linalg.eigh(S)
-    kept = np.abs(sizes) > least
-    return np.hstack([N[:, :rank], N[:, rank:] @ V[:, kept], N[:, rank:] @ V[:, ~kept]]), rank + int(kept.sum())
+    parts, half = np.abs(sizes) / least, tolerances.half
+    kept, some = parts >= 1.0, (parts > half) & (parts < 1.0)
+    near = (parts[some] - half) / (1.0 - half)
+    cost = np.minimum(near**2 / (1.0 - near), tolerances.costs)
+    shared = np.sqrt(cost)[:, None] * (N[:, rank:] @ V[:, some]).T
+    turned = np.hstack([N[:, :rank], N[:, rank:] @ V[:, kept], N[:, rank:] @ V[:, ~kept]])
+    return _Kept(turned, rank + int(kept.sum()), shared)
 
 
-def _kept_damped(
-    level: Rows, F: Array, N: Array, rank: int, dt: float, tolerances: LevelTolerances
-) -> tuple[Array, int]:
-    """N and the rank with directions that D = F* F sees."""
-    least = tolerances.turns * dt * float(np.linalg.norm(level.weight**2 * level.pull))
-    return _kept(F[:, rank:].T @ F[:, rank:], N, rank, least)
+def _keeps_damped(level: Rows, K: Array, N: Array, rank: int, dt: float, tolerances: LevelTolerances) -> _Kept:
+    """Directions that the damping sees."""
+    least = tolerances.turns * dt * level.size
+    return _keeps(K[:, rank:].T @ K[:, rank:], N, rank, least, tolerances)
 
 
-def _kept_turning(
+def _keeps_turning(
     level: Rows,
     number: int,
     A: Array,
@@ -199,23 +220,22 @@ def _kept_turning(
     ties: Ties,
     turning: Turning,
     tolerances: LevelTolerances,
-) -> tuple[Array, int]:
-    """N and the rank with directions along which rows turn towards what the level cannot meet, with dofs at limits at
-    rest."""
+) -> _Kept | None:
+    """Directions along which rows turn towards what the level cannot meet, with dofs at limits at rest."""
     unmet = asked = level.weight * level.pull
     if not np.linalg.norm(asked) > 0.0:
-        return N, rank
+        return None
     if rank:
         H = A.T @ A
         heavy = float(H.diagonal().max())
         H = H + heavy / tolerances.across * N[stopped].T @ N[stopped] + tolerances.hardly * heavy * np.eye(len(H))
         unmet = asked - A @ np.linalg.solve(H, A.T @ asked)
     if not np.linalg.norm(unmet) > tolerances.across * np.linalg.norm(asked):
-        return N, rank
+        return None
     pull = unmet / level.weight
     N = np.hstack([N[:, :rank], N[:, rank:] @ settled(N[:, rank:])])
     T = ties.bends(level, number, pull, ties.pushing(level, pull, stopped), turning, N[:, rank:])
-    return _kept(T / float(np.linalg.norm(level.weight * unmet)), N, rank, tolerances.turns)
+    return _keeps(T / float(np.linalg.norm(level.weight * unmet)), N, rank, tolerances.turns, tolerances)
 
 
 def _within(

@@ -37,12 +37,13 @@ class LevelTolerances:
     margin: float = 4.0
     """and what it is multiplied by."""
     slight: float = 0.05
-    """A step that bends by no more than this part of what it gains, by the bound, is not damped."""
+    """A step that does all that is asked for, and bends by no more than this part of what it gains, by the bound, is
+    not damped."""
     outweigh: float = 2.0
     """How many times of what rows bend by squares and damping outweigh: steps are not small."""
     calm: float = 0.25
     """The part of squares that counts in that, where a task takes away all that is left in a step."""
-    pushes: float = 1e-8
+    pushes: float = 1e-10
     """Of squares of rows that are decided on, relative to the largest: what they hardly see pushes no more than
     that."""
     hardly: float = 1e-10
@@ -53,11 +54,20 @@ class LevelTolerances:
     """A pull of which more than this part is across all that a level can do is out of reach: its rows are looked at to
     second order."""
     met: float = 1e-3
-    """A level that misses less with its damping than this part of what it missed with the bound is not damped."""
+    """A level that misses less with its damping than this part of what it missed with the bound is not damped; one that
+    misses twice as much is damped in full."""
+    slowly: float = 1e-2
+    """What damps a direction along which rows bend, at least, next to dt |W^2 pull| of what is not taken away at once:
+    what hardly bends is set right slowly, so that it does not undo in each step what other levels do. It is no more
+    than 1 / `met` of how the rows bend."""
     turn: float = 1e-3
     """The step that tells how rows turn, in radians and lengths,"""
     turns: float = 1e-3
     """and how much of a pull they must turn towards for each of these."""
+    half: float = 0.5
+    """From this part of that on a direction costs the levels after it,"""
+    costs: float = 1e6
+    """as much at most, next to the mean square of a level."""
     nothing: float = 1e-8
     """What rows turn by, next to the most, that is less is rounding."""
     holds: float = 1e-9

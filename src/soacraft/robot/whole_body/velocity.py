@@ -27,12 +27,12 @@ from soacraft.kinematics.targets import Target
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.whole_body.damping import Rows
 from soacraft.robot.whole_body.levels import Box, solve_levels
 from soacraft.robot.whole_body.limits import ball_rows, speed_limits, speed_range
 from soacraft.robot.whole_body.records import GIVEN, POSTURE, aimed_at, rate_of, record_of
 from soacraft.robot.whole_body.step import Names, Step, distinct
 from soacraft.robot.whole_body.tasks import Posture, Reaching, Task, Wanted, dof_units, length_or_one, read_tasks
+from soacraft.robot.whole_body.ties import Rows
 from soacraft.robot.whole_body.tolerances import CATCH_UP, LevelTolerances
 from soacraft.spatial.checks import Array, finite
 
@@ -307,22 +307,32 @@ _TOLERANCES = LevelTolerances()
 
 def _level_rows(those: list[tuple[Task, _Given]], units: Array, dt: float, damping: float) -> Rows:
     """All rows of a level in radians and lengths, and a bound of how they bend."""
-    parts, damped, posture, others = [], np.zeros(len(units)), 0.0, 0.0
+    n = len(units)
+    parts, pulls, damped, posture, others = [], [], np.zeros(n), np.zeros(2), 0.0
+    upright = np.zeros(n)
     for task, w in those:
-        J, gain = w.J / w.size[:, None] / units, min(task.gain, 1.0 / dt)
+        J, gain, square = w.J / w.size[:, None] / units, min(task.gain, 1.0 / dt), task.weight**2
         if task.bends:
             root = np.sqrt(np.linalg.norm(J, axis=0))
             much = gain * dt * float(np.linalg.norm(w.left / w.size))
-            damped += _TOLERANCES.bends * damping * much * task.weight**2 * root * root.sum()
+            damped += _TOLERANCES.bends * damping * much * square * root * root.sum()
+        pull, calm = gain * w.left / w.size, max(1.0 - gain * dt, _TOLERANCES.calm)
         if isinstance(task, Posture):
-            posture += task.weight**2
+            posture += square, square * calm
+            upright += square * pull
         else:
-            others += task.weight**2 * float(np.sum(J * J))
-        calm = max(1.0 - gain * dt, _TOLERANCES.calm)
+            others += square * float(np.sum(J * J))
+            pulls.append((square * pull, calm))
         one = np.ones(len(J))
-        parts.append((J, _wish(task, w, dt) / w.size, gain * w.left / w.size, task.weight * one, calm * one))
+        parts.append((J, _wish(task, w, dt) / w.size, pull, task.weight * one, calm * one))
+    if posture[0] > 0.0:
+        pulls.append((upright, posture[1] / posture[0]))
     J, wish, pull, weight, calms = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return Rows(J, wish, pull, weight, damped, calms, firm=posture > _TOLERANCES.firm * others)
+    least = _TOLERANCES.calm
+    size = float(np.linalg.norm(np.concatenate([x for x, _ in pulls])))
+    steady = float(np.linalg.norm(np.concatenate([(calm - least) / (1.0 - least) * x for x, calm in pulls])))
+    firm = bool(posture[0] > _TOLERANCES.firm * others)
+    return Rows(J, wish, pull, weight, damped, calms, size, steady, upright=bool(posture[0] > 0.0), firm=firm)
 
 
 def _wish(task: Task, w: _Given, dt: float) -> Array:
