@@ -66,6 +66,13 @@ def _first(*names: str) -> tuple[str, ...]:
 #: Which tests are tried, in this order, for the files whose path has one of the words. All together, where nothing
 #: fails, they take about a minute.
 TESTS = (
+    (("kinematics/qp", "kinematics/wide"), ("kinematics/test_qp.py", "robot/whole_body/test_levels.py")),
+    (
+        ("kinematics/task_rows", "kinematics/level", "kinematics/symmetric", "kinematics/speed_limits",
+         "kinematics/velocity"),
+        ("robot/whole_body/test_levels.py", "robot/whole_body/test_limits.py", "robot/whole_body/test_velocity.py",
+         "robot/whole_body/test_binding.py", "robot/whole_body/test_damping.py"),
+    ),
     (("snapshot",), ("ops/programs/test_compile.py", "ops/programs/test_lock.py")),
     (
         ("program/rate",),
@@ -99,11 +106,6 @@ TESTS = (
     ),
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),
-    (("kinematics/qp", "kinematics/wide"), ("kinematics/test_qp.py", "robot/whole_body/test_levels.py")),
-    (
-        ("kinematics/task_rows", "kinematics/levels", "kinematics/speed_limits", "kinematics/velocity"),
-        ("robot/whole_body/test_levels.py", "robot/whole_body/test_limits.py", "robot/whole_body/test_velocity.py"),
-    ),
     (("kinematics/limb", "kinematics/kernels"), ("kinematics/test_limbs.py", "robot/limbs/test_limb.py")),
     (("soacraft/kinematics", "core/kinematics"), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),
     (

@@ -692,20 +692,62 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "since = change < 0.5 * best ? 0 : since + 1;",
         "since = change <= 0.5 * best ? 0 : since + 1;",
     ): "a bound on real numbers; a change of nothing ends the rounds",
+    (
+        "core/include/soacraft/kinematics/level_damping.hpp",
+        "bent = found < bent ? found : bent;",
+        "bent = found <= bent ? found : bent;",
+    ): "the same where they are equal",
+    (
+        "core/include/soacraft/kinematics/level_damping.hpp",
+        "if (!(square > squared(least))) return;",
+        "if (!(square >= squared(least))) return;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/kinematics/level_damping.hpp",
+        "return asked > 0.0 ? std::sqrt(unmet / asked) : 0.0;",
+        "return asked >= 0.0 ? std::sqrt(unmet / asked) : 0.0;",
+    ): "a level that asks for nothing is not damped",
+    (
+        "core/include/soacraft/kinematics/level_damping.hpp",
+        "if (!(bent > 0.0) || bent <= 0.25 * all) return;",
+        "if (!(bent > 0.0) || bent < 0.25 * all) return;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/kinematics/speed_limits.hpp",
+        "if (up < HUGE_VAL) {",
+        "if (up <= HUGE_VAL) {",
+    ): "an infinite room gives the largest speed too",
+    (
+        "core/include/soacraft/kinematics/speed_limits.hpp",
+        "high = up >= 0.0 ? (most < fastest ? most : fastest) : (most > -fastest ? most : -fastest);",
+        "high = up > 0.0 ? (most < fastest ? most : fastest) : (most > -fastest ? most : -fastest);",
+    ): "both are zero at a limit",
+    (
+        "core/include/soacraft/kinematics/symmetric.hpp",
+        "if (std::fabs(e_[m]) <= ROUNDING * (std::fabs(d_[m]) + std::fabs(d_[m + 1]))) break;",
+        "if (std::fabs(e_[m]) < ROUNDING * (std::fabs(d_[m]) + std::fabs(d_[m + 1]))) break;",
+    ): "a bound on real numbers; zeros stay zeros",
+    (
+        "core/include/soacraft/kinematics/velocity.hpp",
+        "if (call.closures.count > 0) {",
+        "if (call.closures.count >= 0) {",
+    ): "no closures do nothing",
+    (
+        "core/include/soacraft/kinematics/velocity.hpp",
+        "call.missed_kept[r] = off > 0.0 ? off : 0.0;",
+        "call.missed_kept[r] = off >= 0.0 ? off : 0.0;",
+    ): "both are zero",
+    (
+        "core/include/soacraft/kinematics/level_program.hpp",
+        "if (!(total > 0.0 && total < HUGE_VAL)) return false;",
+        "if (!(total >= 0.0 && total < HUGE_VAL)) return false;",
+    ): "a level that sees nothing moves nothing",
 }
 
 #: Files of the core without an entry in the ledger: the reason.
 NO_ENTRY: dict[str, str] = {
-    "core/include/soacraft/arm.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/level_damping.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/level_program.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/levels.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/speed_limits.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/symmetric.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/task_rows.hpp": "no campaign yet",
-    "core/include/soacraft/kinematics/velocity.hpp": "no campaign yet",
-    "core/include/soacraft/whole_body.hpp": "no campaign yet",
-    "core/kinematics/velocity_binding.cpp": "no campaign yet",
+    "core/include/soacraft/arm.hpp": "no part of the module: robot/whole_body/test_cpp.py has it in a program",
+    "core/include/soacraft/whole_body.hpp": "no part of the module: robot/whole_body/test_cpp.py has it in a program",
     "core/include/soacraft/flexible/across.hpp": "those tried so far do not compile, or change nothing",
     "core/include/soacraft/flexible/derivatives.hpp": "no campaign yet",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",

@@ -90,7 +90,18 @@ def test_compiled_bounds_are_these():
     rb, kept = rob.Robot(mb), speed_limits(mb)
     for _ in range(200):
         q, v, a = rng.uniform(-2.5, 2.5, 8), 2.0 * rng.standard_normal(8), rng.uniform(0.1, 100.0, 8)
+        a[rng.random(8) < 0.1] = 0.0  # some keep their speed
         side = rng.choice([-1.0, 1.0], 8)
         low, high = speed_range(kept, q, 0.02, a, v)
         got = rb.velocity([rob.Posture(q + 1e3 * side, gain=10.0)], q, 0.02, v=v, acceleration=a).v
         assert np.allclose(got, np.where(side > 0.0, high, low), rtol=1e-12, atol=1e-12)
+
+
+def test_what_cannot_brake_does_not_go_through_a_limit():
+    """Without any acceleration a dof keeps its speed, but for the last step."""
+    mb = sc.serial_chain(1)
+    mb.bodies[0].limits = sc.Limits(lower=[-1.0], upper=[1.0], velocity=[3.0])
+    rb, far = rob.Robot(mb), rob.Posture([5.0], gain=10.0)
+    kept, last = (rb.velocity([far], [q], 0.1, v=[2.0], acceleration=0.0).v[0] for q in (0.5, 0.9))
+    assert kept == 2.0
+    assert last == pytest.approx(1.0, rel=1e-12)
