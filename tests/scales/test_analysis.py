@@ -72,6 +72,19 @@ def test_operational_space(units):
 
 
 @nine_scales
+def test_diagonal_equations_of_motion(units):
+    """Mcal = m m* and the kinetic energy, also where D has turns and travels of very different sizes."""
+    one = floating()
+    q, v = one.random_state(7)
+    mb, (at, moves) = scaled(one, units), scaled_state(one, units, q, v)
+    d, M = analysis.diagonalize(mb, at, moves), dyn.mass_matrix(mb, at)
+    u = np.sqrt(np.diag(M))
+    np.testing.assert_allclose(d.factor @ d.factor.T / np.outer(u, u), M / np.outer(u, u), rtol=0.0, atol=1e-5)
+    assert abs(d.nu @ d.nu / units.energy / dyn.kinetic_energy(one, q, v) - 2.0) < 1e-5
+    assert np.isfinite(d.C_nu).all()
+
+
+@nine_scales
 def test_stability(units):
     """A double pendulum hangs and does not stand; a cart drifts, which is not growth."""
     two = scaled(sc.load("double_pendulum"), units)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.robot.control.cases import arms
-from tests.scales.scaled import NINE, force_units, scaled, scaled_state
+from tests.scales.scaled import NINE, force_units, scaled, scaled_state, velocity_units
 
 import soacraft as sc
 from soacraft import robot as rob
@@ -32,6 +32,34 @@ def test_operational_space(units, bend):
         found.append((made.force / force_units(one, u), made.damped))
     assert found[0][1] == found[1][1] == int(bend < 0.1)
     close(found[1][0], found[0][0])
+
+
+MIXED = {
+    "cylindrical": sc.Cylindrical((0.5, 0.1, 0.9)), "planar": sc.Planar(), "free": sc.Free(),
+    "screws": sc.Screws([(0.4, 0.1, 0.7, 0.2, -0.5, 0.3), sc.Prismatic((0.3, 1.0, 0.2))]),
+}  # fmt: skip
+
+
+@nine_scales
+@pytest.mark.parametrize("kind", MIXED)
+def test_decoupled_control_of_hinges_that_turn_and_slide(units, kind):
+    """One damping for all, one for each nu, and a spring."""
+    one = sc.random_tree(3, seed=4, hinges=[MIXED[kind], sc.Pin((0, 1, 0)), MIXED[kind]], branching=0.0)
+    rng = np.random.default_rng(5)
+    q, v = one.random_state(rng)
+    q_d, kp = one.integrate(q, 0.1 * rng.standard_normal(one.nv)), rng.uniform(1.0, 9.0, one.nv)
+    damping, nudot = rng.uniform(0.5, 3.0, one.nv), rng.standard_normal(one.nv)
+    found = []
+    for mb, u in ((one, NINE[0]), (scaled(one, units), units)):
+        (at, moves), force = scaled_state(one, u, q, v), force_units(one, u)
+        to = scaled_state(one, u, q_d, v)[0]
+        spring = kp * force / (u.time * velocity_units(one, u))
+        push = nudot * np.sqrt(u.energy) / u.time
+        same = rob.decoupled(rob.Robot(mb), at, moves, 2.0 / u.time)
+        each = rob.decoupled(rob.Robot(mb), at, moves, damping / u.time, q_d=to, kp=spring, nudot=push)
+        found.append((same / force, each / force))
+    close(found[1][0], found[0][0])
+    close(found[1][1], found[0][1])
 
 
 @nine_scales

@@ -166,7 +166,7 @@ def _diagonalized(p: Problem, bias: Array) -> Diagonalized:
     turning = rate_of_eta(m, ab, rates, motion)
     C_eta = {k: coriolis[k] - ab.D[k] @ turning[k] for k in m.nodes}
     scaled = factor.scaled(C_eta, -1)
-    C_nu = {k: scaled[k] - rate_of_root(factor, rates, k) @ eta[k] for k in m.nodes}
+    C_nu = {k: scaled[k] - rate_of_root(*factor.roots[k], rates.D[k]) @ eta[k] for k in m.nodes}
     load = {k: total[k] - coriolis[k] for k in m.nodes}
     return Diagonalized(
         nu=at.stacked(factor.scaled(eta, 1)),

@@ -35,14 +35,14 @@ class Factor:
 
     def __init__(self, m: SKOModel) -> None:
         self.m, self.ab = m, articulated_body(m)
-        self.eigen = {k: np.linalg.eigh(self.ab.D[k]) for k in m.nodes}
+        self.roots = {k: root_of(self.ab.D[k]) for k in m.nodes}
 
     def scaled(self, x: Blocks, power: int) -> Stacked:
         """D^(power/2) x, with the symmetric root."""
         found: Stacked = {}
         for k in self.m.nodes:
-            values, U = self.eigen[k]
-            found[k] = (U * np.sqrt(values)[..., None, :] ** power) @ (U.mT @ x[k])
+            s, U = self.roots[k]
+            found[k] = (U * s[..., None, :] ** power) @ (U.mT @ x[k])
         return found
 
     def eta(self, v: Blocks) -> Stacked:
@@ -82,6 +82,13 @@ class Factor:
         for j in m.children(k):
             total = total + m.A(k, j) @ (z[j] + self.ab.G[j] @ eps[j])
         return total
+
+
+def root_of(D: Array) -> tuple[Array, Array]:
+    """s and U of D^1/2 = U s U*. Those of the Cholesky factor, which exists for every D that has an inverse: of a D of
+    small turns and large travels the least s is right too, where the least eigenvalue of D is lost in rounding."""
+    U, s, _ = np.linalg.svd(np.linalg.cholesky(D))
+    return s, U
 
 
 def inboard(m: SKOModel, V: Stacked, k: int) -> Array:
@@ -164,11 +171,9 @@ def _twice(X: Array) -> Array:
     return X + X.mT
 
 
-def rate_of_root(factor: Factor, rates: Rates, k: int) -> Array:
-    """X = d/dt D^1/2 of body k, from X D^1/2 + D^1/2 X = Ddot."""
-    values, U = factor.eigen[k]
-    s = np.sqrt(values)
-    X: Array = U @ ((U.mT @ rates.D[k] @ U) / (s[..., :, None] + s[..., None, :])) @ U.mT
+def rate_of_root(s: Array, U: Array, D_rate: Array) -> Array:
+    """X = d/dt D^1/2 with D^1/2 = U s U*, from X D^1/2 + D^1/2 X = Ddot."""
+    X: Array = U @ ((U.mT @ D_rate @ U) / (s[..., :, None] + s[..., None, :])) @ U.mT
     return X
 
 

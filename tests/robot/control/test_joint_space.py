@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.profiles import tries
 from tests.robot.control.cases import PANDA, closed, drawn, near
+from tests.scales.scaled import Units, force_units, scaled, scaled_state
 
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft.analysis import diagonalize
 from soacraft.errors import StateError
+from soacraft.model.sizes.scale import scale_of
 from soacraft.spatial.differences import STENCIL
 
 SEEDS = st.integers(0, 10_000)
@@ -111,11 +113,15 @@ def nudot_of(mb, q, v, vdot):
 @given(SEEDS)
 @tries(15)
 def test_decoupled_control_damps_every_nu_by_itself(seed):
+    """With lengths counted in that of the model, in which nu is that of `diagonalize`."""
     rb, q, v, _ = drawn(seed, n=4)
-    mb, rng = rb.mb, np.random.default_rng(seed)
-    k, extra = rng.uniform(0.5, 5.0, mb.nv), rng.standard_normal(mb.nv)
+    rng = np.random.default_rng(seed)
+    k, extra = rng.uniform(0.5, 5.0, rb.mb.nv), rng.standard_normal(rb.mb.nv)
+    units = Units(length=1.0 / scale_of(rb.mb).length)
+    T = rob.decoupled(rb, q, v, k, nudot=extra / units.length) * force_units(rb.mb, units)
+    q, v = scaled_state(rb.mb, units, q, v)
+    mb = scaled(rb.mb, units)
     d = diagonalize(mb, q, v)
-    T = rob.decoupled(rb, q, v, k, nudot=extra)
     # m^-1 T - C_nu - load_nu is nudot, by the equation of motion in nu
     near(d.eps_of(T) - d.C_nu - d.load_nu, extra - k * d.nu, 1e-8)
     near(nudot_of(mb, q, v, dyn.forward_dynamics(mb, q, v, T)), extra - k * d.nu, 1e-6)

@@ -3,8 +3,12 @@
     computed torque    T = Mcal (vdot_d + K_d (v_d - v) + K_p e) + C        gives    eddot + K_d edot + K_p e = 0
     decoupled          T = m (nudot_d + C_nu + load_nu - k nu) + K_p e      gives    nudot = nudot_d - k nu + m^-1 K_p e
 
-e = difference(q, q_d). nu = m* v are the velocities of `analysis.diagonalize`, in which the mass matrix is the identity
-(000 Eq. 28-29): each nu_i is damped by itself, and the kinetic energy |nu|^2 / 2 falls at the rate nu* k nu.
+e = difference(q, q_d). nu = m* v are velocities in which the mass matrix is the identity (000 Eq. 28-29): each nu_i is
+damped by itself, and the kinetic energy |nu|^2 / 2 falls at the rate nu* k nu. They are those of `analysis.diagonalize`
+for hinges that only turn or only slide. Where a hinge does both, the symmetric root of D in m depends on the unit of
+length, and the law with it; so D is counted in the sizes s of dofs, radians and lengths of the model:
+
+    nu = N eta,     N = (s D s)^1/2 s^-1,     N* N = D,     D etadot + C_eta + load_eta = (I - H psi K) T
 """
 
 from __future__ import annotations
@@ -15,10 +19,11 @@ import numpy as np
 
 from soacraft.analysis.diagonalize import diagonalize
 from soacraft.analysis.finite import refusing_overflow
+from soacraft.analysis.innovations import rate_of_root, root_of
 from soacraft.errors import StateError
 from soacraft.model.states.coordinates import common_batch, read_q, read_v
 from soacraft.robot.control.compensation import Payload, feed_forward
-from soacraft.robot.control.freedoms import freedom, gain, model_of, tree_of
+from soacraft.robot.control.freedoms import freedom, gain, model_of, sizes_of_dofs, tree_of
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -92,13 +97,15 @@ def way(robot: Robot, q: Array, q_d: Array) -> Array:
 def decoupled(
     robot: Robot, q: Any, v: Any, damping: Any, *, q_d: Any = None, kp: Any = 0.0, nudot: Any = 0.0
 ) -> Array:
-    """The force under which each velocity nu_i of `analysis.diagonalize` is damped by itself, (..., nv). O(n).
+    """The force under which each velocity nu_i in which the mass matrix is the identity is damped by itself, (..., nv).
 
         nudot = nudot_d - k nu + m^-1 K_p e,     e = difference(q, q_d)
 
+    nu is that of `analysis.diagonalize` with lengths counted in that of the model, so that units do not matter.
     `damping` k in 1/s is a number, one for each nu, or a matrix. A spring `kp` (a number, numbers or a symmetric
     matrix) pulls to q_d. With true coordinates the energy |nu|^2 / 2 + e* K_p e / 2 then changes at the rate -nu* k nu,
     so that it never grows: with no spring and one k for all, the kinetic energy falls as exp(-2 k t). Trees alone.
+    O(n).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -111,13 +118,29 @@ def decoupled(
     """
     mb = tree_of(robot, "decoupled")
     q, v = read_q(mb, q), read_v(mb, v)
-    d = diagonalize(mb, q, v)
+    d, sizes = diagonalize(mb, q, v), sizes_of_dofs(mb)
     wanted = finite(nudot, (...,), "nudot", StateError)
     if wanted.ndim and wanted.shape[-1] != mb.nv:
         raise StateError(f"nudot of {mb.name!r} is one number or {mb.nv}, got shape {wanted.shape}.")
-    T = d.force_of(wanted + d.C_nu + d.load_nu - gain(damping, d.nu, "damping"))
+    hinges = ((body.name, where) for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True) if body.hinge.nv)
+    roots = [(where, *_root(d.D[name], d.D_rate[name], sizes[where])) for name, where in hinges]
+    nu, turning = np.empty_like(d.eta), np.empty_like(d.eta)  # N eta, Ndot eta
+    for where, N, N_dot in roots:
+        eta = d.eta[..., where, None]
+        nu[..., where], turning[..., where] = (N @ eta)[..., 0], (N_dot @ eta)[..., 0]
+    push = np.asarray(wanted - gain(damping, nu, "damping") - turning)  # N etadot, of which D etadot is N* times
+    for where, N, _ in roots:
+        push[..., where] = (N.mT @ push[..., where, None])[..., 0]
+    T = d.force_of(push + d.C_eta + d.load_eta, normalized=False)
     if q_d is not None:
         T = T + gain(kp, way(robot, q, read_q(mb, q_d, "q_d")), "kp")
     elif np.any(kp):
         raise StateError("decoupled has a spring kp, and no q_d that it pulls to.")
     return np.asarray(T)
+
+
+def _root(D: Array, D_rate: Array, sizes: Array) -> tuple[Array, Array]:
+    """N = (s D s)^1/2 s^-1 and its rate."""
+    square = sizes[:, None] * sizes
+    r, U = root_of(square * D)
+    return (U * r[..., None, :]) @ U.mT / sizes, rate_of_root(r, U, square * D_rate) / sizes
