@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.scales.scaled import NINE, Units, scaled
 
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.errors import ModelError, StateError
+from soacraft.model.sizes.scale import scale_of
 from soacraft.robot import Fingertip, Robot
 
 
@@ -70,15 +72,16 @@ def test_two_hands_together_give_what_the_object_needs(hinge):
     # what the second hand gives is felt by its arm as an external force: the arms alone move the same
     free = mb.copy()
     free.remove_loop(free.loops[0].name)
-    lone = dyn.forward_dynamics(free, mb.q, v, force, {"box": found.wrenches["right6/hand"], **_back(mb, found)})
+    pushes = {"box": found.wrenches["right6/hand"], **_back(mb, found, "right6/hand")}
+    lone = dyn.forward_dynamics(free, mb.q, v, force, pushes)
     assert np.allclose(lone, vdot, atol=1e-7 * np.abs(vdot).max())
 
 
-def _back(mb, found):
-    """The opposite of what the right hand gives, at the hand."""
-    w, T = found.wrenches["right6/hand"], mb.pose("right6/hand", "box")
+def _back(mb, found, hand):
+    """The opposite of what a hand gives, at the hand."""
+    w, T = found.wrenches[hand], mb.pose(hand, "box")
     moment = w[:3] - np.cross(T.translation, w[3:])
-    return {"right6/hand": -np.concatenate([T.rotation.T @ moment, T.rotation.T @ w[3:]])}
+    return {hand: -np.concatenate([T.rotation.T @ moment, T.rotation.T @ w[3:]])}
 
 
 def test_a_squeeze_that_does_not_move_the_box_is_in_the_wrenches():
@@ -98,6 +101,102 @@ def test_a_squeeze_that_does_not_move_the_box_is_in_the_wrenches():
     assert np.allclose(change[0] + change[1], 0.0, atol=1e-6)
     T = mb.pose("left6/hand", "box")
     assert np.allclose(change[0], T.phi() @ squeeze[:6], atol=1e-6)
+
+
+UP, TILT = sc.Prismatic((0, 0, 1)), sc.Pin((0.6, 0.8, 0))
+SI = Units()
+LIFTS = {"left": (UP, (-0.3, 0.1, 0.0)), "right": (UP, (0.2, -0.1, 0.05)), "back": (TILT, (0.0, 0.4, 0.1))}
+
+
+def lifts(hands=("left", "right"), units=SI, arms=()):
+    """Hands that go up and down or tilt, and a box: with two of them most of a wrench is a matter of choice."""
+    mb = sc.Multibody("lifts")
+    for name, (hinge, at) in LIFTS.items():
+        mb.add_body(name, None, hinge, sc.Inertia(1.0, (0, 0, 0), 0.1 * np.eye(3)), sc.Pose(translation=at))
+        mb[name].add_node("palm", sc.Pose(translation=(0.1, 0.05, -0.2)))
+    mb.add_body("box", hinge=sc.Free(), inertia=sc.Inertia(2.0, (0.05, 0.02, 0.1), np.diag([0.1, 0.2, 0.3])))
+    for name in arms:  # with a redundant loop of its own
+        one = mb.add_body(name, None, sc.Pin((0, 0, 1)), sc.Inertia(1.0, (0.1, 0, 0), 0.1 * np.eye(3)))
+        mb.close_loop(f"{name} again", "inertial", one, sc.Pin((0, 0, 1)))
+    mb = scaled(mb, units)
+    rb = Robot(mb)
+    rb.grasp("box", [f"{x}/palm" for x in hands])
+    return rb
+
+
+def lifting(mb, units=SI):
+    """Forces of the lifts."""
+    force = np.zeros(mb.nv)
+    for (name, (hinge, _)), given in zip(LIFTS.items(), (30.0, 5.0, 11.0), strict=True):
+        force[mb.dof_names.index(name)] = given * units.energy / (units.length if hinge is UP else 1.0)
+    return force
+
+
+def told_of(rb, units=SI):
+    """The wrenches at the hands, and these in SI units."""
+    found = rb.reactions("box", force=lifting(rb.mb, units))
+    size = np.repeat([units.energy, units.energy / units.length], 3)
+    return found, {hand: w / size for hand, w in found.wrenches.items()}
+
+
+@pytest.mark.parametrize("units", NINE, ids=str)
+def test_of_many_wrenches_the_least_is_the_same_in_all_units(units):
+    (one, here), (other, there) = (told_of(lifts(["left", "back"], u), u) for u in (SI, units))
+    assert not one.unique
+    assert not other.unique
+    for hand, w in here.items():
+        np.testing.assert_allclose(there[hand], w, rtol=0.0, atol=1e-7 * np.abs(w).max())
+
+
+def test_the_least_wrenches_move_the_box_and_lifts_as_they_do_and_are_least():
+    rb = lifts()
+    mb, w, force = rb.mb, told_of(rb)[1], lifting(rb.mb)
+    vdot = sc.loops.TreeAugmented(mb).forward_dynamics(mb.q, mb.v, force).vdot
+    np.testing.assert_allclose(sum(w.values()), needed(mb, mb.v, vdot), atol=1e-9)
+    for hand in w:  # each lift: its force, its weight and what it gives the box
+        i = mb.dof_names.index(hand.partition("/")[0])
+        assert np.isclose(force[i] - 1.0 * 9.80665 - w[hand][5], 1.0 * vdot[i], atol=1e-9)
+    # exchanged between the hands, anything but a force upward does the same; at the least no such change is a gain
+    length = scale_of(mb).length
+    at = {hand: mb.pose(hand, "box").translation for hand in w}
+
+    def size(f):
+        moments = [f[x][:3] - np.cross(at[x], f[x][3:]) for x in f]  # about the hands
+        return sum(m @ m for m in moments) / length**2 + sum(f[x][3:] @ f[x][3:] for x in f)
+
+    left, right = w
+    for change in 1e-3 * np.eye(6)[:5]:
+        for step in (change, -change):
+            assert size({left: w[left] + step, right: w[right] - step}) > size(w)
+
+
+@pytest.mark.parametrize("hands", [("left", "right"), ("left", "back"), ("back", "left", "right")])
+def test_the_least_wrenches_give_the_motion(hands):
+    """Taken for external forces on the box and the hands, they do what the loops do."""
+    rb = lifts(hands)
+    mb, found, force = rb.mb, told_of(rb)[0], lifting(rb.mb)
+    vdot = sc.loops.TreeAugmented(mb).forward_dynamics(mb.q, mb.v, force).vdot
+    free = mb.copy()
+    for loop in mb.loops:
+        free.remove_loop(loop.name)
+    pushes = {"box": 0.0}
+    for hand in [f"{x}/palm" for x in hands[1:]]:
+        pushes["box"] = pushes["box"] + found.wrenches[hand]
+        pushes |= _back(mb, found, hand)
+    np.testing.assert_allclose(dyn.forward_dynamics(free, mb.q, mb.v, force, pushes), vdot, atol=1e-8)
+    np.testing.assert_allclose(sum(found.wrenches.values()), needed(mb, mb.v, vdot), atol=1e-8)
+
+
+@pytest.mark.parametrize("how", ["loops", "couplings"])
+def test_what_repeats_elsewhere_leaves_the_wrenches_unique(how):
+    rb = lifts(["left"], arms=["crank"] if how == "loops" else [])
+    for name in ("one", "other") if how == "couplings" else ():
+        rb.mb.couple(name, {"right": 1.0, "back": -0.3})
+    assert sc.loops.TreeAugmented(rb.mb).forward_dynamics(rb.mb.q, rb.mb.v, np.zeros(rb.mb.nv)).redundant
+    found, w = told_of(rb)
+    assert found.unique
+    plain = told_of(lifts(["left"]))[1]
+    np.testing.assert_allclose(w["left/palm"], plain["left/palm"], rtol=0.0, atol=1e-9 * np.abs(w["left/palm"]).max())
 
 
 def test_whether_hands_hold_as_they_move():

@@ -20,6 +20,7 @@ from soacraft.model.states.coordinates import read_v
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.grasping.joined import Joined
+from soacraft.robot.grasping.least import least_wrenches
 from soacraft.robot.grasping.strength import Strength, grasp_strength
 from soacraft.spatial.checks import Array
 
@@ -32,7 +33,8 @@ class Reactions:
     wrenches: dict[str, Array]
     """By hand: [moment; force] on the object about the origin of its frame, in its axes."""
     unique: bool
-    """False where other wrenches of the hands give the same motion, so that these are the ones of least norm."""
+    """False where other wrenches of the hands give the same motion. These are then the ones of least norm: the sum of
+    squares of forces, and of moments about the hands over the length of the model, whatever the units."""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{hand!r} {np.linalg.norm(w[3:]):.4g} N" for hand, w in self.wrenches.items())
@@ -63,11 +65,12 @@ def reactions(
             "wrenches of the hands. Give force=..., the generalized forces of all dofs."
         )
     result = TreeAugmented(mb).forward_dynamics(q, v, force, f_ext)
-    forces, wrenches = result.hinge_forces, {}
-    for x in holds:
-        at = _object(mb, name).hinge_name if x.how == "hung" else x.loop
-        wrenches[x.hand] = np.array(forces.at(at, name, name))
-    return Reactions(name, wrenches, not bool(np.any(result.redundant)))
+    body, unique = _object(mb, name), True
+    through = [body.hinge_name if x.how == "hung" else x.loop for x in holds]
+    wrenches = np.array([result.hinge_forces.at(x, name, name) for x in through])
+    if result.redundant:
+        wrenches, unique = least_wrenches(mb.state(q, v), body, holds, wrenches, result.rank)
+    return Reactions(name, {x.hand: w for x, w in zip(holds, wrenches, strict=True)}, unique)
 
 
 def strengths(found: Reactions, fingertips: Any) -> dict[str, Strength]:
