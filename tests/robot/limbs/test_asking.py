@@ -85,6 +85,15 @@ def test_frames_threads_starts_and_steps_of_any_kind():
     assert len(limb.self_motion(Q, most=3)) == 7
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, [1e-3] * 6, np.full((2, 6), 1e-3)], ids=["one", "six", "by tip"])
+def test_tolerances_of_several_tips(tolerance):
+    """One number, six for all tips, or six for each."""
+    limb = hand()
+    r = limb.ik(limb.pose(), limb.q, tolerance=tolerance)
+    assert r.found
+    assert np.abs(r.residual).max() <= 1e-3
+
+
 def test_tips_are_told_by_name():
     limb = hand()
     goal = limb.ik({"rh_thdistal": sc.Pose()}, seeds=1)

@@ -176,6 +176,7 @@ def test_a_path_is_followed_on_one_branch():
     assert got.reached == 60
     assert np.abs(np.diff(got.q, axis=0)).max() < 0.1
     assert np.abs(got.q[-1] - (start + further)).max() < 1e-6
+    assert limb.follow(way, near=np.full(6, 1e300)).reached  # from beyond all numbers, without a warning
 
 
 def test_a_path_out_of_reach_is_followed_to_where_it_ends():

@@ -233,6 +233,7 @@ def test_what_is_refused():
     arm = w.robot.limb("arm", "inertial", "link7")
     with pytest.raises(StateError, match=r"a goal that is a Pose is one pose, of a limb with one tip"):
         plan(w, A, arm.pose([A, B]), limb=arm)
+    assert plan(w, A, arm.pose(A), limb=arm, tolerance=[1e308] * 3 + [1e-3] * 3, most=200)  # turned as it likes
     none = plan(w, A, B, most=1)
     assert not none
     assert "no path was found with 1 motions checked; give most=... or another seed" in none.why

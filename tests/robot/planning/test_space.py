@@ -71,3 +71,19 @@ def test_what_is_refused_and_told():
     rolling.add_body("ball", hinge=sc.RollingBall(0.1), inertia=sc.Inertia(1.0))
     with pytest.raises(StateError, match=r"a plan needs hinges with coordinates, spherical or free ones"):
         Space(Robot(rolling), np.array(rolling.q), range(rolling.nv), np.array(rolling.q))
+
+
+def test_limits_of_dofs_that_stay_are_not_looked_at():
+    """A free base with limits, which no plan could keep, and an arm that moves."""
+    rb = model()
+    mb = rb.mb
+    mb["a"].limits = sc.Limits(lower=-np.ones(6), upper=np.ones(6))
+    space = Space(rb, np.array(mb.q), range(6, mb.nv), np.array(mb.q))
+    assert space.names == ["b", "d"]
+    assert (space.upper == [np.inf, 0.5]).all()
+    arm = rb.limb("arm", "a", "d")
+    end = np.array(mb.q)
+    end[7], end[12] = 0.4, 0.2
+    assert sc.robot.plan(sc.robot.World(rb), mb.q, end, limb=arm).found
+    with pytest.raises(StateError, match="the limits of hinge 'a' cannot be kept"):
+        sc.robot.plan(sc.robot.World(rb), mb.q, end)

@@ -36,10 +36,11 @@ class Ball:
 class Ranges:
     """`lower` and `upper` by dof (nv), infinite where there is no limit; `balls`; `place` of each dof in q, or -1.
 
-    Limits that cannot be kept, of a hinge whose velocities are not rates of coordinates, are a `StateError`.
+    Limits that cannot be kept, of a hinge whose velocities are not rates of coordinates, are a `StateError`. With `of`,
+    a mask of dofs (nv), limits of other hinges are not looked at.
     """
 
-    def __init__(self, graph: Graph, limits: bool = True) -> None:
+    def __init__(self, graph: Graph, limits: bool = True, of: npt.NDArray[np.bool_] | None = None) -> None:
         layout = graph.layout
         self.place: npt.NDArray[np.intp] = np.full(layout.nv, -1, dtype=np.intp)
         self.lower, self.upper = np.full(layout.nv, -np.inf), np.full(layout.nv, np.inf)
@@ -48,7 +49,7 @@ class Ranges:
         for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True):
             if has_coordinates(body.hinge):
                 self.place[v] = np.arange(q.start, q.stop)
-            if limits and body._limits is not None:
+            if limits and body._limits is not None and (of is None or of[v].any()):
                 self._read(body, q, v, layout.dof_names[v])
 
     def _read(self, body: Body, q: slice, v: slice, names: tuple[str, ...]) -> None:

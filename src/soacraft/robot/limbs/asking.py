@@ -108,7 +108,7 @@ def read_tolerance(limb: Limb, free: Any, tolerance: Any) -> Array:
         raise StateError(
             f"tolerance must be a positive number, or six for {', '.join(AXES)}{rows}; got {tolerance!r:.60}."
         )
-    within = np.array(np.broadcast_to(given, (several, 6)), dtype=float)
+    within = np.array(np.broadcast_to(given, (several, 6)), dtype=float, order="C")  # as compiled code reads it
     if not given.shape:
         within[:, 3:] *= limb.data.length
     by_tip = {_tip(limb, key): x for key, x in free.items()} if isinstance(free, Mapping) else None

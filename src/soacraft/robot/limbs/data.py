@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.errors import StateError
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.independent import Indices
 from soacraft.kinematics.limbs import LimbEngine, engine_of
@@ -20,6 +21,8 @@ from soacraft.kinematics.reach import Span
 from soacraft.model.sizes.lengths import chain
 from soacraft.model.states.ranges import Ball, Ranges
 from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.properties import Limits
 from soacraft.robot.limbs.ties import Mask, choose_independent, moved_with, one_sided, tied_dofs
 from soacraft.spatial.checks import Array
 
@@ -53,12 +56,13 @@ class LimbData:
 
     def __init__(self, limb: Limb) -> None:
         mb, v = limb.robot.mb, limb.v_places
-        self._made = mb.parameters
-        ranges = Ranges(mb)
+        self._mb, self._made, self._names = mb, mb.parameters, [x.full_name for x in (limb.base, *limb.tips)]
+        self._lean: Multibody | None = None
         own = np.zeros(mb.nv, dtype=np.bool_)
         own[v] = True
         self.moves = moved_with(mb, own)
         """The dofs of the robot that are the limb's or tied to them, (nv)."""
+        ranges = Ranges(mb, of=self.moves)
         spans = zip(mb.layout.bodies, mb.layout.hinge_v, strict=True)
         self._watched = tuple(body for body, span in spans if self.moves[span].any())
         self._limits = tuple(map(_limits_of, self._watched))
@@ -75,7 +79,7 @@ class LimbData:
         """Of a dof of the robot: 1 for radians, one over the length for slides."""
         self.unit = self.units[v]
         """The same of a dof of the limb."""
-        self.parts = _parts(limb, self.moves)
+        self.parts = _parts(limb, self)
         self.engine = self.parts[0].engine if len(limb.tips) == 1 else None
         self.stops, self.ropes = one_sided(mb, self.moves)
         self.plain = self.engine is not None and not self.stops and not self.ropes
@@ -88,6 +92,31 @@ class LimbData:
     def holds(self, parameters: int) -> bool:
         """Whether nothing it was made from has changed: constants, or limits of its dofs."""
         return parameters == self._made and all(map(is_, map(_limits_of, self._watched), self._limits))
+
+    @property
+    def model(self) -> Multibody:
+        """The model that is searched: the robot's, or where limits of hinges that are not the limb's cannot be kept, a
+        copy without these."""
+        try:
+            Ranges(self._mb)
+        except StateError:
+            if self._lean is None:
+                self._lean = self._mb.copy()
+                for body, v in zip(self._lean.layout.bodies, self._lean.layout.hinge_v, strict=True):
+                    if body.hinge.nv and not self.moves[v].any():
+                        body.limits = Limits()
+            return self._lean
+        return self._mb
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The base and the tips in that model."""
+        mb = self.model
+        return [mb.frame(x) for x in self._names]
+
+    def bounds(self, fixed: Mask) -> Bounds:
+        """The limits of a search in which some dofs are held, (nv)."""
+        return Bounds(self.model, fixed, True)
 
     @cached_property
     def range(self) -> tuple[Array, Array]:
@@ -134,9 +163,9 @@ def _coordinates(limb: Limb, moves: Mask) -> npt.NDArray[np.intp]:
     return np.array([i for q in spans for i in range(q.start, q.stop)], dtype=np.intp)
 
 
-def _parts(limb: Limb, moves: Mask) -> tuple[Part, ...]:
-    mb, layout = limb.robot.mb, limb.robot.mb.layout
-    ways = [path(limb.base, tip) or () for tip in limb.tips]
+def _parts(limb: Limb, data: LimbData) -> tuple[Part, ...]:
+    mb, (base, *ends) = data.model, data.frames
+    layout, ways = mb.layout, [path(base, tip) or () for tip in ends]
     masks = []
     for way in ways:
         own = np.zeros(mb.nv, dtype=np.bool_)
@@ -154,6 +183,6 @@ def _parts(limb: Limb, moves: Mask) -> tuple[Part, ...]:
         q_moves = _coordinates(limb, mask)
         v, q = np.flatnonzero(mask[limb.v_places]), np.flatnonzero(np.isin(limb.q_places, q_moves))
         alone = len(tips) == 1 and not tied[limb.v_places[v]].any()
-        engine = engine_of(mb, ways[tips[0]], limb.base, limb.tips[tips[0]]) if alone else None
+        engine = engine_of(mb, ways[tips[0]], base, ends[tips[0]]) if alone else None
         found.append(Part(tuple(tips), q, v, mask, q_moves, engine))
     return tuple(found)

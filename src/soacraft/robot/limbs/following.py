@@ -110,7 +110,8 @@ def follow(limb: Limb, poses: Pose, start: Any, tolerance: Any) -> Followed:
 
 def _branches(engine: LimbEngine, goal: Array, near: Array, within: Array) -> Array:
     found = engine.search(goal, near[None], Plan(within, 4 * _BRANCHES, all=1)).q
-    order = np.argsort([np.linalg.norm((q - near) * engine.unit) for q in found])
+    with np.errstate(over="ignore"):  # from beyond all numbers, all are as far
+        order = np.argsort([np.linalg.norm((q - near) * engine.unit) for q in found])
     kept: list[Array] = []
     for i in order:
         if all(np.abs((found[i] - x) * engine.unit).max() > SAME for x in kept):

@@ -95,7 +95,7 @@ def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> 
     asked = [i for i in part.tips if np.isfinite(how.within[i]).any()]
     whole = limb.placed(start)
     if not asked:
-        return Several(Bounds(limb.robot.mb, ~part.moves, True).inside(whole)[None], True, 0)
+        return Several(limb.data.bounds(~part.moves).inside(whole)[None], True, 0)
     several = how.chosen or bool(limb.data.stops or limb.data.ropes)
     if part.engine is None:
         return _by_tree(limb, part, goals, whole, how, several)
@@ -122,11 +122,11 @@ def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> 
 def _by_tree(limb: Limb, part: Part, goals: Array, whole: Array, how: Question, several: bool) -> Several:
     """By `sc.inverse_kinematics`: from the start, then from others, the same every time."""
     targets, tolerance = _targets(limb, part, goals, how.within)
-    mb, begun = limb.robot.mb, time.perf_counter()
+    mb, begun = limb.data.model, time.perf_counter()
     held = ~part.moves & ~tied_dofs(mb)  # loops elsewhere may close by themselves
     fixed = [mb.dof_names[i] for i in np.flatnonzero(held)]
-    bounds = Bounds(mb, held, True)
-    inside = Bounds(mb, np.zeros(mb.nv, dtype=np.bool_), True).inside(whole)  # the rest does not move relative poses
+    bounds = limb.data.bounds(held)
+    inside = limb.data.bounds(np.zeros(mb.nv, dtype=np.bool_)).inside(whole)  # the rest does not move relative poses
     one_by_one = several or how.seconds > 0.0
     count = min(how.seeds, _SEVERAL if several else _STARTS) if one_by_one else 1
     kept: list[Array] = []
@@ -172,17 +172,17 @@ def _starts(bounds: Bounds, q: Array, is_closed: bool) -> Iterator[Array]:
 def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[Any], float]:
     """Targets for the tips that have a goal, and how well they are to be met, relative to a radian and a length."""
     found: list[Any] = []
-    tolerance = 1e-6
+    tolerance, (base, *tips) = 1e-6, limb.data.frames
     for i in part.tips:
         free = {name for name, x in zip(AXES, within[i], strict=True) if not np.isfinite(x)}
         if len(free) == 6:
             continue
-        tip, pose = limb.tips[i], as_pose(goals[i])
-        far = max(chain(limb.base, tip).length, float(np.linalg.norm(pose.translation))) or 1.0
+        tip, pose = tips[i], as_pose(goals[i])
+        far = max(chain(base, tip).length, float(np.linalg.norm(pose.translation))) or 1.0
         tight = np.where(np.isfinite(within[i]), within[i], np.inf) / np.repeat([1.0, far], 3)
         tolerance = min(tolerance, float(tight.min()))
         if not free:
-            found.append(Placement(tip, pose, relative_to=limb.base))
+            found.append(Placement(tip, pose, relative_to=base))
             continue
         turns = free & set(AXES[:3])
         if free - turns or len(turns) == 2:
@@ -190,10 +190,10 @@ def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[
                 f"limb {limb.name!r} has loops, shared hinges or hinges that are no screws: there free may be one axis "
                 f"of rotation, or all three; got {sorted(free)}."
             )
-        found.append(Position(tip, pose.translation, relative_to=limb.base))
+        found.append(Position(tip, pose.translation, relative_to=base))
         if len(turns) == 1:
             axis = np.eye(3)[AXES.index(turns.pop())]
-            found.append(Direction(tip, axis=axis, direction=pose.rotation @ axis, relative_to=limb.base))
+            found.append(Direction(tip, axis=axis, direction=pose.rotation @ axis, relative_to=base))
     return found, tolerance
 
 

@@ -77,7 +77,7 @@ def _off(limb: Limb, x: Missed) -> str:
 
 
 def _bounds(limb: Limb, part: Part) -> Bounds:
-    return Bounds(limb.robot.mb, ~part.moves, True)
+    return limb.data.bounds(~part.moves)
 
 
 def _too_far(limb: Limb, x: Missed, whole: Array) -> str:
@@ -94,11 +94,11 @@ def _too_far(limb: Limb, x: Missed, whole: Array) -> str:
 
 
 def _span(limb: Limb, tip: int, turned: bool, whole: Array) -> Span | None:
-    mb, frame = limb.robot.mb, limb.tips[tip]
+    mb, (base, *tips) = limb.data.model, limb.data.frames
     part = next(x for x in limb.data.parts if tip in x.tips)
-    target: Placement | Position = Position(frame, np.zeros(3), relative_to=limb.base)
+    target: Placement | Position = Position(tips[tip], np.zeros(3), relative_to=base)
     if turned:
-        target = Placement(frame, Pose(), relative_to=limb.base)
+        target = Placement(tips[tip], Pose(), relative_to=base)
     ((aim,),) = aims_of(mb, [target], (), MET)
     return span_of(_bounds(limb, part), mb.state(whole), aim)
 

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from soacraft.errors import LoopError
 from soacraft.kinematics.assemble import close
-from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.independent import Indices, Partition, completed, expansion, refuse_held
 from soacraft.kinematics.partition import partition, partition_with
 from soacraft.kinematics.row_derivatives import row_derivatives
@@ -78,12 +77,13 @@ def moved_with(mb: Multibody, dofs: Mask) -> Mask:
 
 def closed(limb: Limb, q: Array) -> Array:
     """The robot's coordinates with those of the limb (nq), and the dofs that are tied to it where loops close."""
-    mb, data = limb.robot.mb, limb.data
+    data = limb.data
+    mb = data.model
     state = mb.current.replace(q=limb.placed(q), v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
     fixed = ~data.moves
     fixed[limb.v_places] = True
     fixed &= ~(tied_dofs(mb) & ~data.moves)  # loops elsewhere may close by themselves
-    rows = close(Constraints(mb, state), Bounds(mb, fixed, True))
+    rows = close(Constraints(mb, state), data.bounds(fixed))
     if rows.opening > CLOSED:
         openings = [(x.opening, x.name) for x in rows.loops] + [(x.opening, x.name) for x in rows.couplings]
         opening, name = max(openings)
@@ -92,7 +92,7 @@ def closed(limb: Limb, q: Array) -> Array:
             f"length) at q = {np.round(q, 6).tolist()}: give coordinates at which loops and couplings close, such as "
             "those that ik finds."
         )
-    whole = np.array(mb.q)
+    whole = np.array(limb.robot.mb.q)
     whole[data.q_moves] = np.asarray(rows.state.q)[data.q_moves]
     return whole
 

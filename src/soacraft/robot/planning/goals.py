@@ -108,5 +108,6 @@ def _drawn(limb: Limb, region: Region, rng: np.random.Generator) -> Pose:
     if region.tolerance is None:
         return region.pose
     within = read_tolerance(limb, region.free, region.tolerance)
+    within[:3] = np.where(np.isfinite(within[:3]), np.minimum(within[:3], 2.0 * np.pi), np.inf)  # more is no other turn
     off = rng.uniform(-1.0, 1.0, 6) * np.where(np.isfinite(within), within, 0.0) * 0.5
     return region.pose @ Pose(rotation=exp(off[:3]), translation=off[3:])

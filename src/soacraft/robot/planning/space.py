@@ -35,7 +35,7 @@ class Space:
         moving = np.zeros(mb.nv, dtype=bool)
         moving[self.dofs] = True
         self.moving = moving
-        ranges, layout = Ranges(mb), mb.layout
+        ranges, layout = Ranges(mb, of=moving), mb.layout
         self.length = length_of(mb) or 1.0
         turning = np.array([u == "r" for u in "".join(layout.units.hinge)], dtype=bool)
         plain = self.dofs[ranges.place[self.dofs] >= 0]
