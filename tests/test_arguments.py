@@ -5,7 +5,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.algebra.spaces.tree import Tree
-from soacraft.arguments import read_seed, whole_number
+from soacraft.arguments import listed, read_seed, whole_number
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model import random_inertia, random_pose, random_sko
 from soacraft.ops.check import check_operator
@@ -82,3 +82,11 @@ def test_numbers_within_bounds():
     assert whole_number(np.uint8(3), "it", 3, 3) == 3
     with pytest.raises(ModelError, match=r"^it must be a whole number from 0 to 2, got 3\.$"):
         whole_number(3, "it", 0, 2)
+
+
+def test_what_can_be_listed():
+    assert listed(["a", "b"]) == listed(("a", "b")) == listed(np.array(["a", "b"])) == listed("ab") == ["a", "b"]
+    assert listed({"a": 1}) == listed(x for x in "a") == ["a"]
+    assert listed([]) == listed(np.zeros(0)) == []
+    for wrong in (None, 5, 0.5, True, np.float64(1.0), np.array(1.0), np.array("ab"), np.array(None), object()):
+        assert listed(wrong) is None

@@ -1,7 +1,9 @@
-"""Reading whole numbers, seeds and paths: what Python would convert in silence (0.5 to 0, True to 1) is refused."""
+"""Reading whole numbers, seeds, lists and paths: what Python would convert in silence (0.5 to 0, True to 1) is refused.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -51,6 +53,17 @@ def read_seed(seed: Any, what: str) -> np.random.Generator:
             f"{what} must be a whole number from 0 to 2**128 - 1, or a numpy.random.Generator; got {shown}."
         )
     return np.random.default_rng(int(seed))
+
+
+def listed(value: Any) -> list[Any] | None:
+    """The items of a list, or of anything else that has some; None for what has none to go through: a number, or an
+    array without axes, which calls itself iterable.
+
+    >>> listed(("left", "right")), listed(np.array(1.0))
+    (['left', 'right'], None)
+    """
+    bare = isinstance(value, np.ndarray) and value.ndim == 0
+    return list(value) if isinstance(value, Iterable) and not bare else None
 
 
 def read_path(path: Any, what: str, error: type[SoacraftError] = ModelError) -> Path:

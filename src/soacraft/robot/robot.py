@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from soacraft.arguments import read_path
+from soacraft.arguments import listed, read_path
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, near
 from soacraft.files.srdf import read_srdf
@@ -26,7 +26,9 @@ from soacraft.robot.whole_body.velocity import VelocityPlan
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
+    from soacraft.contact.geometry.shapes import Shape
     from soacraft.kinematics.targets import Target
+    from soacraft.model.tree.parts.records import Geometry
     from soacraft.robot.estimation.prediction import Prediction
     from soacraft.robot.whole_body.reach import BodyReach
     from soacraft.robot.world.world import World
@@ -55,6 +57,7 @@ right_shoulder_yaw, right_elbow)
         self._plans: dict[Any, VelocityPlan] = {}  # of velocities, the latest
         self._holds = Holds(mb)
         self._memory = Memory()
+        self._shapes: dict[tuple[str, str], tuple[Geometry, Shape]] = {}  # that a world gave, by body and name
 
     @property
     def mb(self) -> Multibody:
@@ -385,9 +388,19 @@ right_shoulder_yaw, right_elbow)
         """An independent robot for another module: model, state, limbs, what it holds, and what it can undo."""
         other = Robot(self._mb.copy())
         other._holds = self._holds.copy(other._mb)
+        other._shapes = dict(self._shapes)
         for x in self._limbs.values():
             other._made_again(x)
         return other
+
+    def _own_shapes(self) -> dict[str, Shape]:
+        """Shapes of geometries that no file tells, by name: of objects that a `World` gave, as long as they are so."""
+        bodies = self._mb._tree.bodies
+        return {
+            f"{body}/{name}": shape
+            for (body, name), (geometry, shape) in self._shapes.items()
+            if body in bodies and bodies[body]._geometries.get(name) == geometry
+        }
 
     def __repr__(self) -> str:
         return f"Robot {self._mb.name!r}: {self._mb.nv} dofs, limbs: {', '.join(self._limbs) or 'none'}"
@@ -396,6 +409,7 @@ right_shoulder_yaw, right_elbow)
 def _several(hands: Any) -> list[Any]:
     if isinstance(hands, str | Frame):
         return [hands]
-    if not isinstance(hands, Iterable):
+    given = listed(hands)
+    if given is None:
         raise ModelError(f"hands are bodies or nodes of the robot, one or a list of them; got {hands!r:.60}.")
-    return list(hands)
+    return given

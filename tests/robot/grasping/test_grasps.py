@@ -44,6 +44,21 @@ def check(grasp, most):
     assert -n_b @ R[:, 1] >= least
 
 
+def test_an_object_that_a_world_gave_is_taken_by_its_shape():
+    """A hull has no file that tells it; the robot, and a copy of it, know it."""
+    rb = thing(sc.Geometry("skin", "sphere", (0.03,)))
+    w = World(rb)
+    corners = 0.02 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 8).T
+    w.add("die", sc.contact.ConvexHull(corners), sc.Pose(translation=(0.5, 0.2, 0.3)))
+    w.give_to_robot("die", sc.Inertia(0.1, moment=1e-4 * np.eye(3)))
+    for one in (rb, rb.copy()):
+        found = one.grasps("die", "attachment/tcp", 0.08, friction=MU, samples=40, approaches=2)
+        assert len(found) > 10
+        for x in found:
+            check(x, 0.08)
+            assert all(np.isclose(np.abs(point).max(), 0.02) for point in ends(x)[0])
+
+
 def test_a_ball_is_taken_near_its_centre():
     rb = thing(sc.Geometry("skin", "sphere", (0.03,)))
     found = rb.grasps("thing", "attachment/tcp", 0.08, friction=MU, torsion=0.004, samples=60)

@@ -425,7 +425,8 @@ def test_hands_that_are_none_are_refused():
         rb.ungrasp("box", [])
     with pytest.raises(ModelError, match="hands are bodies or nodes of the robot, one or a list of them; got 5"):
         rb.ungrasp("box", 5)
-    with pytest.raises(ModelError, match="hands are bodies or nodes of the robot"):
-        rb.grasp("box", None)
+    for hands in (None, np.array(1.0), np.array("right2/hand"), np.array(None)):
+        with pytest.raises(ModelError, match="hands are bodies or nodes of the robot, one or a list of them; got"):
+            rb.grasp("box", hands)
     rb.undo()  # the grasp, since nothing else was done
     assert rb.held == {}

@@ -86,6 +86,14 @@ def _facets(edges):
     return ConvexHull(edges).equations[:, :-1]
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-10, 1.0, 1e10, 1e308])
+def test_the_radius_of_a_ball_grows_as_its_points(size):
+    from soacraft.robot.grasping.quality import ball
+
+    corners = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    assert np.isclose(ball(size * corners), size, rtol=1e-12, atol=0.0)
+
+
 def test_what_is_refused():
     with pytest.raises(StateError, match="grasp_quality takes a list of Fingertip"):
         grasp_quality([])

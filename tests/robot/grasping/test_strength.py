@@ -165,8 +165,12 @@ def _largest(fingers, w):
 def test_what_is_refused():
     with pytest.raises(StateError, match="grasp_strength takes a list of Fingertip"):
         grasp_strength([], UP)
-    with pytest.raises(StateError, match="grasp_strength takes a list of Fingertip"):
-        grasp_strength([1, 2], UP)
+    for wrong in ([1, 2], None, np.array(1.0)):
+        with pytest.raises(StateError, match="grasp_strength takes a list of Fingertip"):
+            grasp_strength(wrong, UP)
+    for fingers in (pinch(), pinch()[:1]):
+        with pytest.raises(StateError, match="the size of the wrench of grasp_strength is not finite"):
+            grasp_strength(fingers, np.full(6, 1e300))
     with pytest.raises(StateError, match="two fingertips are called 'a'"):
         grasp_strength([Fingertip((0, 0, 0), (0, 0, 1), name="a"), Fingertip((1, 0, 0), (0, 0, 1), name="a")], UP)
     with pytest.raises(StateError, match="friction of a Fingertip must be a number that is not negative, got -1"):

@@ -169,6 +169,23 @@ def test_an_object_in_the_frame_of_a_body_moves_with_it(panda):
     assert w.item("tool").on == "link7"
 
 
+def test_an_object_in_the_frame_of_a_node_is_moved_and_appended_to_there(panda):
+    """In the frame of the message, whatever frame of the same body it was added in."""
+    w = World(panda)
+    node = sc.Pose.from_quaternion((0, 0.6, 0, 0.8), (0.1, 0.0, 0.2))
+    panda.mb["link7"].add_node("here", node)
+    at, to = sc.Pose(translation=(0, 0, 0.3)), sc.Pose(translation=(0.2, 0, 0))
+    ros.read_collision_object(w, ros.collision_object("tool", Sphere(0.05), at, "link7/here"))
+    for frame, place in (("link7/here", node), ("link7", sc.Pose())):
+        ros.read_collision_object(w, ros.collision_object("tool", None, to, frame, operation=3))
+        assert w.item("tool").pose.is_close(place @ to)
+        assert w.item("tool").frame == "link7/here"
+    ros.read_collision_object(w, ros.collision_object("tool", Sphere(0.1), at, "link7/here", operation=2))
+    assert w.item("tool").frame == "link7/here"
+    assert w.item("tool").pose.is_close(to)
+    assert (w.item("tool").pose @ w.item("tool").shapes[1][2]).is_close(node @ at)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

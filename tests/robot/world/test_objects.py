@@ -7,9 +7,10 @@ import pytest
 from tests.robot.world.robots import swing, two_arms
 
 import soacraft as sc
-from soacraft.contact import Box, ConvexHull, Cylinder, HeightField, Sphere
+from soacraft.contact import Box, ConvexHull, Cylinder, HeightField, Sphere, TriangleMesh
 from soacraft.errors import ModelError, StateError
 from soacraft.robot import Robot, World
+from soacraft.robot.world.voxels import Voxels
 
 
 def door_model():
@@ -49,6 +50,45 @@ def test_an_object_on_the_robot_moves_with_it():
         w.collides([0.0])
     w.remove("tool")
     assert not w.collides([0.0])
+
+
+@pytest.mark.parametrize("on", [None, "inertial", "inertial/dock", "link", "link/tip"])
+def test_an_object_is_moved_in_the_frame_that_it_was_added_in(on):
+    rb = swing()
+    turned = sc.Pose.from_quaternion((0.0, 0.0, np.sin(0.3), np.cos(0.3)), (1.0, 0.2, 0.0))
+    rb.mb["link"].add_node("tip", turned)
+    rb.mb.root.add_node("dock", turned)
+    a, b = sc.Pose(translation=(0.5, 0.0, 0.0)), sc.Pose(translation=(0.1, 0.3, 0.0))
+    moved, added = World(rb), World(rb)
+    moved.add("tool", Sphere(0.1), a, on=on)
+    moved.move("tool", b)
+    added.add("tool", Sphere(0.1), b, on=on)
+    assert moved.item("tool").pose.is_close(added.item("tool").pose)
+    assert moved.item("tool").on == added.item("tool").on == ("link" if on in ("link", "link/tip") else None)
+    moved.move("tool", a)
+    added.replace("tool", Sphere(0.1), a, on=on)
+    assert moved.item("tool").pose.is_close(added.item("tool").pose)
+    assert moved.item("tool").frame == added.item("tool").frame == (None if on == "inertial" else on)
+
+
+def test_an_object_whose_node_is_gone_stays_and_is_put_elsewhere_by_replace():
+    rb = swing()
+    node = rb.mb["link"].add_node("tip", sc.Pose(translation=(1.0, 0.0, 0.0)))
+    w = World(rb)
+    w.add("tool", Sphere(0.1), sc.Pose(translation=(0.5, 0, 0)), on="link/tip")
+    node.pose = sc.Pose(translation=(2.0, 0.0, 0.0))
+    assert w.item("tool").pose.translation[0] == 1.5
+    w.move("tool", sc.Pose(translation=(0.5, 0, 0)))
+    assert w.item("tool").pose.translation[0] == 2.5  # in the node as it is now
+    rb.mb["link"].remove_node(node)
+    before = w.item("tool")
+    with pytest.raises(ModelError, match=r"object 'tool' was put on 'link/tip', which the robot no longer has: give it "
+                                         r"another place with w.replace\('tool', shape, pose, on=...\)"):  # fmt: skip
+        w.move("tool", sc.Pose())
+    assert w.item("tool") is before
+    w.replace("tool", Sphere(0.1), sc.Pose(), on="link")
+    w.move("tool", sc.Pose(translation=(0.5, 0, 0)))
+    assert w.item("tool").pose.translation[0] == 0.5
 
 
 def test_an_object_adds_no_dofs_and_no_bodies():
@@ -155,6 +195,45 @@ def test_a_hull_given_to_the_robot_keeps_its_shape():
     assert rows
     for i in rows:
         assert apart[before.pairs[i]] == pytest.approx(before.distance[i], abs=1e-12)
+
+
+CORNERS = np.array([(0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)])
+OF_POINTS = {
+    "hull": ConvexHull(CORNERS),
+    "mesh": TriangleMesh(CORNERS, [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]),
+    "scan": Voxels(CORNERS, 0.05),
+    "two": {"a": (ConvexHull(CORNERS), sc.Pose()), "b": (ConvexHull(2.0 * CORNERS), sc.Pose())},
+}
+
+
+@pytest.mark.parametrize("kind", OF_POINTS)
+def test_what_was_given_to_a_robot_has_its_shape_in_every_world_of_it_and_its_copies(kind):
+    rb = two_arms()
+    w = World(rb)
+    w.add("thing", OF_POINTS[kind], sc.Pose(translation=(0.0, 0.3, 1.2)))
+    w.give_to_robot("thing", sc.Inertia(0.1))
+    told = w.distances(rb.mb.q)
+    for other in (rb, rb.copy(), rb.copy().copy()):
+        found = World(other).distances(rb.mb.q)
+        assert found.pairs == told.pairs
+        assert (found.distance == told.distance).all()
+    copy = rb.copy()
+    rb.mb.remove(rb.mb["thing"])
+    assert "thing" in copy.mb
+    assert (World(copy).distances(copy.mb.q).distance == told.distance).all()
+
+
+def test_a_shape_that_was_given_is_that_of_the_body_it_was_given_to_alone():
+    """Not that of another body by the same name."""
+    rb = two_arms()
+    w = World(rb)
+    w.add("thing", OF_POINTS["hull"], sc.Pose(translation=(0.0, 0.3, 1.2)))
+    w.give_to_robot("thing", sc.Inertia(0.1))
+    rb.mb.remove(rb.mb["thing"])
+    body = rb.mb.add_body("thing", None, sc.Free(), sc.Inertia(1.0))
+    body.add_geometry(sc.Geometry("shape", "mesh", mesh="thing.stl", role="collision"))
+    with pytest.raises(ModelError, match=r"its mesh is the file 'thing.stl'; leave it out with w.hide"):
+        World(rb.copy()).collides(rb.mb.q)
 
 
 def test_a_model_given_to_the_robot_can_be_grasped():

@@ -15,7 +15,7 @@ from tests.robot.world.test_covers import ring
 
 import soacraft as sc
 from soacraft.contact import Box, Capsule, HeightField, Sphere, distance
-from soacraft.errors import StateError
+from soacraft.errors import ModelError, StateError
 from soacraft.robot import World
 from soacraft.robot.world.voxels import Voxels
 
@@ -151,4 +151,7 @@ def test_what_is_refused():
         w.add_points("scan", [[0.0, np.nan, 0.0]])
     with pytest.raises(StateError, match=r"the points reach over 1e\+10 voxels, .* give a larger voxel than 0.0001 m"):
         w.add_points("scan", [[0.0, 0.0, 0.0], [1e6, 0.0, 0.0]], voxel=1e-4)
+    for edge in (1e100, 1e200, 1e308):
+        with pytest.raises(ModelError, match=r"a Voxels reaches 1e\+\d+ m from its origin; .* take another unit"):
+            w.add_points("scan", [[0.0, 0.0, 0.0]], voxel=edge)
     assert w.objects == ()

@@ -7,12 +7,14 @@ must meet the surface within its cone too. Both fingers come from outside.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from soacraft.contact.geometry.filters import rigid_groups
 from soacraft.contact.geometry.scene import Scene
+from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Weld
 from soacraft.model.tree.frames.frame import Body
@@ -37,7 +39,7 @@ class Pairs(NamedTuple):
 class Surface:
     """The shapes of an object, and of what is welded to it, in its frame."""
 
-    def __init__(self, mb: Multibody, body: Body, meshes: str) -> None:
+    def __init__(self, mb: Multibody, body: Body, meshes: str, own: Mapping[str, Shape]) -> None:
         group, _ = rigid_groups(mb)
         alone = Multibody("object", gravity=(0.0, 0.0, 0.0))
         for x in mb.bodies:
@@ -47,7 +49,8 @@ class Surface:
                     made.add_geometry(shape)
         for record in mb.records:
             alone.add_record(record)
-        self.scene = Scene(alone, folder=mb.mesh_folder, meshes=meshes)
+        mine = {name: x for name, x in own.items() if name.rpartition("/")[0] in alone}
+        self.scene = Scene(alone, folder=mb.mesh_folder, meshes=meshes, shapes=mine)
         self.q = np.zeros(0)
         placed = self.scene.placed
         if not placed:

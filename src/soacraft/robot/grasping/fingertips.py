@@ -10,12 +10,13 @@ normal. With c = 0 it is a point contact with friction. The cone of a soft finge
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from soacraft.arguments import listed
 from soacraft.errors import StateError
 from soacraft.spatial.checks import Array, finite, frozen, unit
 
@@ -64,7 +65,7 @@ class Fingertip:
 def read_fingertips(fingertips: Any, what: str) -> tuple[list[Fingertip], list[str]]:
     """Fingertips, and a name for each."""
     given = [fingertips] if isinstance(fingertips, Fingertip) else []
-    given = given or (list(fingertips) if isinstance(fingertips, Iterable) else [])
+    given = given or listed(fingertips) or []
     if not given or not all(isinstance(x, Fingertip) for x in given):
         raise StateError(f"{what} takes a list of Fingertip(point, normal, ...), got {fingertips!r:.60}.")
     names = [x.name or f"contact {i}" for i, x in enumerate(given)]

@@ -152,7 +152,7 @@ def find_grasps(
     if world is not None and limb is None:
         raise ModelError("what the arm touches depends on how it gets there: give limb=... with world=...")
     rng = read_seed(seed, "the seed of grasps")
-    surface = Surface(mb, body, asked.meshes)
+    surface = Surface(mb, body, asked.meshes, rb._own_shapes())
     pairs = surface.pairs(rng, asked.samples, *asked.width, asked.friction)
     centre = body.inertia.com if body.inertia.mass else surface.centre
     made = _poses(rng, pairs, centre, surface, asked)

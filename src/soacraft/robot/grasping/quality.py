@@ -55,10 +55,11 @@ def ball(points: Array) -> float:
     1.0
     """
     size = float(np.abs(points).max(initial=0.0))
+    points = points / (size or 1.0)
     values = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-    if len(points) <= points.shape[1] or not size or values[-1] <= _FLAT * size * np.sqrt(len(points)):
+    if len(points) <= points.shape[1] or not size or values[-1] <= _FLAT * np.sqrt(len(points)):
         return 0.0
-    least = -float(_hull(points / size).equations[:, -1].max())
+    least = -float(_hull(points).equations[:, -1].max())
     return max(size * least, 0.0) if least > _FLAT else 0.0
 
 

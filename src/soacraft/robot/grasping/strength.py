@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import StateError
+from soacraft.results import finite_or_refused
 from soacraft.robot.grasping.cones import cone_program
 from soacraft.robot.grasping.fingertips import centre_and_length, columns, read_fingertips
 from soacraft.spatial.checks import Array, finite
@@ -77,12 +78,16 @@ def grasp_strength(fingertips: Any, wrench: Any) -> Strength:
     given, names = read_fingertips(fingertips, "grasp_strength")
     w = finite(wrench, (6,), "the wrench of grasp_strength", StateError)
     about, length = centre_and_length(given)
-    w = np.concatenate([w[:3] - np.cross(about, w[3:]), w[3:]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        w = np.concatenate([w[:3] - np.cross(about, w[3:]), w[3:]])
+        turn, push = np.linalg.norm(w[:3]), np.linalg.norm(w[3:])
+        length = length or float(turn / (push or 1.0)) or 1.0
+        rows = np.repeat([1.0 / length, 1.0], 3)
+        size = float(np.linalg.norm(rows * w))
+        finite_or_refused(np.array(size), "the size of the wrench of grasp_strength")
     if not w.any():
         return Strength(np.inf, tuple(names), np.zeros((len(given), 3)), np.zeros(len(given)), (), (), 0.0)
-    length = length or float(np.linalg.norm(w[:3]) / (np.linalg.norm(w[3:]) or 1.0)) or 1.0
-    rows = np.repeat([1.0 / length, 1.0], 3)
-    size, limits = float(np.linalg.norm(rows * w)), np.array([x.limit for x in given])
+    limits = np.array([x.limit for x in given])
     ended = np.isfinite(limits)
     known = limits[ended & (limits > 0.0)]
     unit, largest = float(known.min(initial=np.inf)), float(known.max(initial=0.0))

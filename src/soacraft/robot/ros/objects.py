@@ -69,10 +69,10 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
         return name
     at = read_place(message["pose"], f"object {name!r}") if message.get("pose") is not None else Pose()
     if what == MOVE:
-        was = world.item(name).on
-        if _frame(world, on) != was:
-            raise StateError(f"object {name!r} is on {was!r}, and the message moves it in {frame!r:.60}.")
-        world.move(name, _placed(world, on, at))
+        was = world.item(name)
+        if _frame(world, on) != was.on:
+            raise StateError(f"object {name!r} is on {was.on!r}, and the message moves it in {frame!r:.60}.")
+        world.move(name, at if on == was.frame else _placed(world, was.frame).inv @ _placed(world, on, at))
         return name
     shapes = _shapes(name, message)
     if name not in world.objects:
@@ -85,7 +85,7 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
         kept = {part: (shape, pose) for part, shape, pose in before.shapes}
         inner = before.pose.inv @ _placed(world, on, at)
         shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
-        at, on = before.pose, before.on
+        at, on = _placed(world, before.frame).inv @ before.pose, before.frame
     world.replace(name, shapes, at, on)
     return name
 
@@ -96,8 +96,10 @@ def _frame(world: World, on: str | None) -> str | None:
     return None if carrier is None or carrier is world.robot.mb.root else carrier.name
 
 
-def _placed(world: World, on: str | None, at: Pose) -> Pose:
-    return at if on is None else world.robot.mb.frame(on).offset @ at
+def _placed(world: World, on: str | None, at: Pose | None = None) -> Pose:
+    """A pose in a frame, or that of the frame itself, in the body that carries it."""
+    place = Pose() if at is None else at
+    return place if on is None else world.robot.mb.frame(on).offset @ place
 
 
 def _unused(part: str, known: Any) -> str:

@@ -148,13 +148,13 @@ class Details(Rules):
     def _wanted(self, mb: Multibody) -> Iterator[tuple[Multibody, Placed, tuple[str, ...], Shape | None]]:
         """The shapes that are not hidden: the model they are of, where they are, all names that mean them, and their
         shape where it was given as such."""
-        own, hidden = self._robot.mb, self._hidden
+        own, hidden, shapes = self._robot.mb, self._hidden, self._robot._own_shapes()
         given = {body: name for name, bodies in self._given.items() for body in bodies}
         for placed, names in robot_shapes(mb):
             if placed.carrier.name in given:
                 names = (*names, given[placed.carrier.name])
             if not hidden.intersection(names):
-                yield own, placed, names, self._own.get(placed.name)
+                yield own, placed, names, shapes.get(placed.name)
         for name, item in self._items.items():
             for placed, shape, names in self._stood(mb, name, item):
                 if not hidden.intersection(names):

@@ -26,7 +26,10 @@ class Item(NamedTuple):
     shapes: tuple[tuple[str, Shape, Pose], ...]
     model: Multibody | None
     pose: Pose
+    """In the body that it is on, or in the inertial frame."""
     on: str | None
+    frame: str | None = None
+    """The body or node that `add` and `move` take poses in; None for the inertial frame."""
 
 
 class Objects(Strict):
@@ -38,7 +41,6 @@ class Objects(Strict):
         self._robot = robot
         self._items: dict[str, Item] = {}
         self._given: dict[str, tuple[str, ...]] = {}
-        self._own: dict[str, Shape] = {}
         self._changes = 0
 
     @property
@@ -97,9 +99,20 @@ class Objects(Strict):
         self._change()
 
     def move(self, name: str, pose: Pose) -> None:
-        """Put an object elsewhere: in the inertial frame, or in the body that it is on."""
+        """Put an object elsewhere: the pose is in the frame that `add` was told, the inertial one, or the body or node
+        that it is on.
+
+        >>> import soacraft as sc
+        >>> w = sc.robot.World(sc.robot.Robot(sc.load("panda")))
+        >>> _ = w.robot.mb["link7"].add_node("flange", sc.Pose(translation=(0.0, 0.0, 0.1)))
+        >>> w.add("tool", sc.contact.Sphere(0.05), on="link7/flange")
+        >>> w.move("tool", sc.Pose(translation=(0.0, 0.0, 0.05)))
+        >>> w.item("tool").on, float(w.item("tool").pose.translation[2].round(9))
+        ('link7', 0.15)
+        """
         item = self._item(name)
-        self._items[name] = item._replace(pose=_read_pose(name, pose))
+        place = _read_pose(name, pose)
+        self._items[name] = item._replace(pose=self._offset(name, item) @ place)
         self._change()
 
     def set_state(self, name: str, q: Any) -> None:
@@ -113,7 +126,8 @@ class Objects(Strict):
         self._change()
 
     def item(self, name: str) -> Item:
-        """An object as it was given: shapes with their poses in it, or a model; its pose, and the body it is on."""
+        """An object as it was given: shapes with their poses in it, or a model; its pose, the body it is on, and the
+        frame that it was put in."""
         return self._item(name)
 
     def give_to_robot(self, name: str, inertia: Inertia | None = None) -> None:
@@ -144,8 +158,7 @@ class Objects(Strict):
                 raise ModelError(f"object {name!r} needs an Inertia(mass, ...) to be a body, got {inertia!r:.60}.")
             body = mb.add_body(name, None, Free(), inertia, inboard=item.pose)
             for part, shape, pose in item.shapes:
-                body.add_geometry(_record(part, shape, pose))
-                self._own[f"{name}/{part}"] = shape
+                self._robot._shapes[name, part] = body.add_geometry(_record(part, shape, pose)), shape
             self._given[name] = (name,)
         del self._items[name]
         self._change()
@@ -163,10 +176,25 @@ class Objects(Strict):
         mb = self._robot.mb
         place = Pose() if pose is None else _read_pose(name, pose)
         frame = None if on is None else mb.frame(on)
+        told = None
         if frame is not None:
             place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
+            told = None if frame is mb.root else frame.full_name
         shapes = () if shape is None else _shapes(name, shape)
-        return Item(shapes, None if model is None else model.copy(), place, on)
+        return Item(shapes, None if model is None else model.copy(), place, on, told)
+
+    def _offset(self, name: str, item: Item) -> Pose:
+        """The pose of the frame that an object was put in, in the body that carries it."""
+        mb = self._robot.mb
+        if item.frame is None:
+            return Pose()
+        frame = mb.frame(item.frame) if item.frame in mb else None
+        if frame is None or (None if frame.carrier is mb.root else frame.carrier.name) != item.on:
+            raise ModelError(
+                f"object {name!r} was put on {item.frame!r}, which the robot no longer has: give it another place with "
+                f"w.replace({name!r}, shape, pose, on=...)."
+            )
+        return frame.offset
 
     def _change(self) -> None:
         """Something is no longer as it was."""
@@ -214,7 +242,7 @@ def _shapes(name: str, given: Any) -> tuple[tuple[str, Shape, Pose], ...]:
 
 
 def _record(part: str, shape: Shape, pose: Pose) -> Geometry:
-    """The geometry of a shape; what only points tell is a mesh without a file, whose shape the world keeps."""
+    """The geometry of a shape; what only points tell is a mesh without a file, whose shape the robot keeps."""
     if shape.kind in ("sphere", "capsule", "box", "cylinder", "ellipsoid", "plane"):
         return Geometry(part, shape.kind, tuple(np.asarray(getattr(shape, "size", ()))), pose, role="collision")
     return Geometry(part, "mesh", (), pose, role="collision")

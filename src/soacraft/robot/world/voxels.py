@@ -56,6 +56,7 @@ class Voxels(Shape):
 
     def _take_cells(self, cells: Integers, edge: float) -> None:
         corners, triangles = _surface(cells)
+        self._require_size(min(float(np.abs(corners).max()) * edge, np.finfo(np.float64).max))
         vertices = np.ascontiguousarray(corners * edge)
         self._take(contact_mesh(vertices, triangles.ravel(), True))
         for x in (cells, vertices, triangles):
