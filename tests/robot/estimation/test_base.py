@@ -281,6 +281,8 @@ def test_the_angular_velocity_is_the_last_reading_less_the_bias_as_it_is_known_n
     [
         (lambda e, mb: e.correct(np.tile(mb.q, (2, 1)), ["FR_calf"]), "one state after the other, got a batch"),
         (lambda e, mb: e.correct(mb.q, None), "standing of a BaseEstimator of 'a1' are frames or their names"),
+        (lambda e, mb: e.correct(mb.q, np.array(1.0)), r"standing of a BaseEstimator of 'a1' .*, got array\(1\.\)"),
+        (lambda e, mb: e.correct(mb.q, np.array("FR_calf")), "standing of a BaseEstimator of 'a1' are frames or their"),
         (lambda e, mb: e.correct("a", ["FR_calf"]), "q of 'a1'"),
         (lambda e, mb: e.correct(mb.q, ["nobody"]), "has no frame 'nobody'"),
         (lambda e, mb: e.predict([1e200] * 3, [0, 0, 9.8], 0.1), "the turn of the unit in this step is not finite"),
@@ -301,6 +303,12 @@ def test_a_refused_reading_changes_nothing(take, said):
     assert (e.standing, e.velocity.tolist(), e._w.tolist()) == (before[0], before[2], before[4])
     assert e.pose == before[1]
     assert np.array_equal(e._P, before[3])
+
+
+@pytest.mark.parametrize("feet", [None, 5, np.array(1.0), np.array("FR_calf"), np.array(None)], ids=repr)
+def test_feet_that_are_no_list_are_refused(feet):
+    with pytest.raises(ModelError, match="feet of a BaseEstimator of 'a1' are frames or their names, got"):
+        BaseEstimator(Robot(sc.load("a1")), "trunk", feet)
 
 
 def test_an_estimator_of_a_robot_that_changed_is_stale():

@@ -86,6 +86,9 @@ def test_what_is_wrong_is_refused():
         (lambda f: f.measure_dofs(np.zeros(7), -1.0), "deviation must not be negative"),
         (lambda f: f.measure_dofs(np.zeros(7), 1.0, 3), "dofs are names"),
         (lambda f: f.measure_dofs([0.0], 1.0, [["a"]]), "has no dof"),
+        (lambda f: f.measure_dofs(np.full(7, 1e300), 1.0), "the distance of the reading is not finite"),
+        (lambda f: f.measure_dofs(np.zeros(7), 1.0, rates=np.zeros(7)), "rates of measure_dofs must be True or False"),
+        (lambda f: f.measure_dofs(np.zeros(7), 1.0, rates="no"), "rates of measure_dofs .* got 'no'"),
         (lambda f: f.measure_pose("link7", sc.Pose(), "a"), "deviation must be real numbers"),
         (lambda f: f.predict(np.zeros((2, 7)), 0.1), "force of one state"),
         (lambda f: f.predict(np.zeros(7), 0.01, noise=-1.0 * np.ones(14)), "noise must not be negative"),
@@ -97,6 +100,13 @@ def test_a_refused_reading_changes_nothing(take, said):
     with pytest.raises(SoacraftError, match=said), np.errstate(all="ignore"):
         take(f)
     assert all((a == b).all() for a, b in zip(before, (f.q, f.v, f.covariance), strict=True))
+
+
+def test_noise_beyond_all_numbers_tells_nothing():
+    """Without a warning: half of twice the largest number is a number."""
+    f = StateFilter(Robot(sc.load("pendulum")), covariance=0.1)
+    f.correct([0.5], [[1.0, 0.0]], 1e308)
+    assert abs(f.q[0]) < 1e-300
 
 
 def test_rates_are_measured_in_the_velocities():

@@ -84,6 +84,8 @@ def test_what_is_wrong_is_refused():
         watch.update(rb.mb.q, rb.mb.v, np.zeros(7), 0.0)
     with pytest.raises(StateError, match="one state after the other"):
         watch.update(np.zeros((2, 7)), rb.mb.v, np.zeros(7), 0.1)
+    with pytest.raises(StateError, match="the momentum of the dofs is not finite"):
+        watch.reset(v=np.full(7, 1e308))
     assert not watch.force.any()
     rb.mb.add_body("cup", "link7", sc.Weld(), sc.Inertia(1.0))
     for take in (lambda: watch.update(rb.mb.q, rb.mb.v, np.zeros(7), 0.1), watch.reset, lambda: watch.wrench("link7")):

@@ -100,6 +100,8 @@ def test_what_is_wrong_is_refused():
         estimate_payload(rb, rb.mb.root, records)
     with pytest.raises(ModelError, match="estimates are of a Robot"):
         estimate_payload(rb.mb, "link7", records)
+    with pytest.raises(StateError, match=r"the result\.left of estimate_payload is not finite"):
+        estimate_payload(rb, "link7", {**records, "force": np.full(7, 1e300)})
     with pytest.raises(StateError, match="one leading axis of 60"):
         estimate_offsets(rb, "link7", records["q"], sc.Pose())
     with pytest.raises(ModelError, match="nothing moves between"):

@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft import robot as rob
-from soacraft.errors import StateError
+from soacraft.errors import SoacraftError, StateError
 from soacraft.robot.standing.stance import lowest
 
 LEGS = [f"{x}_SHANK" for x in ("LF", "RF", "LH", "RH")]
@@ -117,8 +117,19 @@ def test_corners_and_nodes_are_points_of_their_own():
     assert repr(made) == "Stance of 'shape' on foot: 3 points"
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-3, 1e3, 1e200, 1e308])
+def test_only_the_direction_of_a_normal_counts(size):
+    rb, q = on("box", (0.4, 0.2, 0.1))
+    slope = np.array([0.1, 0.2, 1.0])
+    one, other = (rob.stance(rb, q, "foot", friction=0.6, normal=x) for x in (slope, size * slope))
+    assert np.allclose(one.normals, other.normals, atol=1e-15)
+    assert np.isclose(one.margin(), other.margin(), rtol=1e-9)
+
+
 def test_what_is_refused():
     rb, q = on("box", (0.4, 0.2, 0.1))
+    with pytest.raises(SoacraftError, match="frame"):
+        rob.stance(rb, q, np.array(1.0))
     with pytest.raises(StateError, match="stance is of a Robot"):
         rob.stance(rb.mb, q, "foot")
     with pytest.raises(StateError, match="stance takes one configuration, got a batch"):

@@ -202,7 +202,9 @@ def test_refused():
 
 
 @pytest.mark.parametrize(
-    "wrong", ["abc", None, {}, [[1], [2, 3]], 10**400, 1j], ids=["text", "none", "mapping", "ragged", "huge", "complex"]
+    "wrong",
+    ["abc", None, {}, [[1], [2, 3]], 10**400, 1j, np.array("LF")],
+    ids=["text", "none", "mapping", "ragged", "huge", "complex", "array"],
 )
 def test_what_is_no_number_is_refused(wrong):
     with pytest.raises(StateError):

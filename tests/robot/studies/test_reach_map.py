@@ -134,6 +134,23 @@ def test_a_spherical_hinge_and_a_slide():
     assert (drawn.reached > 0).sum() > 20
 
 
+@pytest.mark.parametrize("by", ["ik", "sampling"])
+def test_limits_of_what_is_not_the_limb_are_not_looked_at(by):
+    """A ball with a slide, and next to it a free body with limits, which nothing could keep."""
+    mb = sc.Multibody("m")
+    mb.add_body("ball", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0.5), np.eye(3)))
+    out = mb.add_body("out", "ball", sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    out.limits = sc.Limits(lower=0.5, upper=1.0)
+    free = mb.add_body("free", None, sc.Free(), sc.Inertia(1.0))
+    maps = []
+    for limits in (sc.Limits(), sc.Limits(lower=-np.ones(6), upper=np.ones(6))):
+        free.limits = limits
+        arm = sc.robot.Robot(mb).limb("arm", "inertial", "out")
+        maps.append(study.reach_map(arm, 0.5, ((-1, -1, 0), (1, 1, 0)), free=TURNS, by=by, seeds=1, samples=200))
+    assert maps[0].reached.sum() > 0
+    assert np.array_equal(maps[0].reached, maps[1].reached)
+
+
 def test_a_closed_chain_is_searched_with_its_loop_kept():
     mb = sc.load("five_bar")
     mb.set_state(sc.loops.TreeAugmented(mb).assemble(mb.q), np.zeros(mb.nv))
@@ -166,6 +183,7 @@ def test_it_shows_itself_and_comes_back_from_its_file(tmp_path):
         (dict(collisions=5), StateError, "collisions= is a World around this robot, got 5"),
         (dict(seeds=0), ModelError, "seeds must be a whole number of at least 1"),
         (dict(free=("rq",)), StateError, "free='rq' is no axis of a goal"),
+        (dict(free=np.array(1.0)), StateError, r"free= names axes of a goal, .* got array\(1\.\)"),
     ],
 )
 def test_refused(given, error, text):

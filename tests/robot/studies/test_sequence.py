@@ -264,7 +264,7 @@ def test_what_is_no_robot_is_refused():
 def test_steps_that_cannot_be_meant_are_refused():
     rb = rig()
     assert len(study.sequence(rb, Move({"l1": 0.1})).steps) == 1  # one step by itself
-    for hands in ((), None, 5):
+    for hands in ((), None, 5, np.array(1.0)):
         with pytest.raises(StateError, match="a grasp of 'cup' takes one hand or more"):
             Grasp("cup", hands)
     with pytest.raises(StateError, match="within of a grasp must be real numbers"):
@@ -273,6 +273,8 @@ def test_steps_that_cannot_be_meant_are_refused():
         study.sequence(rb, [Move(np.zeros((0, 2)), limb="arm")])
     with pytest.raises(StateError, match="step 0 of a sequence is a Move, Grasp, Ungrasp or Wait, got 3"):
         study.sequence(rb, 3)
+    with pytest.raises(StateError, match=r"step 0 of a sequence is a Move, Grasp, Ungrasp or Wait, got array\(3\.\)"):
+        study.sequence(rb, np.array(3.0))
 
 
 @pytest.mark.parametrize("length", [1.0, 1e-6, 1e4])

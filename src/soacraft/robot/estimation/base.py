@@ -25,6 +25,7 @@ import numpy as np
 import scipy.linalg
 
 from soacraft import dynamics as dyn
+from soacraft.arguments import listed
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StaleError, StateError, near
 from soacraft.model.hinges import Free
@@ -320,7 +321,7 @@ def _integrals(w: Array) -> tuple[Array, Array]:
 
 def _even(P: Array) -> Array:
     """A covariance without the rounding that tells its two halves apart."""
-    return finite_or_refused(np.asarray(0.5 * (P + P.T)), "the covariance of the base")
+    return finite_or_refused(np.asarray(0.5 * P + 0.5 * P.T), "the covariance of the base")
 
 
 def _one(mb: Multibody, q: Any, v: Any) -> tuple[Array, Array]:
@@ -331,11 +332,10 @@ def _one(mb: Multibody, q: Any, v: Any) -> tuple[Array, Array]:
 
 
 def _frames(mb: Multibody, given: Any, what: str) -> list[Frame]:
-    if isinstance(given, str | Frame):
-        given = [given]
-    if not isinstance(given, Iterable):
+    several = [given] if isinstance(given, str | Frame) else listed(given)
+    if several is None:
         raise ModelError(f"{what} of a BaseEstimator of {mb.name!r} are frames or their names, got {given!r:.60}.")
-    return [mb.frame(x) for x in given]
+    return [mb.frame(x) for x in several]
 
 
 def _base(frame: Frame) -> Body:

@@ -123,13 +123,17 @@ class StateFilter(Strict):
         keep = np.eye(2 * mb.nv) - K @ H
         P = _even(keep @ self._P @ keep.T + K @ R @ K.T)
         q, v = np.asarray(mb.integrate(self._q, d[: mb.nv])), finite_or_refused(self._v + d[mb.nv :], "the velocity")
+        with np.errstate(over="ignore", invalid="ignore"):
+            distance = finite_or_refused(np.array(r @ scipy.linalg.cho_solve(factor, r)), "the distance of the reading")
         self._q, self._v, self._P = q, v, P
-        return Innovation(r, S, float(r @ scipy.linalg.cho_solve(factor, r)))
+        return Innovation(r, S, float(distance))
 
     def measure_dofs(self, values: Any, deviation: Any, dofs: Any = None, rates: bool = False) -> Innovation:
         """Encoders: coordinates of dofs, by name, or of all where each is a coordinate; with `rates` velocities.
         `deviation` is the standard deviation of their noise."""
         mb = self._model()
+        if not isinstance(rates, bool | np.bool_):
+            raise StateError(f"rates of measure_dofs must be True or False, got {rates!r:.60}.")
         if dofs is not None and not isinstance(dofs, str | list | tuple):
             raise ModelError(f"dofs are names, one or a list; got {dofs!r:.60}.")
         names = list(mb.dof_names) if dofs is None else [dofs] if isinstance(dofs, str) else list(dofs)
@@ -177,7 +181,7 @@ def _squares(deviation: Any, size: int) -> Array:
 
 def _even(P: Array) -> Array:
     """A covariance without the rounding that tells its two halves apart."""
-    return finite_or_refused(np.asarray(0.5 * (P + P.T)), "the covariance of the filter")
+    return finite_or_refused(np.asarray(0.5 * P + 0.5 * P.T), "the covariance of the filter")
 
 
 def _place(mb: Multibody, dof: int) -> int:

@@ -134,7 +134,8 @@ class MomentumObserver(Strict):
     def _terms(self, q: Array, v: Array) -> tuple[Array, Array]:
         """p = Mcal v, and C* v - g."""
         mb = self._robot.mb
-        p = np.asarray(dyn.mass_matrix(mb, q)) @ v
+        with np.errstate(over="ignore", invalid="ignore"):
+            p = finite_or_refused(np.asarray(dyn.mass_matrix(mb, q)) @ v, "the momentum of the dofs")
         C = np.asarray(coriolis_matrix(mb, q, v))
         bias = np.asarray(dyn.inverse_dynamics(mb, q, v, np.zeros(mb.nv)))  # C v + g
         return p, C.T @ v + C @ v - bias

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.regressor import parameter_regressor
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges import Weld
@@ -16,6 +17,7 @@ from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
+from soacraft.results import finite_or_refused
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
@@ -57,6 +59,7 @@ class Payload:
         return f"payload of {self.mass:.4g} kg at {at}, {seen} of 10 parameters seen, {self.left:.3g} left over"
 
 
+@refusing_overflow("deviations")
 def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Payload:
     """The inertia carried at a frame, from records `{"q": (N, nq), "v", "vdot", "force": (N, nv)}`; v and vdot may be
     left out where the robot stood still.
@@ -104,7 +107,7 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
 
 def _payload(Y: Array, b: Array, length: float) -> Payload:
     units = np.concatenate([[1.0], np.full(3, length), np.full(6, length**2)])
-    U, s, Vt = np.linalg.svd(Y * units, full_matrices=False)
+    U, s, Vt = np.linalg.svd(finite_or_refused(Y * units, "the regressor of a payload"), full_matrices=False)
     seen = s > _SEEN * s.max(initial=0.0)
     x = Vt[seen].T @ ((U[:, seen].T @ b) / s[seen])
     left = b - (Y * units) @ x

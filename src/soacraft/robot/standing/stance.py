@@ -10,7 +10,7 @@ lowest along the normal of the ground there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import dynamics as dyn
+from soacraft.arguments import listed
 from soacraft.errors import StateError
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q
@@ -123,8 +124,8 @@ def stance(
     q = read_q(mb, q)
     if q.ndim > 1:
         raise StateError(f"stance takes one configuration, got a batch {q.shape[:-1]}.")
-    named = [feet] if isinstance(feet, str | Frame) or not isinstance(feet, Iterable) else list(feet)
-    frames = [mb.frame(x) for x in named]
+    named = None if isinstance(feet, str | Frame) else listed(feet)
+    frames = [mb.frame(x) for x in ([feet] if named is None else named)]
     if not frames or len(set(frames)) != len(frames):
         raise StateError("a robot stands on one foot or more, each named once.")
     for given, what in ((friction, "friction"), (normal, "normal"), (corners, "corners")):
@@ -137,8 +138,9 @@ def stance(
     for i, frame in enumerate(frames):
         told = _of_foot(normal, frame, mb)
         n = -g if told is None else finite(told, (3,), f"the normal at {frame.full_name!r}", StateError)
-        if not np.linalg.norm(n) > 0.0:
+        if not n.any():
             raise StateError(f"the normal at {frame.full_name!r} is zero.")
+        n = n / np.abs(n).max()  # no overflow or underflow in the norm
         n = n / np.linalg.norm(n)
         mu = float(finite(_of_foot(friction, frame, mb), (), f"friction at {frame.full_name!r}", StateError))
         if mu < 0.0:

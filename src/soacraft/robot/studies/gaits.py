@@ -11,13 +11,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 from scipy.integrate import trapezoid
 
+from soacraft.arguments import listed
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
@@ -138,9 +138,10 @@ def gait(
         raise StateError(f"a gait is of a Robot, got {robot!r:.60}.")
     mb = robot.mb
     way = read_motion(mb, motion, t)
-    if isinstance(feet, str) or not isinstance(feet, Iterable):
+    given = None if isinstance(feet, str) else listed(feet)
+    if given is None:
         raise StateError(f"feet of a gait are bodies or nodes, a list of them; got {feet!r:.60}.")
-    names = [mb.frame(x).full_name for x in feet]
+    names = [mb.frame(x).full_name for x in given]
     down = _contact(mb, motion, names, contact, len(way.t))
     limits = efforts_of(mb, efforts)
     g = np.asarray(mb.gravity)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
-from soacraft.arguments import Seed, read_seed, whole_number
+from soacraft.arguments import Seed, listed, read_seed, whole_number
 from soacraft.errors import ModelError, StateError
 from soacraft.kinematics.limbs import Plan
 from soacraft.model.sizes.lengths import chain
-from soacraft.model.states.ranges import Ranges
 from soacraft.progress import Bar
 from soacraft.results import refuse_large
 from soacraft.robot.limbs.asking import read_tolerance
@@ -256,7 +254,7 @@ def _by_sampling(limb: Limb, X: Pose, grid: Grid, turns: Array, world: Any, coun
 def sampled(limb: Limb, rng: np.random.Generator, count: int) -> Array:
     """Coordinates drawn within the limits, (count, nq): angles without limits over a turn, quaternions over all;
     travel without limits is refused."""
-    mb = limb.robot.mb
+    mb = limb.data.model
     lower, upper = limb.limits
     for name, slides, low, high in zip(limb.dof_names, slides_of(limb), lower, upper, strict=True):
         if slides and not (np.isfinite(low) and np.isfinite(high)):
@@ -270,8 +268,7 @@ def sampled(limb: Limb, rng: np.random.Generator, count: int) -> Array:
 
 def _travel(limb: Limb) -> float:
     """How far slides can be out, beyond the links."""
-    ranges = Ranges(limb.robot.mb)
-    most, slides = np.maximum(np.abs(ranges.lower), np.abs(ranges.upper))[limb.v_places], slides_of(limb)
+    most, slides = np.maximum(*np.abs(limb.limits)), slides_of(limb)
     if not np.isfinite(most[slides]).all():
         name = limb.dof_names[int(np.flatnonzero(slides)[np.argmax(~np.isfinite(most[slides]))])]
         raise StateError(f"dof {name!r} travels without limits, so that the map has no end: give it limits.")
@@ -297,7 +294,7 @@ def _name(limb: Limb, frame: Any) -> str:
 
 
 def _all_turns(free: Any) -> bool:
-    return isinstance(free, Iterable) and not isinstance(free, str) and {"rx", "ry", "rz"} <= set(map(str, free))
+    return not isinstance(free, str) and {"rx", "ry", "rz"} <= set(map(str, listed(free) or ()))
 
 
 def _counted_rows(within: Array) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from soacraft import loops
+from soacraft.arguments import listed
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q
@@ -87,8 +88,9 @@ def sequence(
     """
     if not isinstance(robot, Robot):
         raise StateError(f"a sequence is of a Robot, got {robot!r:.60}.")
-    listed = list(steps) if isinstance(steps, Iterable) else [steps]
-    for i, step in enumerate(listed):
+    several = listed(steps)
+    todo = [steps] if several is None else several
+    for i, step in enumerate(todo):
         if not isinstance(step, Move | Grasp | Ungrasp | Wait):
             raise StateError(f"step {i} of a sequence is a Move, Grasp, Ungrasp or Wait, got {step!r:.60}.")
     for what, f in (("world", world), ("planner", planner)):
@@ -104,14 +106,14 @@ def sequence(
     rb.mb.set_state(rb.mb.q, np.zeros(rb.mb.nv))
     check = _Check(rb, None if world is None else world(rb), planner, contacts, efforts, rate, simulate, dt)
     told: list[_Found] = []
-    with Bar("sequence", 0, max(len(listed), 1), progress) as bar:
-        for i, step in enumerate(listed):
+    with Bar("sequence", 0, max(len(todo), 1), progress) as bar:
+        for i, step in enumerate(todo):
             if told and told[-1].why:
                 told.append(_Found("not looked at, since a step before it cannot be done"))
             else:
                 told.append(check.of(step))
             bar.at(i + 1)
-    return _report(robot.mb.name, [str(x) for x in listed], told)
+    return _report(robot.mb.name, [str(x) for x in todo], told)
 
 
 class _Check:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
+from soacraft.arguments import listed
 from soacraft.errors import StateError
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.robot.studies.study import Column, Flags, Study, Whole
@@ -43,7 +43,7 @@ class Grasp:
 
     def __post_init__(self) -> None:
         one = isinstance(self.hands, str | Frame)
-        hands = (self.hands,) if one else tuple(self.hands) if isinstance(self.hands, Iterable) else ()
+        hands = (self.hands,) if one else tuple(listed(self.hands) or ())
         if not hands:
             raise StateError(f"a grasp of {self.obj!r:.60} takes one hand or more, got {self.hands!r:.60}.")
         object.__setattr__(self, "hands", hands)
