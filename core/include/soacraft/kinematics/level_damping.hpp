@@ -7,7 +7,7 @@
 //     D = the positive part of  2 |dt T| - calm S,      calm = 1 - gain dt, at least a quarter
 //
 // T is that of the part of the pull that the level cannot meet, and zero where it meets all: what can be done is done exactly. Rows G
-// of the levels before bend too, and push (`level_ties.hpp`). A step that does all that is asked for, and bends by no more than a little
+// of the levels before bend too, and push, and so do rows that are kept (`level_ties.hpp`). A step that does all that is asked for, and bends by no more than a little
 // by a bound of T, dt |pull| sqrt(c_i) sum_j sqrt(c_j) for dof i, c being the lengths of the columns of rows, is not damped at all; of
 // closures and of rows that the caller gave that bound serves. A direction that hardly bends is damped by a little more than D, so that
 // the level does not undo at once what those after it do there. A first level that postures tell in full takes a part of the bound, by
@@ -29,27 +29,53 @@ protected:
     double missed_ = 0.0;     // what a level cannot meet, as a part of what it pulls
     bool unbounded_ = false;  // whether no bound has a say in the step of the trial
 
+    // True where the work of the program has the step of the level already.
     template <class After>
-    void damp(const Level& level, const RowWork& rows, double dt, const After& after, double* held) {
+    bool damp(const Level& level, const RowWork& rows, double dt, const After& after, double* held) {
+        const bool tied = blocks_ > 0 || kept_ > 0;
         double much = 0.0;
         for (index i = 0; i < n_; ++i) much = larger(much, level.damping[i]);
-        for (index r = level.begin; blocks_ > 0 && r < level.end; ++r) much = larger(much, std::fabs(rows.pull[r]));
-        for (index i = 0; blocks_ > 0 && level.upright && i < n_; ++i) much = larger(much, std::fabs(level.pull[i]));
-        if (!(much * dt > 0.0) || !trial(level, held)) return;
-        if (blocks_ == 0 && !turned_) {
+        for (index r = level.begin; tied && r < level.end; ++r) much = larger(much, std::fabs(rows.pull[r]));
+        for (index i = 0; tied && level.upright && i < n_; ++i) much = larger(much, std::fabs(level.pull[i]));
+        stopping_ = 0;
+        if (!(much * dt > 0.0) || !trial(level, tied, held)) return false;
+        if (blocks_ == 0 && stopping_ == 0 && !turned_) {
             damp_simply(level, rows, dt, after);
-            return;
+            return false;
         }
         push(level, rows, rows.pull + level.begin, level.upright ? level.pull : nullptr, dt);
-        if (easy(level, rows) || !limit(level, held)) return;
+        if (easy(level, rows) || !limit(level, held)) return false;
+        outweigh(level, rows, dt, after);
+        for (double look = 1.0; look < t_.looks; ++look) {
+            if (!run(level)) return false;
+            if (!held_by_more(level, held)) return true;
+            for (index c = 0; c < nz_; ++c) m_.limited[c] = m_.qp.x[c], m_.center[c] = 0.0;
+            block(held);
+            unbounded_ = curbed_ = factored_ = false;
+            squares(level.end - level.begin, wide(nz_), level);
+            outweigh(level, rows, dt, after);
+        }
+        return false;
+    }
+    // D, from the step `limited` on.
+    template <class After>
+    void outweigh(const Level& level, const RowWork& rows, double dt, const After& after) {
         squares_of(level, rows);
         const index weak = find_unmet(level, rows);
         if (weak > 0) curb(weak, level, rows, dt, after);
     }
-    // The step without damping into `next`, and dofs that hold it back. Of the first level it is the one that nothing bounds, cut off
-    // at the bounds, which takes a factorization and no search.
-    bool trial(const Level& level, double* held) {
-        if (blocks_ > 0) {
+    // Whether dofs hold the step back that did not hold the one back that the whole bound damps.
+    bool held_by_more(const Level& level, double* held) {
+        mark(level, held);
+        index before = 0, now = 0;
+        for (index i = 0; i < n_; ++i) now += held[i] != 0.0;
+        for (index b = 0; b < blocked_; ++b) before += held[m_.blocked[b]] != 0.0;
+        return now > before;
+    }
+    // The step without damping into `next`, and what holds it back. Of a first level without rows that are kept it is the one that
+    // nothing bounds, cut off at the bounds, which takes a factorization and no search.
+    bool trial(const Level& level, bool tied, double* held) {
+        if (tied) {
             if (!run(level)) return false;
             mark(level, held);
         } else {
@@ -65,7 +91,7 @@ protected:
             step[i] = y[i] - m_.x[i];
         }
         block(held);
-        unbounded_ = blocked_ == 0;
+        unbounded_ = blocked_ == 0 && stopping_ == 0;
         for (index i = 0; i < n_; ++i) unbounded_ = unbounded_ && m_.low[i] < y[i] && y[i] < m_.high[i];
         for (index c = 0; c < nz_; ++c) m_.center[c] = 0.0;
         return true;
@@ -133,10 +159,10 @@ protected:
         }
         for (index c = 0; shared_ && c < nz_; ++c) add(wz, 1.0, m_.sharing + c * wz, m_.sum + c * wz);
     }
-    // Orthonormal axes of what the level sees with the dofs that are held back at rest, into `weak`; how many.
+    // Orthonormal axes of what the level sees with the dofs and rows that hold it back at rest, into `weak`; how many.
     index see(const Level& level) {
         const index wz = wide(nz_), all = level.upright ? nz_ : rank_;
-        if (blocked_ == 0) {
+        if (blocked_ == 0 && stopping_ == 0) {
             for (index c = 0; c < all; ++c) clear(wz, m_.weak + c * wz), m_.weak[c * wz + c] = 1.0;
             return all;
         }
@@ -157,6 +183,14 @@ protected:
         for (index b = 0; b < blocked_; ++b) {
             clear(wz, row);
             for (index c = 0; c < nz_; ++c) row[c] = column(m_.blocked[b], c);
+            take(row, t_.sees);
+        }
+        for (index k = 0; k < stopping_; ++k) {
+            const double* c = m_.C + m_.stopping[k] * w_;
+            if (plain_)
+                copy(wz, c, row);
+            else
+                project(c, 1.0, row);
             take(row, t_.sees);
         }
         first = count;
@@ -233,7 +267,7 @@ protected:
                 for (index d = 0; d < seen; ++d) K[c * seen + d] += E[e * ws + e] * V[e * ws + c] * V[e * ws + d];
         missed_ = miss(seen, K, level, rows);
         if (!(missed_ > t_.across)) return 0;
-        return unbounded_ && blocked_ == 0 ? may_bend(seen) : columns(0, 0);
+        return unbounded_ && blocked_ == 0 && stopping_ == 0 ? may_bend(seen) : columns(0, 0);
     }
     // Axes along which the bound outweighs calm squares, and those that the level does not see; of axes and a matrix as `find_unmet` has
     // them.

@@ -18,7 +18,7 @@ using kinematics::LevelTolerances;
 struct LevelWork {
     double *x, *low, *high, *N, *next, *A, *b, *H, *D, *rows, *least, *most, *full, *own, *center, *still, *ones, *wide_row, *C, *bound, *shift;
     double *ties, *square, *factor, *mu, *scratch, *roots, *tied, *loops;  // rows G that are decided on, G G* = factor factor*, the roots of their columns
-    index *order, *factor_order, *axis_order, *ends, *begins, *blocked;  // ends: of their blocks, in rows; dofs at bounds that hold a level back
+    index *order, *factor_order, *axis_order, *ends, *begins, *blocked, *stopping;  // ends: of their blocks, in rows; dofs at bounds, and kept rows, that hold a level back
     double *calm, *sum, *axes, *weak, *bent, *outweighed, *factor_of;  // of the damping: (n, wide(n)) each
     double *unmet, *unmet_posture, *much, *asked, *limited;  // (rows), and (n) each
     double *keeps, *shared, *sharing;  // D as rows bend; directions that levels before keep in part, of y and of z: (n, wide(n)) each
@@ -30,13 +30,13 @@ struct LevelWork {
     template <class Cut>
     LevelWork(index n, index count, index all, index levels, index kept, bool closed, Cut& cut) {
         const index w = wide(n), bounds = n + kept, spare = kept + (closed ? n : 0), m = n + spare, mw = wide(m);
-        const index elastic_count = spare > 0 ? kept + (closed ? 2 * n : 0) : 0, size = spare > 0 ? m : 0;
+        const index elastic_count = spare > 0 ? kept + (closed ? 2 * n : n) : 0, size = spare > 0 ? m : 0;
         cut(x, w), cut(low, w), cut(high, w), cut(N, n * w), cut(next, n * w), cut(A, count * w), cut(b, count), cut(H, n * w), cut(D, n * w);
         cut(rows, bounds * w), cut(least, bounds), cut(most, bounds), cut(full, w), cut(own, w), cut(center, w), cut(still, w), cut(ones, w), cut(wide_row, w), cut(C, kept * w);
         cut(bound, kept), cut(shift, bounds), cut(order, count);
-        const index decided = closed || levels > 1 ? all + (levels + 1) * n : 0;
+        const index decided = closed || levels > 1 || kept > 0 ? all + (2 * levels + 1) * n + kept : 0;
         cut(ties, decided * w), cut(square, decided * decided), cut(factor, decided * decided), cut(mu, decided), cut(scratch, 2 * decided);
-        cut(roots, 2 * (levels + 1) * w), cut(factor_order, decided), cut(ends, 2 * (levels + 1)), cut(begins, 2 * (levels + 1)), cut(blocked, n), cut(tied, w), cut(loops, w);
+        cut(roots, (4 * levels + 3) * w), cut(factor_order, decided), cut(ends, 4 * levels + 2), cut(begins, 4 * levels + 2), cut(blocked, n), cut(stopping, kept), cut(tied, w), cut(loops, w);
         cut(calm, n * w), cut(sum, n * w), cut(axes, n * w), cut(weak, n * w), cut(bent, n * w), cut(outweighed, n * w), cut(factor_of, n * w), cut(axis_order, n);
         cut(keeps, n * w), cut(shared, n * w), cut(sharing, n * w), cut(eigen, 3 * w), cut(unmet, count), cut(unmet_posture, w), cut(much, w), cut(asked, w), cut(limited, w);
         cut(qp_memory, static_cast<index>(QpWork(n, bounds, nullptr).bytes));
@@ -65,6 +65,7 @@ protected:
     bool plain_ = true;      // N is the identity, x is zero
     bool solved_ = false;
     bool bounded_ = false;
+    index stopping_ = 0;  // rows that are kept and hold the level back
 
     LevelProgram(index n, index kept, bool closed, const LevelTolerances& tolerances, LevelWork& work)
         : n_(n), w_(wide(n)), kept_(kept), closed_(closed), t_(tolerances), m_(work), nz_(n) {
@@ -334,6 +335,7 @@ protected:
             row(m_.N + i * wz, kept_ + i, 1.0, m_.low[i] - m_.x[i], HUGE_VAL);
             row(m_.N + i * wz, kept_ + i, -1.0, -HUGE_VAL, m_.high[i] - m_.x[i]);
         }
+        for (index i = 0; !closed_ && !plain_ && i < n_; ++i) row(m_.N + i * wz, 0, 0.0, m_.low[i] - m_.x[i], m_.high[i] - m_.x[i]);  // these do not
         p.changes = 10 * (p.n + p.rows) + 100;
         m_.elastic = QpWork(m, p.rows, m_.elastic_memory);
         const auto slope = [&](const double* s, double* g) {
@@ -352,6 +354,7 @@ protected:
         return true;
     }
 
+    // Dofs whose bounds hold a step back, and rows that are kept and do.
     void mark(const Level& level, double* held) {
         const index wz = wide(nz_);
         double size = 0.0;
@@ -360,6 +363,9 @@ protected:
         for (index i = 0; i < nz_; ++i) size = larger(size, std::fabs(m_.qp.g[i]));
         const double* push = m_.qp.multipliers + (plain_ ? 0 : nz_);
         for (index i = 0; i < n_; ++i) held[i] = std::fabs(push[i]) > t_.holds * size ? 1.0 : 0.0;
+        stopping_ = 0;
+        for (index r = 0; r < kept_; ++r)
+            if (std::fabs(push[n_ + r]) > t_.holds * size) m_.stopping[stopping_++] = r;
     }
     // x <- x + N z, within the bounds to the last digit.
     void move() {

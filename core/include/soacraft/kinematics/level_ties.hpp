@@ -3,7 +3,7 @@
 //
 //     mu = (G G*)^-1 G p,     T y = how  J* W^2 pull - G* mu  changes along a small step y
 //
-// The same as `Ties` of soacraft/robot/whole_body/ties.py. O(nv^3), and rows after as many small steps as there are directions.
+// Rows that are kept, and hold the level back, are among G. The same as `Ties` of soacraft/robot/whole_body/ties.py. O(nv^3), and rows after as many small steps as there are directions.
 #pragma once
 
 #include "level_program.hpp"
@@ -37,8 +37,9 @@ protected:
         for (index i = 0; i < n_; ++i)
             if (held[i] != 0.0 && !(y && dt * std::fabs(y[i]) > t_.still)) m_.blocked[blocked_++] = i;
     }
-    // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step.
-    void tie(index begin, index end, const double* J, bool known) {
+    // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step;
+    // else they bend by this part of the bound.
+    void tie(index begin, index end, const double* J, bool known, double part = 1.0) {
         m_.begins[blocks_] = known ? begin : -1, m_.begins[blocks_ + 1] = -1;
         double* root = m_.roots + blocks_ * w_;
         index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
@@ -47,7 +48,7 @@ protected:
             copy(w_, J + r * w_, m_.ties + rows * w_);
             for (index i = 0; i < w_; ++i) root[i] += J[r * w_ + i] * J[r * w_ + i];
         }
-        for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
+        for (index i = 0; i < w_; ++i) root[i] = std::sqrt(part * std::sqrt(root[i]));
         m_.ends[blocks_++] = rows;
         clear(w_, m_.roots + blocks_ * w_);
         m_.ends[blocks_] = stop(rows), ++blocks_;
@@ -60,13 +61,24 @@ protected:
         }
         return rows;
     }
+    // Rows that are kept, and hold the level back, behind so many others; the roots of their columns into `root`.
+    index keep_rows(index rows, double* root) {
+        clear(w_, root);
+        for (index k = 0; k < stopping_; ++k, ++rows) {
+            const double* c = m_.C + m_.stopping[k] * w_;
+            copy(w_, c, m_.ties + rows * w_);
+            for (index i = 0; i < w_; ++i) root[i] += c[i] * c[i];
+        }
+        for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
+        return rows;
+    }
     // How they push, with the dofs that are held back, where a level pulls by these (rows) and these (n):
     // mu = (G G*)^-1 G (what it pulls). A bound of how they bend, of levels into `tied`, of closures and rows that nothing is known of
     // into `loops`.
     void push(const Level& level, const RowWork& rows, const double* pull, const double* posture, double dt) {
         clear(w_, m_.tied), clear(w_, m_.loops);
-        if (blocks_ == 0) return;
-        const index count = stop(m_.ends[blocks_ - 1]);
+        if (blocks_ == 0 && stopping_ == 0) return;
+        const index decided = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0, kept = keep_rows(decided, m_.roots + blocks_ * w_), count = stop(kept);
         for (index r = 0; r < count; ++r) m_.mu[r] = 0.0;
         double *all = m_.still, *mu = m_.mu, *seen = m_.scratch, most = 0.0, size = 0.0;
         clear(w_, all);
@@ -86,12 +98,13 @@ protected:
         solve_lower_transposed(count, count, m_.factor, mu);
         for (index r = 0; r < count; ++r) seen[m_.factor_order[r]] = mu[r];
         for (index r = 0; r < count; ++r) mu[r] = seen[r];
-        for (index b = 0, r = 0; b < blocks_; ++b) {
+        for (index b = 0, r = 0; b <= blocks_; ++b) {
+            const bool known = b < blocks_ && m_.begins[b] >= 0;
             double square = 0.0, sum = 0.0;
-            for (; r < m_.ends[b]; ++r) square += mu[r] * mu[r];
+            for (const index end = b < blocks_ ? m_.ends[b] : kept; r < end; ++r) square += mu[r] * mu[r];
             const double* root = m_.roots + b * w_;
             for (index i = 0; i < n_; ++i) sum += root[i];
-            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, m_.begins[b] < 0 ? m_.loops : m_.tied);
+            add(w_, t_.bends * dt * std::sqrt(square) * sum, root, known ? m_.tied : m_.loops);
         }
     }
     // to (wide(n)) <- how J* W^2 pull - G* mu changes along a small step; false where there are no rows.

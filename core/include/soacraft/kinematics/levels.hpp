@@ -36,22 +36,25 @@ public:
         turned_ = damped_ = curbed_ = false;
         if (nz_ == 0) return;
         if (gather(level, rows.J, rows.wish, rows.weight, t_.sees)) {
-            damp(level, rows, dt, after, held);
+            const bool ready = damp(level, rows, dt, after, held);
             for (index i = 0; i < n_; ++i) held[i] = 0.0;
-            if (run(level)) {
+            if (ready || run(level)) {
                 mark(level, held);
                 move();
             }
             solved_ = true;
+            stopping_ = 0;  // those of another level are others
         } else if (last || !turned_) {
             return;
         }
+        const index seen = rank_;
         if (!last && turned_) {
             block(held, m_.x, dt);
             if (!curbed_ && dt > 0.0) keep_turning(level, rows, after);
             tie(level.begin, level.end, rows.J, !level.given);
         }
         if (curbed_ && turned_) keep_damped(level, rows, dt);
+        if (!last && turned_ && rank_ > seen) tie_kept(seen);
         release();
     }
     // Of velocities that no level tells apart, the slowest.
@@ -100,6 +103,16 @@ private:
         clear(w_, u);
         for (index c = 0; c < m; ++c) add(w_, m_.axes[e * wm + c], m_.next + c * w_, u);
         for (index i = 0; i < n_; ++i) add(w_, much * u[i], u, m_.shared + i * w_);
+    }
+    // Columns of N that are the level's own besides those that its rows see: they turn as the robot moves, nothing tells how.
+    void tie_kept(index first) {
+        const index wz = wide(nz_), count = rank_ - first;
+        for (index c = 0; c < count; ++c) {
+            clear(w_, m_.next + c * w_);
+            for (index i = 0; i < n_; ++i) m_.next[c * w_ + i] = m_.N[i * wz + first + c];
+        }
+        blocked_ = 0;
+        tie(0, count, m_.next, false, t_.rolls);
     }
     // Directions that D sees.
     void keep_damped(const Level& level, const RowWork& rows, double dt) {

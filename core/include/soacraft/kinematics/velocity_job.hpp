@@ -55,6 +55,8 @@ struct LevelTolerances {
     double turns = 1e-3;          // and how much of a pull they must turn towards for each of these
     double half = 0.5;            // from this part of that on, a direction costs the levels after it
     double costs = 1e6;           // as much at most, next to the mean square of a level
+    double rolls = 3.0;           // what directions that a level keeps turn by, next to the bound of rows
+    double looks = 2.0;           // how often it is looked at what holds a damped step back, and damping taken from that
     double nothing = 1e-8;        // what rows turn by, next to the most, that is less is rounding
     double holds = 1e-9;          // a bound that pushes by more than this part of a level's gradient holds it back
     double slow = 1e-9;           // of |v|^2, next to what is missing of rows that cannot all be kept

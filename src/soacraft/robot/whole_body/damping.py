@@ -52,6 +52,7 @@ class Damper:
     rank: int
     low: Array
     high: Array
+    C: Array
     ties: Ties
     within: Callable[[Array], Solution | None]
     free: Callable[[], Solution]
@@ -63,20 +64,24 @@ class Damper:
         """What damps it."""
         none, level, dt, t = np.zeros((0, self.N.shape[1])), self.level, self.dt, self.tolerances
         much = level.damping.max(initial=0.0)
-        if self.ties.rows:
+        tied_down = bool(self.ties.rows or len(self.C))
+        if tied_down:
             much = max(much, np.abs(level.pull).max(initial=0.0))
         if not much * dt > 0.0:
             return Curb(none)
-        trial = self.within(none) if self.ties.rows else self.free()
+        trial = self.within(none) if tied_down else self.free()
         if trial is None:
             return Curb(none)
         y = np.clip(self.x + self.N @ trial.x, self.low, self.high)
-        step, held = y - self.x, self.held(trial) if self.ties.rows else np.zeros(len(y), dtype=bool)
-        unbounded = not held.any() and bool(((self.low < y) & (y < self.high)).all())
-        if not self.ties.rows and level.firm:
+        step, held, kept = y - self.x, np.zeros(len(y), dtype=bool), self.C[:0]
+        if tied_down:
+            held, kept = self.held(trial), self.kept(trial)
+        unbounded = not held.any() and not len(kept) and bool(((self.low < y) & (y < self.high)).all())
+        if not self.ties.rows and not len(kept) and level.firm:
             return Curb(np.sqrt(self.part(step) * level.damping)[:, None] * self.N)
-        mus = self.ties.pushing(level, level.pull, held)
-        tied, loops = self.ties.bounds(mus, dt)
+        ties = self.ties.with_kept(kept)
+        mus = ties.pushing(level, level.pull, held)
+        tied, loops = ties.bounds(mus, dt)
         bound = level.damping + tied + loops
         if not bound.max() > 0.0 or (unbounded and not level.upright and self.easy(y, step, bound)):
             return Curb(none)
@@ -84,7 +89,13 @@ class Damper:
         limited = self.within(np.sqrt(bound)[:, None] * self.N)
         if limited is None:
             return Curb(none)
-        return self.curbing(limited.x, self.held(limited), bound, unbounded)
+        curb = self.curbing(limited, bound, unbounded)
+        for _ in range(1, int(t.looks)):
+            before, limited = self.held(limited), self.within(curb.F)
+            if limited is None or not (self.held(limited) & ~before).any():
+                break
+            curb = self.curbing(limited, bound, False)
+        return curb
 
     def easy(self, y: Array, step: Array, bound: Array) -> bool:
         """Whether a step does all that the level asks for, and bends next to nothing by the bound."""
@@ -98,6 +109,12 @@ class Damper:
         level = self.level
         size = float(np.abs(self.A.T @ (level.weight * (level.wish - level.J @ self.x))).max(initial=0.0))
         return np.asarray(np.abs(found.multipliers[: len(self.x)]) > self.tolerances.holds * size)
+
+    def kept(self, found: Solution) -> Array:
+        """Rows that are kept and hold a step back."""
+        level = self.level
+        size = float(np.abs(self.A.T @ (level.weight * (level.wish - level.J @ self.x))).max(initial=0.0))
+        return self.C[np.abs(found.multipliers[len(self.x) :]) > self.tolerances.holds * size]
 
     def gained(self, step: Array) -> float:
         """By a step."""
@@ -117,15 +134,16 @@ class Damper:
             return 0.0
         return min(4.0 * bent / gained - 1.0, 1.0) if bent < 0.5 * gained else 1.0
 
-    def curbing(self, z: Array, held: Held, bound: Array, unbounded: bool) -> Curb:
-        """D, from a step on that the whole bound damps, with the dofs that hold it back as they are; along directions
-        alone where that bound outweighs squares, where bounds have no say."""
+    def curbing(self, limited: Solution, bound: Array, unbounded: bool) -> Curb:
+        """D, from a step on that the whole bound damps, with what holds it back as it is; along directions alone where
+        that bound outweighs squares, where bounds have no say."""
         level, t, N, dt = self.level, self.tolerances, self.N, self.dt
+        z, held, kept = limited.x, self.held(limited), self.kept(limited)
         calm = self.A.T @ (level.calm[:, None] * self.A)
         size = float(np.linalg.norm(self.A, axis=1).max())
-        at_rest = _orthonormal(N[held], np.zeros((0, len(calm))), t.sees)
+        at_rest = _orthonormal(np.vstack([N[held], kept @ N]), np.zeros((0, len(calm))), t.sees)
         seen = np.eye(len(calm))[:, : self.rank]
-        if held.any():
+        if len(at_rest):
             seen = _orthonormal(self.A, at_rest, np.sqrt(t.hardly) * size).T
         # what is unmet: damped by what of the bound outweighs calm squares, of what the level sees
         sizes, V = np.linalg.eigh(t.outweigh * (N @ seen).T @ (bound[:, None] * (N @ seen)) - seen.T @ calm @ seen)
@@ -140,10 +158,11 @@ class Damper:
         if not np.linalg.norm(unmet) > t.across * np.linalg.norm(asked):
             return none
         pull = unmet / level.weight
-        mus = self.ties.pushing(level, pull, held)
-        loops = self.ties.bounds(mus, dt)[1] + (level.damping if level.given else 0.0)
+        ties = self.ties.with_kept(kept)
+        mus = ties.pushing(level, pull, held)
+        loops = ties.bounds(mus, dt)[1] + (level.damping if level.given else 0.0)
         Z = np.eye(len(calm))
-        if unbounded and not held.any():
+        if unbounded and not held.any() and not len(kept):
             Z = np.hstack([seen @ V[:, sizes > 0.0], Z[:, self.rank :]])
         if not Z.size:
             return none
@@ -152,7 +171,7 @@ class Damper:
         if self.turning is None:
             loops, T = loops + level.damping, np.zeros((Y.shape[1],) * 2)
         else:
-            T = t.outweigh * dt * self.ties.bends(level, self.number, pull, mus, self.turning, Y)
+            T = t.outweigh * dt * ties.bends(level, self.number, pull, mus, self.turning, Y)
         bent, V = np.linalg.eigh(T)
         Q = (V * np.abs(bent)) @ V.T - Z.T @ calm @ Z + Y.T @ (loops[:, None] / t.bends * Y)
         sizes, V = np.linalg.eigh(Q)

@@ -28,6 +28,8 @@ from soacraft.spatial.checks import Array
 
 #: Proximal steps at most: most levels need one or two, nearly flat ones that bounds hold up to 25, or all.
 STEPS = 64
+#: A row that holds, of which no more than this part is across the others that do.
+ALIKE = 1e-7
 
 
 @dataclass
@@ -72,7 +74,7 @@ def solve_levels(
             sharing = np.sqrt(np.sum(A * A) / N.shape[1]) * shared @ N
             within = partial(_solved, A, b, own, x, N, rank, box, decided, closures is not None, tolerances, sharing)
             free = partial(_least_squares, A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N))
-            how = box.low, box.high, ties, within, free, turning, dt, tolerances
+            how = box.low, box.high, box.C, ties, within, free, turning, dt, tolerances
             damper = Damper(level, number, A, sharing, x, N, rank, *how)
             F, K = damper.rows()
             found = within(F)
@@ -87,10 +89,11 @@ def solve_levels(
             kept = _keeps_damped(level, K, N, rank, dt, tolerances)
         elif rank < N.shape[1] and not last and turning is not None and dt > 0.0:
             kept = _keeps_turning(level, number, A, N, rank, stopped, ties, turning, tolerances)
+        ties.add(number, not level.given and turning is not None, level.J, stopped)
         if kept is not None:
+            ties.keep(number, kept.N[:, rank : kept.rank])
             N, rank = kept.N, kept.rank
             shared = np.vstack([shared, kept.shared])
-        ties.add(number, not level.given and turning is not None, level.J, stopped)
         N = N[:, rank:]
     if N.shape[1]:  # of velocities that no level tells apart, the slowest
         none = np.zeros((0, N.shape[1]))
@@ -271,9 +274,12 @@ def _least_squares(
     F, f, n = np.vstack([A, D]), np.concatenate([b, d]), A.shape[1]
     z, y = solve_qp(F.T @ F, -F.T @ f, rows, least, most, scale)
     on = np.flatnonzero(y != 0.0)
-    k = len(on)
-    Q, R = np.linalg.qr(rows[on].T, mode="complete") if k else (np.eye(n), np.zeros((0, 0)))
-    z = Q[:, :k] @ np.linalg.solve(R[:k].T, np.where(y[on] > 0.0, least[on], most[on])) if k else np.zeros(n)
+    size = np.linalg.norm(rows[on], axis=1)
+    Q, R, order = qr((rows[on] / size[:, None]).T, pivoting=True) if len(on) else (np.eye(n), np.zeros((0, 0)), on)
+    k = int(np.count_nonzero(np.abs(R.diagonal()) > ALIKE))  # rows that repeat others but for rounding hold with them
+    on = on[order[:k]]
+    at = np.where(y[on] > 0.0, least[on], most[on]) / np.linalg.norm(rows[on], axis=1)
+    z = Q[:, :k] @ np.linalg.solve(R[:k, :k].T, at) if k else np.zeros(n)
     free = Q[:, k:]
     return Solution(z + free @ np.linalg.lstsq(F @ free, f - F @ z, rcond=None)[0], y)
 

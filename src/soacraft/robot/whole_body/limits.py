@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from soacraft.model.states.ranges import Ball, Ranges
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.whole_body.tolerances import BRAKES
 from soacraft.spatial.checks import Array
 
 
@@ -55,6 +56,14 @@ def braking_speed(room: Array, a: Array, dt: float) -> Array:
         n = np.floor(0.5 * (np.sqrt(1.0 + 8.0 * room / step) - 1.0))
         found = (room / dt + 0.5 * a * dt * n * (n + 1.0)) / (n + 1.0)
     return np.where(step == np.inf, room / dt, np.where(step > 0.0, found, 0.0))
+
+
+def row_braking_speed(J: Array, room: Array, a: Array, dt: float) -> Array:
+    """The same of rows J v, (rows), by what dofs can brake them together, of which a part is taken: dofs have limits of
+    their own to keep, and rows turn as they brake. Infinite where there is no room left."""
+    with np.errstate(invalid="ignore"):
+        most = BRAKES * np.where(J != 0.0, np.abs(J) * a, 0.0).sum(axis=1)
+    return np.where(room >= 0.0, braking_speed(np.maximum(room, 0.0), most, dt), np.inf)
 
 
 def speed_range(

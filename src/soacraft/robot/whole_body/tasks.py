@@ -7,13 +7,13 @@ that are kept, as far as limits let them. Compiled code has the rows of the task
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.arguments import listed
 from soacraft.errors import StateError
 from soacraft.kinematics.targets import Direction, Placement, Position
 from soacraft.model.sizes.lengths import length_of
@@ -25,6 +25,9 @@ from soacraft.spatial.rotations import log, skew
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
     from soacraft.robot.world.world import World
+
+#: The part of the distance within which pairs are looked at, within which all their corners are.
+NEAR = 0.5
 
 
 class Wanted(NamedTuple):
@@ -216,7 +219,8 @@ class Contact(Task):
 
 @dataclass(frozen=True, eq=False)
 class Distance(Task):
-    """Everything of a world stays at least so far apart, in metres; looked at within another distance."""
+    """Everything of a world stays at least so far apart, in metres; looked at within another distance. It is kept
+    before all levels: it has a gain, and neither level nor weight."""
 
     world: World
     least: float
@@ -225,20 +229,30 @@ class Distance(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.level != 0 or self.weight != 1.0:
+            raise StateError("a Distance is kept before all levels: it takes a gain, and neither a level nor a weight.")
         for name in ("least", "within"):
             object.__setattr__(self, name, float(finite(getattr(self, name), (), f"{name} of a Distance", StateError)))
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
-        """Gradients of the pairs that are near, and how far they are beyond the least distance."""
-        rows = self.world.distances(q, self.within + self.least)
-        return Wanted(rows.gradient, rows.distance - self.least, "distances", length_or_one(mb))
+        """Gradients of the points that are near, and how far they are beyond the least distance. Where faces look at
+        each other, all corners of where they do count: the nearest alone jumps from one to the other."""
+        rows, size = self.world.distances(q, self.within + self.least), length_or_one(mb)
+        far = rows.distance > self.least + NEAR * self.within
+        if far.all():
+            return Wanted(rows.gradient, rows.distance - self.least, "distances", size)
+        scene = self.world.scene
+        corners = scene.contacts(q, self.least + NEAR * self.within)
+        J = np.vstack([rows.gradient[far], scene.gradient(corners)])
+        return Wanted(J, np.concatenate([rows.distance[far], corners.distance]) - self.least, "distances", size)
 
 
 def read_tasks(mb: Multibody, tasks: Any) -> tuple[Task, ...]:
     """Tasks of a robot; a target is a `Reaching` of it."""
-    if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
+    several = None if isinstance(tasks, Task) else listed(tasks)
+    if several is None:
         raise StateError(f"tasks are a list of Posture(...), Reaching(...) ..., got {tasks!r:.60}.")
-    given = tuple(Reaching(x) if isinstance(x, Placement | Position | Direction) else x for x in tasks)
+    given = tuple(Reaching(x) if isinstance(x, Placement | Position | Direction) else x for x in several)
     for x in given:
         if not isinstance(x, Task):
             raise StateError(f"a task is a Posture, a CenterOfMass, a Reaching(Placement(...)) ..., got {x!r:.60}.")

@@ -51,10 +51,12 @@ class Tie(NamedTuple):
     known: bool
     G: Array
     stopped: Array
+    part: float = 1.0
+    """Of the bound that they bend by."""
 
     def bound(self, mu: Array) -> Array:
         """Of how they bend, of all dofs, but for dt."""
-        root = np.sqrt(np.linalg.norm(self.G, axis=0))
+        root = np.sqrt(self.part * np.linalg.norm(self.G, axis=0))
         return np.asarray(float(np.linalg.norm(mu)) * root * root.sum())
 
 
@@ -68,6 +70,12 @@ class Ties:
     def add(self, level: int, known: bool, G: Array, stopped: Held) -> None:
         """Rows, and dofs at limits that hold them back."""
         self.rows.append(Tie(level, known, G, np.eye(self.n)[stopped]))
+
+    def keep(self, level: int, directions: Array) -> None:
+        """Directions (n, count) that are a level's own besides those that its rows see: they turn as the robot moves,
+        nothing tells how."""
+        if directions.shape[1]:
+            self.rows.append(Tie(level, False, directions.T, np.zeros((0, self.n)), self.tolerances.rolls))
 
     def pushing(self, level: Rows, pull: Array, held: Held) -> list[Array]:
         """mu = (G G*)^-1 G (what a level pulls), with dofs that hold it back; by entry."""
@@ -84,6 +92,14 @@ class Ties:
             found.append(mu[at : at + len(tie.G)])
             at += len(tie.G) + len(tie.stopped)
         return found
+
+    def with_kept(self, C: Array) -> Ties:
+        """Next to rows C that are kept, and hold a level back."""
+        if not len(C):
+            return self
+        other = Ties(self.n, self.tolerances)
+        other.rows = [*self.rows, Tie(-1, False, C, np.zeros((0, self.n)))]
+        return other
 
     def bounds(self, mus: list[Array], dt: float) -> tuple[Array, Array]:
         """Of how rows bend that are known, and of how others do."""

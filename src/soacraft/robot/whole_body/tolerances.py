@@ -10,6 +10,8 @@ from soacraft.kinematics.tolerances import RANK, ROWS_OF_QP
 
 #: What a loop that is open closes by in a step at most, in radians or parts of its length: rows count to first order.
 CATCH_UP = 0.1
+#: The part of what dofs can brake a distance by together that is counted on.
+BRAKES = 0.5
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class LevelTolerances:
     """From this part of that on a direction costs the levels after it,"""
     costs: float = 1e6
     """as much at most, next to the mean square of a level."""
+    rolls: float = 3.0
+    """What directions that a level keeps turn by as the robot moves, next to the bound of rows: a standing humanoid
+    whose centre of mass is out of reach goes back and forth with less than 1."""
+    looks: float = 2.0
+    """How often it is looked at what holds a damped step back, and damping taken from that."""
     nothing: float = 1e-8
     """What rows turn by, next to the most, that is less is rounding."""
     holds: float = 1e-9

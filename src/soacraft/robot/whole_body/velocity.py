@@ -14,6 +14,7 @@ O(nv^3).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.whole_body.levels import Box, solve_levels
-from soacraft.robot.whole_body.limits import ball_rows, speed_limits, speed_range
+from soacraft.robot.whole_body.limits import ball_rows, row_braking_speed, speed_limits, speed_range
 from soacraft.robot.whole_body.records import GIVEN, POSTURE, aimed_at, rate_of, record_of
 from soacraft.robot.whole_body.step import Names, Step, distinct
 from soacraft.robot.whole_body.tasks import Posture, Reaching, Task, Wanted, dof_units, length_or_one, read_tasks
@@ -70,7 +71,7 @@ class VelocityPlan:
         if not isinstance(limits, bool):
             raise StateError(f"limits= is True or False, got {limits!r:.40}.")
         self._mb, self._tasks, self._limited, self._speeds = mb, read_tasks(mb, tasks), limits, bool(speeds)
-        self._version = mb.version
+        self._version, self._tolerances = mb.version, _TOLERANCES if speeds else _SEARCHING
         self._make()
 
     @property
@@ -170,7 +171,7 @@ class VelocityPlan:
             self._units,
             length_or_one(mb),
             mb.total_mass,
-            _TOLERANCES,
+            self._tolerances,
         )
 
     def _renew(self) -> None:
@@ -229,7 +230,10 @@ class VelocityPlan:
         for i in self._kept:
             task = self._now[i]
             x = _read_wanted(task, task.wanted(mb, q), n)
-            kept.append(x._replace(left=-min(float(task.gain), 1.0 / dt) * x.left))
+            towards = min(float(task.gain), 1.0 / dt) * x.left
+            if call.acceleration is not None:
+                towards = np.minimum(towards, row_braking_speed(x.J, x.left, call.acceleration, dt))
+            kept.append(x._replace(left=-towards))
         balls = ball_rows(self._limits, q, dt)
         kept.append(_Given(balls[0], balls[1], np.ones(len(balls[1])), np.zeros(len(balls[1]))))
         closures = None
@@ -266,7 +270,7 @@ class VelocityPlan:
             ]
             return np.concatenate([np.zeros((0, self._nv)), *(w.J / w.size[:, None] / units for w in rows)])
 
-        y, held = solve_levels(levels, tied, box, _TOLERANCES, call.damping * dt, turning)
+        y, held = solve_levels(levels, tied, box, self._tolerances, call.damping * dt, turning)
         v = y / units
         missed = [np.linalg.norm(w.J @ v - _wish(self._tasks[i], w, dt)) for i, w in wanted.items()]
         ends = np.cumsum([0, *rows.kept_counts])
@@ -303,6 +307,8 @@ class _PythonRows(NamedTuple):
 
 
 _TOLERANCES = LevelTolerances()
+#: Without speeds steps are those of a search, which makes them shorter where they lead nowhere.
+_SEARCHING = replace(_TOLERANCES, rolls=1e-12, looks=1.0)
 
 
 def _level_rows(those: list[tuple[Task, _Given]], units: Array, dt: float, damping: float) -> Rows:
