@@ -8,6 +8,7 @@ import soacraft as sc
 from soacraft import robot as rob
 from soacraft.model.hinges import examples
 from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.spatial.differences import STENCIL
 
 HINGES = examples()
 PANDA = np.array([0.2, 0.4, -0.3, -1.8, 0.1, 2.0, 0.5])
@@ -33,6 +34,20 @@ def drawn(seed, n=5):
         body.armature = float(rng.uniform(0, 0.5))
     q, v, vdot = mb.random_state(rng)[0], rng.standard_normal(mb.nv), rng.standard_normal(mb.nv)
     return rob.Robot(mb), q, v, vdot
+
+
+def rates(mb, q, v, vdot, target):
+    """edot and eddot of e = difference(q, q_d) along a motion and that of a target: the second by differences."""
+    q_d, v_d, a_d = target
+
+    def edot(t):
+        # the motions to second order; the rate of edot at zero is exact
+        ends = mb.integrate(q, t * v + 0.5 * t**2 * vdot), mb.integrate(q_d, t * v_d + 0.5 * t**2 * a_d)
+        J0, J1 = mb.difference_jacobians(*ends)
+        return J0 @ (v + t * vdot) + J1 @ (v_d + t * a_d)
+
+    step = 1e-3
+    return edot(0.0), sum(w * (edot(i * step) - edot(-i * step)) for i, w in STENCIL) / step
 
 
 def closed(seed=0):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
 from tests.profiles import tries
-from tests.robot.control.cases import PANDA, closed, drawn, near
+from tests.robot.control.cases import PANDA, closed, drawn, near, rates
 from tests.scales.scaled import Units, force_units, scaled, scaled_state
 
 import soacraft as sc
@@ -24,13 +25,53 @@ SEEDS = st.integers(0, 10_000)
 @given(SEEDS)
 @tries(25)
 def test_computed_torque_gives_its_equation_on_any_tree(seed):
-    """eddot + kd edot + kp e = 0 with e = difference(q, q_d), edot = v_d - v and eddot = vdot_d - vdot."""
+    """eddot + kd edot + kp e = 0 with e = difference(q, q_d) along the motion of the robot and of its target."""
     rb, q, v, a_d = drawn(seed)
     mb, rng = rb.mb, np.random.default_rng(seed + 1)
     q_d, v_d = mb.integrate(q, 0.3 * rng.standard_normal(mb.nv)), rng.standard_normal(mb.nv)
     kp, kd = rng.uniform(1, 50, mb.nv), rng.uniform(1, 9, mb.nv)
     vdot = dyn.forward_dynamics(mb, q, v, rob.computed_torque(rb, q, v, (q_d, v_d, a_d), kp, kd))
-    near((a_d - vdot) + kd * (v_d - v) + kp * mb.difference(q, q_d), np.zeros(mb.nv), 1e-7)
+    edot, eddot = rates(mb, q, v, vdot, (q_d, v_d, a_d))
+    near(eddot + kd * edot + kp * mb.difference(q, q_d), np.zeros(mb.nv), 1e-7)
+
+
+@pytest.mark.parametrize("hinge", [sc.Spherical(), sc.Free()])
+@pytest.mark.parametrize("far", [3.0, 0.2, 0.0125])
+def test_computed_torque_follows_a_target_that_turns_to_nine_digits(hinge, far):
+    """The velocity of the target is carried into the axes of the body: its equation holds however far it is turned."""
+    mb = sc.Multibody("ball", gravity=(0, 0, -9.81))
+    mb.add_body("ball", None, hinge, sc.Inertia.box(2.0, (0.3, 0.4, 0.5)), outboard=sc.Pose(translation=(0, 0.1, 0.2)))
+    rb, rng = rob.Robot(mb), np.random.default_rng(4)
+    q, v = mb.random_state(rng)[0], rng.standard_normal(mb.nv)
+    way = np.concatenate([[0.48, -0.6, 0.64], rng.standard_normal(3)])[: mb.nv]
+    target = mb.integrate(q, far * way), np.concatenate([[1.0, -2.0, 1.5], v])[: mb.nv], rng.standard_normal(mb.nv)
+    vdot = dyn.forward_dynamics(mb, q, v, rob.computed_torque(rb, q, v, target, 25.0, 10.0))
+    edot, eddot = rates(mb, q, v, vdot, target)
+    near(eddot + 10.0 * edot, -25.0 * far * way, 1e-9)
+
+
+@pytest.mark.parametrize("hinge", [sc.Spherical(), sc.Free()])
+def test_a_body_comes_to_a_target_that_turns_as_an_oscillator_does(hinge):
+    """A run of half a second: e = (e0 + (edot0 + 5 e0) t) exp(-5 t), for kp = 25 and kd = 10."""
+    mb = sc.Multibody("ball", gravity=(0, 0, -9.81))
+    mb.add_body("ball", None, hinge, sc.Inertia.box(2.0, (0.3, 0.4, 0.5)), outboard=sc.Pose(translation=(0, 0.1, 0.2)))
+    rb, rng, still = rob.Robot(mb), np.random.default_rng(5), np.zeros(mb.nv)
+    q0, v0, v_d, e0 = mb.random_state(rng)[0], *rng.standard_normal((3, mb.nv))
+    start = mb.integrate(q0, e0)
+
+    def rate(t, x):
+        q, v = _unit(x[: mb.nq]), x[mb.nq :]
+        T = rob.computed_torque(rb, q, v, (mb.integrate(start, t * v_d), v_d, still), 25.0, 10.0)
+        return np.concatenate([mb.qdot(q, v), dyn.forward_dynamics(mb, q, v, T)])
+
+    run = solve_ivp(rate, (0.0, 0.5), np.concatenate([q0, v0]), method="DOP853", rtol=1e-11, atol=1e-11)
+    e = mb.difference(_unit(run.y[: mb.nq, -1]), mb.integrate(start, 0.5 * v_d))
+    edot0 = rates(mb, q0, v0, still, (start, v_d, still))[0]
+    near(e, (e0 + 0.5 * (edot0 + 5.0 * e0)) * np.exp(-2.5), 1e-8)
+
+
+def _unit(q):
+    return np.concatenate([q[:4] / np.linalg.norm(q[:4]), q[4:]])
 
 
 def test_computed_torque_of_an_arm_to_nine_digits_with_matrices():
@@ -66,11 +107,11 @@ def test_partial_feedback_linearization_holds_for_the_dofs_with_motors(seed):
     rb, q, v, a_d = drawn(seed, n=4)
     mb, rng = rb.mb, np.random.default_rng(seed)
     mask = rng.uniform(size=mb.nv) < 0.5
-    q_d = mb.integrate(q, 0.2 * rng.standard_normal(mb.nv))
-    T = rob.computed_torque(rb, q, v, (q_d, np.zeros(mb.nv), a_d), 25.0, 10.0, actuated=mask)
+    target = mb.integrate(q, 0.2 * rng.standard_normal(mb.nv)), rng.standard_normal(mb.nv), a_d
+    T = rob.computed_torque(rb, q, v, target, 25.0, 10.0, actuated=mask)
     assert not T[~mask].any()
-    vdot = dyn.forward_dynamics(mb, q, v, T)
-    near((a_d - vdot - 10.0 * v + 25.0 * mb.difference(q, q_d))[mask], np.zeros(mask.sum()), 1e-7)
+    edot, eddot = rates(mb, q, v, dyn.forward_dynamics(mb, q, v, T), target)
+    near((eddot + 10.0 * edot + 25.0 * mb.difference(q, target[0]))[mask], np.zeros(mask.sum()), 1e-7)
 
 
 def test_partial_feedback_linearization_of_an_acrobot_to_nine_digits():

@@ -1,6 +1,6 @@
 """Laws in the dofs of a robot: a state and where it should be in, a generalized force out.
 
-    computed torque    T = Mcal (vdot_d + K_d (v_d - v) + K_p e) + C        gives    eddot + K_d edot + K_p e = 0
+    computed torque    T = Mcal vdot + C,  vdot as in `control.approach`    gives    eddot + K_d edot + K_p e = 0
     decoupled          T = m (nudot_d + C_nu + load_nu - k nu) + K_p e      gives    nudot = nudot_d - k nu + m^-1 K_p e
 
 e = difference(q, q_d). nu = m* v are velocities in which the mass matrix is the identity (000 Eq. 28-29): each nu_i is
@@ -22,8 +22,10 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.innovations import rate_of_root, root_of
 from soacraft.errors import StateError
 from soacraft.model.states.coordinates import common_batch, read_q, read_v
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.approach import Approach, approach
 from soacraft.robot.control.compensation import Payload, feed_forward
-from soacraft.robot.control.freedoms import freedom, gain, model_of, sizes_of_dofs, tree_of
+from soacraft.robot.control.freedoms import freedom, gain, model_of, motors_of, sizes_of_dofs, tree_of
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -45,11 +47,12 @@ def computed_torque(
 ) -> Array:
     """The force under which the way to a target goes as eddot + kd edot + kp e = 0, e = difference(q, q_d), (..., nv).
 
-    `target` is (q_d, v_d, vdot_d). Gains are numbers, one for each dof, or matrices (nv, nv). With `actuated` the
-    equation holds for those dofs, and the others go as they will (partial feedback linearization, collocated; Spong
-    1994). In a closed chain it holds for the independent dofs, and the others follow. `payload` and `friction` as for
-    `feed_forward`. The equation is exact for hinges whose velocities are rates of their coordinates, and to second
-    order in e for quaternions. O(n), with loops O(nv^3).
+    `target` is (q_d, v_d, vdot_d), where v_d and vdot_d are those of the robot at q_d: of a free or spherical hinge in
+    the axes of the target. Gains are numbers, one for each dof, or matrices (nv, nv). The equation is exact for every
+    hinge that has a difference; a turn e is one of at most pi. With `actuated` it holds for those dofs, and the others
+    go as they will (partial feedback linearization, collocated; Spong 1994). In a closed chain it holds for the
+    independent dofs, and the others follow. `payload` and `friction` as for `feed_forward`. O(n + nv^2), with loops
+    O(nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -61,29 +64,30 @@ def computed_torque(
     True
     """
     mb = model_of(robot)
-    q, v = read_q(mb, q), read_v(mb, v)
-    a = acceleration(robot, q, v, target, kp, kd)
-    if not mb.is_closed:
-        return feed_forward(robot, q, v, a, payload=payload, friction=friction, actuated=actuated)
-    batch = common_batch(q=q, v=v, vdot=a)
-    qs, vs, wanted = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, a))
-    T = np.empty((*batch, mb.nv))
-    for at in np.ndindex(*batch):
-        free = freedom(robot, qs[at], vs[at], actuated)
-        vdot = free.X @ wanted[at][free.places] + free.x0
-        T[at] = feed_forward(robot, qs[at], vs[at], vdot, payload=payload, friction=friction, actuated=actuated)
+    q, v, to, vdot = _towards(mb, q, v, target, kp, kd)
+    motors = motors_of(mb, actuated)
+    if not mb.is_closed and (motors is None or to.decides(motors)):
+        return feed_forward(robot, q, v, vdot, payload=payload, friction=friction, actuated=actuated)
+    T = np.empty(v.shape)
+    for at in np.ndindex(*v.shape[:-1]):
+        a = to.at(at).chosen(freedom(robot, q[at], v[at], actuated), vdot[at])
+        T[at] = feed_forward(robot, q[at], v[at], a, payload=payload, friction=friction, actuated=actuated)
     return T
 
 
-def acceleration(robot: Robot, q: Array, v: Array, target: Target, kp: Any, kd: Any) -> Array:
-    """vdot_d + K_d (v_d - v) + K_p difference(q, q_d), (..., nv)."""
-    mb = robot.mb
+def _towards(
+    mb: Multibody, q: Any, v: Any, target: Target, kp: Any, kd: Any
+) -> tuple[Array, Array, Approach, Array]:
+    """q and v with the leading axes of all, the way to the target, and the accelerations that go it, (..., nv)."""
     if not isinstance(target, tuple | list) or len(target) != 3:
         raise StateError(f"a target is (q_d, v_d, vdot_d), got {target!r:.60}.")
     q_d, v_d, a_d = target
-    e = way(robot, q, read_q(mb, q_d, "q_d"))
-    edot = read_v(mb, v_d, "v_d") - v
-    return np.asarray(read_v(mb, a_d, "vdot_d") + gain(kd, edot, "kd") + gain(kp, e, "kp"))
+    given = dict(q=read_q(mb, q), v=read_v(mb, v), q_d=read_q(mb, q_d, "q_d"), v_d=read_v(mb, v_d, "v_d"),
+                 vdot_d=read_v(mb, a_d, "vdot_d"))  # fmt: skip
+    batch = common_batch(**given)
+    q, v, q_d, v_d, a_d = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in given.values())
+    to = approach(mb, q, v, q_d, v_d)
+    return q, v, to, to.acceleration(gain(kd, to.edot, "kd") + gain(kp, to.e, "kp"), a_d)
 
 
 def way(robot: Robot, q: Array, q_d: Array) -> Array:

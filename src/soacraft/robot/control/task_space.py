@@ -1,7 +1,8 @@
 """Laws at the tip of a limb: operational space, impedance, admittance.
 
     operational space   T = J* Lambda (x - dJ/dt v) + (I - J* Jbar*) T_0 + C   gives   J vdot + dJ/dt v = x
-    impedance           T = J* (K_p e + K_d edot) + C                          gives   Mcal vdot = J* (K_p e + K_d edot)
+    impedance           T = J* (K_p e + K_d u) + C                             gives   Mcal vdot = J* (K_p e + K_d u)
+                        u = twist of the goal less J v
     admittance          M xddot + D xdot + K x = f                             gives   the motion of a target
 
 Lambda = (J Mcal^-1 J*)^-1 (000 Eq. 32-36; Khatib 1987). Where some dofs have no motor, or closures tie them, the same
@@ -111,8 +112,9 @@ def impedance(
     """The force of a spring and a damper between the tip of a limb and a goal that moves with a twist, [angular;
     linear] in axes of the base, with gravity and the robot's own motion made up for, (..., nv). O(n nv).
 
-        Mcal vdot = J* (K_p e + K_d edot),     e = `task_error`,  edot = twist - J v
+        Mcal vdot = J* (K_p e + K_d u),     e = `task_error`,  u = twist - J v
 
+    u is how fast the goal leaves the tip, as a damper feels it; where both turn it is the rate of e at e = 0 alone.
     Gains are numbers, six of them, or matrices (6, 6). `actuated` and closed chains as for `operational_space`.
 
     >>> import numpy as np
