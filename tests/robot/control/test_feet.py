@@ -165,6 +165,37 @@ def test_a_block_on_a_slope_by_forces_of_its_corners(lean):
     assert len(made.pressure) == 1
 
 
+@pytest.mark.parametrize("turn", [0.0, 0.3, np.pi / 8])
+def test_by_cones_a_block_is_held_up_to_its_friction_in_any_direction(turn):
+    mu = 0.3
+    for lean, holds in ((np.arctan(mu) * (1.0 - 1e-6), True), (np.arctan(mu) * (1.0 + 1e-6), False)):
+        mb = sc.Multibody("block", gravity=9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]))
+        mb.add_body("block", None, sc.Free(), sc.Inertia.box(2.0, (1.0, 0.6, 0.2)))
+        Z = sc.Pose.from_rpy(0.0, 0.0, turn).rotation
+        corners = [[x, y, -0.1] for x in (-0.5, 0.5) for y in (-0.3, 0.3)]
+        q = np.concatenate([sc.spatial.matrix_to_quaternion(Z), [0, 0, 0.1]])
+        stance = rob.stance(rob.Robot(mb), q, "block", friction=mu, normal=(0, 0, 1.0), corners=corners)
+        assert rob.foot_forces(stance, sides=None).holds == holds
+
+
+@given(SEEDS)
+@tries(10)
+def test_forces_by_cones_are_those_of_pyramids_of_many_sides(seed):
+    """They are inside of their cones, and no worse than pyramids inside of these; of 500 sides nearly the same."""
+    rb = anymal()
+    stance, rng = standing(rb, seed, friction=0.3, lean=float(np.random.default_rng(seed).uniform(0, 0.2)))
+    vdot = 0.3 * rng.standard_normal(18)
+    made, many = (rob.foot_forces(stance, vdot=vdot, sides=x) for x in (None, 500))
+    press = np.einsum("ij,ij->i", made.forces, stance.normals)
+    across = np.linalg.norm(made.forces - press[:, None] * stance.normals, axis=1)
+    assert (across <= 0.3 * press + 1e-9 * press.max()).all()
+    if many.holds:
+        assert made.holds
+        size = np.abs(many.forces).max()
+        near(made.forces / size, many.forces / size, 1e-3)
+        near(held(made, stance, np.zeros(18), vdot), vdot, 1e-7)
+
+
 def test_what_feet_cannot_hold_is_told():
     """A slope of more than friction holds: the part along it is left, g (sin - mu cos) of the weight for a square cone
     that has an edge down the slope."""

@@ -10,6 +10,7 @@ from tests.profiles import tries
 
 from soacraft import robot as rob
 from soacraft.errors import StateError
+from soacraft.robot.standing import stability
 
 UP = np.array([0.0, 0.0, 1.0])
 G = 9.80665
@@ -97,6 +98,44 @@ def test_a_block_slides_where_the_slope_is_steeper_than_friction(sides):
         assert rob.standing_region(base() @ R.T, np.tile(R @ UP, (4, 1)), mu, sides=sides)
         R = Z @ tilt(np.arctan(mu) + 1e-6)
         assert not rob.standing_region(base() @ R.T, np.tile(R @ UP, (4, 1)), mu, sides=sides)
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 3.0])
+def test_the_border_of_sliding_is_found_to_rounding(mu):
+    """Bisected as far as numbers go: the solver does not decide there, and the least that is left of the equations
+    does. An edge of the pyramids points down these slopes."""
+    for turn in np.arange(5) * np.pi / 4:
+        axis = np.array([np.cos(turn), np.sin(turn), 0.0])
+        stands, slides = 0.0, 1.5
+        while slides - stands > 1e-14:
+            x = 0.5 * (stands + slides)
+            down = -UP * np.cos(x) + np.cross(axis, UP) * np.sin(x)
+            if rob.standing_region(base(), np.tile(UP, (4, 1)), mu, G * down):
+                stands = x
+            else:
+                slides = x
+        assert abs(np.tan(stands) / mu - 1.0) < 1e-8
+
+
+@pytest.mark.parametrize("angle", [0.2, 0.4])
+def test_a_solver_that_does_not_decide_is_asked_for_what_is_left_of_the_equations(monkeypatch, angle):
+    """Here it never does at first: the region is the one that it has otherwise."""
+    R = tilt(angle)
+    given = base() @ R.T, np.tile(R @ UP, (4, 1)), 0.3
+    expected, asked, real = rob.standing_region(*given), [], stability.linprog
+
+    def undecided(cost, **more):
+        found = real(cost, **more)
+        asked.append(len(cost))
+        if asked.count(asked[0]) % 3 and len(cost) == asked[0]:  # twice, then once more after what is left is known
+            found.status = 4
+        return found
+
+    monkeypatch.setattr(stability, "linprog", undecided)
+    region = rob.standing_region(*given)
+    assert max(asked) > min(asked)
+    assert bool(region) == (angle < np.arctan(0.3))
+    assert np.allclose(sorted(map(tuple, region.corners.round(8))), sorted(map(tuple, expected.corners.round(8))))
 
 
 def test_a_tripod_stands_over_its_triangle():

@@ -9,6 +9,7 @@ from tests.robot.studies.models import bars, pendulum, planar
 
 import soacraft as sc
 from soacraft.errors import ConvergenceError, ModelError, StateError
+from soacraft.robot.studies import operation
 
 study = sc.robot.study
 G = 9.81
@@ -111,6 +112,78 @@ def test_a_block_slides_or_tips_over():
     assert r.why == "no forces inside the friction cones hold it, wherever its mass is"
 
 
+def down(about):
+    """Where a slope about an axis falls to, in the plane of the feet."""
+    return np.array([about[1], -about[0]]) / np.hypot(*about[:2])
+
+
+@pytest.mark.parametrize("degrees", [0.0, 10.0, 22.5, 67.5, 100.0, 200.0])
+def test_a_block_slides_where_the_slope_is_friction_whatever_its_direction(degrees):
+    """By cones, not pyramids: tan x = mu about any axis."""
+    about = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees)), 0.0
+    r = study.largest_slope(block(0.05), [], about, contacts=study.Contacts(FEET, friction=0.3), samples=5)
+    assert np.tan(r.most) == pytest.approx(0.3, rel=1e-7)
+    assert (r.binding, r.why) == ("standing", "no forces inside the friction cones hold it, wherever its mass is")
+
+
+def test_a_block_slides_about_an_axis_of_the_feet_with_all_defaults():
+    r = study.largest_slope(block(0.05), [], (1, 0, 0), contacts=study.Contacts(FEET, friction=0.3))
+    assert np.tan(r.most) == pytest.approx(0.3, rel=1e-7)
+
+
+@pytest.mark.parametrize("degrees", [10.0, 22.5, 67.5, 100.0])
+def test_a_block_tips_over_the_edge_that_its_weight_passes_first(degrees):
+    """h tan x along the way down, against the edges at 0.2 and 0.1."""
+    about = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees)), 0.0
+    r = study.largest_slope(block(), [], about, contacts=study.Contacts(FEET, friction=0.9), samples=5)
+    assert np.tan(r.most) == pytest.approx((np.array([0.2, 0.1]) / np.abs(down(about))).min() / 0.5, rel=1e-7)
+    assert r.binding == "standing"
+    assert r.why.startswith("edge ")
+
+
+def test_how_far_it_is_from_sliding_is_told_by_pyramids_and_is_never_too_much():
+    """Where the cones hold it and the pyramids do not, the margin is zero; before, that of the edges of the feet."""
+    about = np.array([np.cos(np.pi / 32), np.sin(np.pi / 32), 0.0])  # between two edges of the pyramids
+    g = sc.spatial.rotations.from_axis_angle
+    steep = np.arctan(0.3) * (1.0 - 1e-3)
+
+    def operation(x):
+        return study.Operation([], gravity=g(about, -x) @ [0, 0, -G])
+
+    margins = study.Margins(block(0.05), operation, contacts=study.Contacts(FEET, friction=0.3))
+    assert margins(0.0)["standing"][0] == pytest.approx(0.1, abs=1e-9)
+    assert margins(steep)["standing"] == (0.0, "friction: its cones hold it, and only just")
+    assert margins(np.arctan(0.3) * (1.0 + 1e-6))["standing"][0] == -np.inf
+
+
+def test_where_a_cone_program_is_not_solved_the_pyramids_tell(monkeypatch):
+    """Of 32 sides, by a direction between two of their edges: tan x = mu cos(pi / 32)."""
+
+    def unsolved(*given):
+        raise ConvergenceError("a cone program was not solved.")
+
+    monkeypatch.setattr(operation, "reserve", unsolved)
+    contacts, about = study.Contacts(FEET, friction=0.3), (np.cos(np.pi / 32), np.sin(np.pi / 32), 0.0)
+    r = study.largest_slope(block(0.05), [], about, contacts=contacts, samples=3)
+    assert np.tan(r.most) == pytest.approx(0.3 * np.cos(np.pi / 32), rel=1e-7)
+    assert r.why == "no forces inside the friction cones hold it"
+
+
+def test_nothing_stands_on_a_line():
+    r = study.largest_slope(block(), [], (0, 1, 0), contacts=study.Contacts(FEET[:2] - [0, 0.1, 0]), samples=3)
+    assert np.isnan(r.most)
+    assert (r.binding, r.why) == ("standing", "its contacts are on a line, and nothing stands on one")
+
+
+def test_the_worst_configuration_of_several_decides():
+    """A mass on a slide along x, at 0, 0.15 and 0.1 m: it tips where h tan x = 0.2 - 0.15."""
+    mb = cart()
+    mb["cart"].limits = sc.Limits(effort=[1e6])
+    contacts = study.Contacts(FEET, friction=0.9)
+    r = study.largest_slope(mb, [[0.0], [0.15], [0.1]], (0, 1, 0), contacts=contacts, samples=5)
+    assert np.tan(r.most) == pytest.approx(0.05 / 0.5, rel=1e-7)
+
+
 def test_a_pendulum_on_a_slope_is_held_until_it_is_too_heavy():
     """m g l cos(q - x) <= T_max, q = 1.2: with the slope it comes down."""
     rb = pendulum(2.0, 0.5, G, 8.0)
@@ -148,6 +221,17 @@ def test_a_floating_robot_on_four_legs():
     assert r.binding == "torque"
     assert r.why in ("'front left'", "'front right'")
     assert r.most == pytest.approx(x, rel=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [0.0, 22.5])
+def test_a_floating_robot_slides_where_the_slope_is_friction(degrees):
+    """Also the forces of its feet are inside of cones, not of pyramids."""
+    mb = biped()
+    feet = [f"{x}/foot" for x in ("front left", "front right", "back left", "back right")]
+    about = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees)), 0.0
+    contacts = study.Contacts(feet, friction=0.2)
+    r = study.largest_slope(mb, np.array(mb.q), about, contacts=contacts, efforts=1e6, samples=5)
+    assert np.tan(r.most) == pytest.approx(0.2, rel=1e-7)
 
 
 # -- reach -----------------------------------------------------------------------------------------------------------

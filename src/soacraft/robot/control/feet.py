@@ -6,7 +6,8 @@ torques of its motors.
     least   sum of (T_j c_j)^2  +  spread sum of (L |f_i|)^2
 
 c and L, the length of the model, make forces and moments comparable. Cones are pyramids of `sides` faces inside of
-them; pressure is at or between the points of each foot, since all of them push. A quadratic program
+them, or the cones themselves: pyramids around them, with one more face wherever a force is outside of its cone, until
+none is. Pressure is at or between the points of each foot, since all of them push. A quadratic program
 (`kinematics.qp`) with an equation for each dof that can move: those of a free base hold exactly. Where nothing holds
 them, the forces that leave least of them are told, with what is left.
 """
@@ -39,6 +40,10 @@ SPREAD = 1e-4
 _SPREADS = 1e12
 #: What the rest weighs against what is left of the equations, where they cannot hold.
 _REST = 1e-9
+#: How far a force may be outside of its cone, relative to the largest one.
+_OUTSIDE = 1e-10
+#: How often faces are added, at most; ten to twenty times are enough.
+_CUTS = 100
 #: What may be left of the equations, relative to the weight of the robot and what it needs, for them to hold.
 HOLDS = 1e-9
 
@@ -55,6 +60,13 @@ class Program(NamedTuple):
     """The first rows, that are equations."""
     sizes: Array
     """What x is multiplied by for newtons and newton metres."""
+
+    def with_rows(self, cones: Array) -> Program:
+        """With more rows that are not negative, (rows, 3 k) of the contact forces."""
+        rows = np.zeros((len(cones), self.C.shape[1]))
+        rows[:, -cones.shape[1] :] = cones
+        low, high = (np.concatenate([x, np.full(len(cones), y)]) for x, y in ((self.lower, 0.0), (self.upper, np.inf)))
+        return self._replace(C=np.concatenate([self.C, rows]), lower=low, upper=high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +104,7 @@ def foot_forces(
     vdot: Any = None,
     *,
     actuated: Any = None,
-    sides: int = SIDES,
+    sides: int | None = SIDES,
     spread: float = SPREAD,
     limits: bool = False,
 ) -> FootForces:
@@ -100,9 +112,9 @@ def foot_forces(
     told), with the least torques. O((nv + 3 k)^3) for k points.
 
     `actuated` names the dofs with a motor ("model": those of its actuators); unless told all but those of free base
-    bodies. Friction cones are pyramids of `sides` faces inside of them. `spread` is what contact forces weigh against
-    torques. With `limits` torques keep the efforts of the model. Closed chains are kept. In a closed chain vdot must
-    agree with the closures.
+    bodies. Friction cones are pyramids of `sides` faces inside of them; None takes the cones themselves, and longer.
+    `spread` is what contact forces weigh against torques. With `limits` torques keep the efforts of the model. Closed
+    chains are kept. In a closed chain vdot must agree with the closures.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -124,7 +136,7 @@ def foot_forces(
         raise StateError("foot_forces takes one motion, got a batch.")
     motors = _motors(mb, actuated)
     program, rows = program_of(stance, v, vdot, motors, sides, spread, limits)
-    T, f, y, holds = _solved(mb, stance, program)
+    T, f, y, holds = (_solved if sides is not None else _in_cones)(mb, stance, program)
     force = np.zeros(mb.nv)
     force[motors] = T
     left = rows.needed - force - rows.J.T @ f.ravel()
@@ -142,11 +154,12 @@ class _Rows(NamedTuple):
 
 
 def program_of(
-    stance: Stance, v: Array, vdot: Array, motors: Mask, sides: int, spread: float, limits: bool
+    stance: Stance, v: Array, vdot: Array, motors: Mask, sides: int | None, spread: float, limits: bool
 ) -> tuple[Program, _Rows]:
-    """The quadratic program of a stance."""
+    """The quadratic program of a stance; without `sides` that with pyramids around the cones."""
     mb, q, k = stance.robot.mb, stance.q, len(stance.points)
-    read_sides(sides)
+    if sides is not None:
+        read_sides(sides)
     if not 1.0 / _SPREADS <= float(finite(spread, (), "spread", StateError)) <= _SPREADS:
         raise StateError(f"spread must be from {1.0 / _SPREADS:g} to {_SPREADS:g}, got {spread!r:.40}.")
     X = freedom(stance.robot, q, v).X if mb.is_closed else np.eye(mb.nv)
@@ -186,6 +199,17 @@ def _solved(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, Ar
     return x[:n], x[n:].reshape(-1, 3), y, holds
 
 
+def _in_cones(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, Array, bool]:
+    """The same, with a face more wherever a force is outside of its cone, until none is."""
+    for _ in range(_CUTS):
+        found = _solved(mb, stance, p)
+        cuts = _outside(stance, found[1])
+        if not len(cuts):
+            return found
+        p = p.with_rows(cuts)
+    raise ConvergenceError(f"no forces of {mb.name!r} were found inside of its friction cones in {_CUTS} programs.")
+
+
 def _motors(mb: Multibody, actuated: Any) -> Mask:
     motors = motors_of(mb, actuated)
     if motors is None:
@@ -208,21 +232,36 @@ def _jacobian(stance: Stance) -> Array:
     return np.asarray(moving + np.cross(turning, arm[:, :, None], axis=1)).reshape(3 * len(arm), mb.nv)
 
 
-def _cones(stance: Stance, sides: int) -> tuple[Array, Array]:
+def _cones(stance: Stance, sides: int | None) -> tuple[Array, Array]:
     """Rows that are not negative for forces in the pyramids, (rows, 3 k), and what they are at most: of a contact
     without friction those along the ground are zero."""
-    k = len(stance.points)
-    angle = 2.0 * np.pi * (np.arange(sides) + 0.5) / sides
+    k, faces = len(stance.points), SIDES if sides is None else sides
+    angle = 2.0 * np.pi * (np.arange(faces) + 0.5) / faces
+    inside = 1.0 if sides is None else float(np.cos(np.pi / faces))
     made, most = [], []
     for i, (n, mu) in enumerate(zip(stance.normals, stance.friction, strict=True)):
         along = tangents(n)
         out = np.column_stack([np.cos(angle), np.sin(angle)]) @ along
-        own = mu * np.cos(np.pi / sides) * n - out if mu > 0.0 else np.array([n, *along])
+        own = mu * inside * n - out if mu > 0.0 else np.array([n, *along])
         rows = np.zeros((len(own), 3 * k))
         rows[:, 3 * i : 3 * i + 3] = own
         made.append(rows)
         most += [np.inf] * len(own) if mu > 0.0 else [np.inf, 0.0, 0.0]
     return np.concatenate(made), np.array(most)
+
+
+def _outside(stance: Stance, f: Array) -> Array:
+    """For each force outside of its cone the face of the cone in its direction, (rows, 3 k)."""
+    n, mu = stance.normals, stance.friction
+    press = np.einsum("ij,ij->i", f, n)
+    across = f - press[:, None] * n
+    size = np.linalg.norm(across, axis=1)
+    least = _OUTSIDE * float(np.linalg.norm(f, axis=1).max(initial=0.0))
+    over = np.flatnonzero((mu > 0.0) & (size - mu * press > least * np.maximum(mu, 1.0)))
+    rows = np.zeros((len(over), f.size))
+    for row, i in zip(rows, over, strict=True):
+        row[3 * i : 3 * i + 3] = mu[i] * n[i] - across[i] / size[i]
+    return rows
 
 
 def _by_foot(stance: Stance, f: Array) -> tuple[dict[str, Array], dict[str, Array], dict[str, float]]:

@@ -21,6 +21,7 @@ from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.robot.estimation.prediction import read_covariance, read_variances
+from soacraft.robot.estimation.wording import in_words_of
 from soacraft.robot.robot import Robot
 from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import Array, finite
@@ -98,7 +99,8 @@ class StateFilter(Strict):
         key = h, mb.version, mb.parameters
         if self._step is None or self._step[0] != key:
             self._step = key, Propagator(mb.copy(), integrator="rk4", step=h)
-        s = self._step[1].rollout_derivatives(self._q, self._v, T[None], 1)
+        with in_words_of("the filter", "dt="):
+            s = self._step[1].rollout_derivatives(self._q, self._v, T[None], 1)
         A = np.array(s.A[0])
         P = _even(A @ self._P @ A.T + Q * h)
         self._q, self._v, self._P = s.q[-1], s.v[-1], P

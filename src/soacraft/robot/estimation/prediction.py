@@ -19,6 +19,7 @@ from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused, refuse_large
+from soacraft.robot.estimation.wording import in_words_of
 from soacraft.robot.robot import Robot
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.propagator import Propagator
@@ -102,10 +103,12 @@ def predict(
     run = _Run(robot, h, world, friction, restitution)
     law = controls if callable(controls) else None
     force = np.zeros((steps, mb.nv)) if law is not None else _forces(mb, controls, steps)
-    qs, vs = run.states(start_q, start_v, force, law)
+    with in_words_of("the prediction", "step="):
+        qs, vs = run.states(start_q, start_v, force, law)
     t: Array = np.arange(steps + 1) * np.float64(h)
     touched = run.touched(t, qs, vs)
-    A = None if P is None else run.transitions(qs, vs, force, law)
+    with in_words_of("the covariance of the prediction", "step="):
+        A = None if P is None else run.transitions(qs, vs, force, law)
     known = None if A is None or P is None else _carried(A, P, Q * h)
     return Prediction(t, qs, vs, force, touched, A, known, not touched)
 

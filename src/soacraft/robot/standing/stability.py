@@ -25,6 +25,8 @@ from soacraft.errors import ConvergenceError, StateError
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import axes_along
 
+#: Equations and costs of linear programs hold to this, in weights of the robot and sizes of the stance.
+_WITHIN = 1e-10
 #: A corner is new where it is farther out than this part of the size of the contacts.
 _NEW = 1e-9
 #: Points are on a line where they are no farther off it than this part of how far they are apart.
@@ -131,6 +133,7 @@ def standing_region(
     axes = across(total)
     each = [pyramid(a, float(b), sides) for a, b in zip(n, mu, strict=True)]
     rays, middle = np.concatenate(each), p.mean(axis=0)
+    rays = rays / np.linalg.norm(rays, axis=1, keepdims=True)
     at = np.repeat(p - middle, [len(x) for x in each], axis=0)
     size = float(np.linalg.norm(p - middle, axis=1).max()) or 1.0
     pull = float(np.linalg.norm(total))
@@ -141,23 +144,45 @@ def standing_region(
     balance[3:, len(rays) :] = np.cross(axes, total / pull).T
     right = np.concatenate([-total / pull, np.zeros(3)])
 
+    bounds = [(0.0, None)] * len(rays) + [(None, None)] * 2
+
     def farthest(direction: Array) -> Array | None:
-        cost = np.concatenate([np.zeros(len(rays)), -direction])
-        bounds = [(0.0, None)] * len(rays) + [(None, None)] * 2
-        found = linprog(cost, A_eq=balance, b_eq=right, bounds=bounds, method="highs")
-        if found.status == 4:  # none, or one without end: not told before it is solved
-            found = linprog(
-                cost, A_eq=balance, b_eq=right, bounds=bounds, method="highs", options={"presolve": False}
-            )
+        found = _solved(np.concatenate([np.zeros(len(rays)), -direction]), balance, right, bounds)
         if found.status == 3:
             raise StateError("the region has no end: contacts face each other and hold the robot wherever its mass is.")
-        if found.status == 2:
-            return None
-        if found.status != 0 or found.x is None:
-            raise ConvergenceError(f"the region of the centre of mass was not found: {found.message:.160}")
-        return np.asarray(found.x[-2:])
+        return None if found.status == 2 else np.asarray(found.x[-2:])
 
     return Region(_polygon(farthest) * size + axes @ middle, axes)
+
+
+def _solved(cost: Array, A: Array, b: Array, bounds: list[Any]) -> Any:
+    """A linear program of numbers of about one: its optimum, or that it has none (status 2) or no end (status 3).
+
+    At the border to having none the solver may not decide. Then the least that is left of the equations does: with more
+    than rounding there is none, and else the equations are taken as far as they hold.
+    """
+    for presolve in (True, False):  # before it a program without end may look like one without an answer
+        found = _linear(cost, A, b, bounds, presolve)
+        if found.status in (0, 2, 3):
+            return found
+    slack = np.concatenate([A, np.eye(len(b)), -np.eye(len(b))], axis=1)
+    more = np.concatenate([np.zeros(len(cost)), np.ones(2 * len(b))])
+    left = _linear(more, slack, b, [*bounds, *[(0.0, None)] * (2 * len(b))])
+    if left.status == 0 and left.fun > 10.0 * _WITHIN:
+        left.status = 2
+        return left
+    if left.status == 0:
+        found = _linear(cost, A, A @ left.x[: len(cost)], bounds)
+        if found.status in (0, 3):
+            return found
+    raise ConvergenceError(f"the region of the centre of mass was not found: {found.message:.160}")
+
+
+def _linear(cost: Array, A: Array, b: Array, bounds: list[Any], presolve: bool = True) -> Any:
+    options: Any = {
+        "primal_feasibility_tolerance": _WITHIN, "dual_feasibility_tolerance": _WITHIN, "presolve": presolve
+    }  # fmt: skip
+    return linprog(cost, A_eq=A, b_eq=b, bounds=bounds, method="highs", options=options)
 
 
 def contacts(points: Any, normals: Any, friction: Any) -> tuple[Array, Array, Array]:
@@ -184,7 +209,12 @@ def pyramid(normal: Array, mu: float, sides: int) -> Array:
         return normal[None]
     angle = 2.0 * np.pi * np.arange(sides) / sides
     along = np.column_stack([np.cos(angle), np.sin(angle)]) @ tangents(normal)
-    return np.asarray(normal + min(mu, _STICKS) * along)
+    return np.asarray(normal + float(stuck(mu)) * along)
+
+
+def stuck(mu: Any) -> Array:
+    """Friction, and no more of it than anything can slide on."""
+    return np.asarray(np.minimum(mu, _STICKS))
 
 
 def read_sides(sides: Any) -> int:

@@ -61,7 +61,17 @@ def largest_slope(
     contacts: Contacts | None = None, world: Any = None, tip: Any = None, mass: float = 0.0,
 ) -> Limit:  # fmt: skip
     """The largest angle by which the ground may be turned about an axis, robot and all, until it slides, tips over, or
-    a motor is too weak; radians. Contacts keep their places and normals on the robot; gravity turns the other way."""
+    a motor is too weak; radians. Contacts keep their places and normals on the robot; gravity turns the other way. They
+    slide by their friction cones, not by pyramids: a block where tan(angle) is its friction.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> block = sc.Multibody("block")
+    >>> _ = block.add_body("box", None, sc.Weld(), sc.Inertia.box(5.0, (0.1, 0.1, 0.1)))
+    >>> feet = sc.robot.study.Contacts([(0.2, 0.1, 0), (-0.2, 0.1, 0), (-0.2, -0.1, 0), (0.2, -0.1, 0)], friction=0.3)
+    >>> round(np.tan(sc.robot.study.largest_slope(block, [], (0.92, 0.38, 0), contacts=feet, samples=3).most), 7)
+    np.float64(0.3)
+    """
     g = np.array(model_of(robot).gravity)
     if not np.linalg.norm(g) > 0.0:
         raise StateError(f"{model_of(robot).name!r} has no gravity, so that slopes do not matter.")

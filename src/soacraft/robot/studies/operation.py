@@ -10,6 +10,7 @@ import numpy as np
 
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.robot.robot import Robot
+from soacraft.robot.standing.reserve import ROUNDING, reserve
 from soacraft.robot.standing.stability import Region, standing_region, support_polygon
 from soacraft.robot.studies.efforts import efforts_of
 from soacraft.robot.studies.ground import ground_of, unit_weight
@@ -18,8 +19,12 @@ from soacraft.robot.studies.sizing import by_dof
 from soacraft.robot.studies.support import Contacts, Touching
 from soacraft.spatial.checks import Array, finite
 
-#: Contacts are in one plane up to this part of their distances.
+#: Contacts are in one plane, or on a line, up to this part of their distances.
 FLAT = 1e-6
+#: Faces of the pyramids by which margins at rest are measured: they have 0.995 of the friction at worst.
+SIDES = 32
+#: A centre of mass that is so far inside, in parts of the distances of contacts, is so whatever rounding does.
+SURE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,17 +137,15 @@ class Margins:
         return 1.0 - float(used.max(initial=0.0)), f"{self._mb.dof_names[i]!r}" if used.size else ""
 
     def _stability(self, q: Array, v: Array, vdot: Array, mass: float) -> dict[str, tuple[float, str]]:
-        """At rest: how far the centre of mass is inside of where the contacts can hold it, in metres. In motion: how
-        far the zero moment point is inside of the support polygon, and the friction that is left."""
+        """At rest: how far the centre of mass is inside of where the contacts can hold it, in metres (`_at_rest`). In
+        motion: how far the zero moment point is inside of the support polygon, and the friction that is left."""
         mb, contacts = self._mb, self._contacts
         assert contacts is not None
         ground = ground_of(mb, q, v, vdot, self._tip, mass, self._com)
         rows = [contacts.at(self._robot, a) for a in (q if contacts.by_name else q[:1])]
         rows = rows if contacts.by_name else rows * len(q)
         if not v.any() and not vdot.any():
-            region = _each(lambda t: standing_region(t.points, t.normals, t.friction, mb.gravity))
-            told = [_inside(region(t), c, "region") for t, c in zip(rows, ground.center, strict=True)]
-            return {"standing": min(told, key=lambda x: x[0])}
+            return {"standing": _at_rest(rows, ground.center, np.asarray(mb.gravity))}
         up = -np.asarray(mb.gravity) / np.linalg.norm(mb.gravity)
         _require_level(rows, up)
         pressed = ground.force @ up
@@ -168,6 +171,40 @@ class Margins:
         return {self._tip: mass * unit_weight(self._mb, self._tip, q, v, vdot, self._com)}
 
 
+def _at_rest(rows: list[Touching], centers: Array, gravity: Array) -> tuple[float, str]:
+    """How far the worst of some centres of mass is inside of where its contacts can hold it, in metres.
+
+    Whether they can is told by their friction cones themselves (`reserve`), how far by pyramids inside of these: it is
+    zero where the cones hold it and the pyramids do not. Pyramids alone tell it where a cone program is not solved.
+    """
+    region = _each(lambda t: standing_region(t.points, t.normals, t.friction, gravity, sides=SIDES))
+    told = [(*_inside(region(t), c, "region"), t, c) for t, c in zip(rows, centers, strict=True)]
+    told.sort(key=lambda x: x[0])
+    least = np.inf, ""
+    for margin, word, t, c in told:
+        spread = np.linalg.svd(t.points - t.points.mean(axis=0), compute_uv=False)
+        if margin > SURE * spread[0]:
+            return min(least, (margin, word), key=lambda x: x[0])
+        if len(spread) < 2 or spread[1] <= FLAT * spread[0]:
+            return -np.inf, "its contacts are on a line, and nothing stands on one"
+        if _reserve(t, gravity, c, margin) < -ROUNDING:
+            if np.isfinite(margin):
+                return min(margin, -ROUNDING * float(spread[0])), word
+            everywhere = ", wherever its mass is" if _reserve(t, gravity, None, 0.0) < 0.0 else ""
+            return -np.inf, f"no forces inside the friction cones hold it{everywhere}"
+        held = (margin, word) if margin >= 0.0 else (0.0, "friction: its cones hold it, and only just")
+        least = min(least, held, key=lambda x: x[0])
+    return least
+
+
+def _reserve(t: Touching, gravity: Array, center: Array | None, otherwise: float) -> float:
+    """`reserve`, or where numbers are too far apart for it something else: pyramids promise no more than cones."""
+    try:
+        return reserve(*t, gravity, center)
+    except ConvergenceError:
+        return otherwise
+
+
 def _require_level(rows: list[Touching], up: Array) -> None:
     points, normals = np.concatenate([t.points for t in rows]), np.concatenate([t.normals for t in rows])
     spread = points - points.mean(axis=0)
@@ -191,6 +228,6 @@ def _each(make: Callable[[Touching], Region]) -> Callable[[Touching], Region]:
 
 def _inside(region: Region, point: Array, what: str) -> tuple[float, str]:
     if len(region.corners) < 3:
-        return -np.inf, "no forces inside the friction cones hold it, wherever its mass is"
+        return -np.inf, ""
     margin, edge = region.margin(point)
     return margin, f"edge {edge} of the {what}"

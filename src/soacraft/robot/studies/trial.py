@@ -14,6 +14,7 @@ from soacraft.errors import SimulationError
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.estimation.wording import in_words_of
 from soacraft.robot.robot import Robot
 from soacraft.robot.studies.efforts import efforts_of
 from soacraft.robot.studies.motion import moved_by_motors
@@ -64,7 +65,8 @@ def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float)
     p = Propagator(mb, integrator="rk4", step=h)
     p.add(control)
     try:
-        run = p.advance_to(seconds)
+        with in_words_of("the simulation", "dt="):
+            run = p.advance_to(seconds)
     except SimulationError as why:
         return np.inf, f"simulation ends: {why}"
     turning = np.array([x == "r" for x in "".join(mb.layout.units.hinge)], dtype=bool)
