@@ -14,8 +14,9 @@ from tests.strategies import HINGES, SEEDS, rigid_trees
 import soacraft as sc
 from soacraft import Direction, Placement, Position, inverse_kinematics
 from soacraft.errors import ConvergenceError, LoopError, ModelError, StateError
+from soacraft.kinematics import assemble, descent, inverse
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.targets import aims_of, aims_rates, read_targets
+from soacraft.kinematics.targets import Axes, aims_of, aims_rates, read_targets
 from soacraft.kinematics.tolerances import ASSEMBLED
 from soacraft.spatial.rotations import exp
 
@@ -162,6 +163,106 @@ def test_rates_are_the_gradient(mb, seed, relative):
         rate = r @ (aims_rates(mb, mb.state(q=q), [aim]) @ v)
         scale = max(1.0, abs(rate), np.linalg.norm(v) ** 3)
         assert abs((cost(h) - cost(-h)) / (2 * h) - rate) < 1e-6 * scale
+
+
+def axes_of(mb, tip, pose, counts, q):
+    """The residual of some axes of a pose, and its rates."""
+    ((aim,),) = aims_of(mb, [Axes(tip, pose, counts)], (), 1e-9)
+    state = mb.state(q=q)
+    return aim.residual(*aim.seen(state)), aims_rates(mb, state, [aim]), aim
+
+
+def test_some_axes_of_a_pose_have_exact_rates_one_by_one():
+    """Not the gradient of |r|^2 alone: of a rotation, single angles are left out."""
+    mb, rng = sc.load("panda"), np.random.default_rng(8)
+    for counts in ((1, 0, 0, 0, 0, 0), (0, 1, 1, 1, 0, 1), (1, 1, 1, 0, 0, 0), (0, 0, 1, 0, 1, 0), (1, 1, 1, 1, 1, 0)):
+        q, v, h = within(mb, rng), rng.standard_normal(mb.nv), 1e-5
+        pose = pose_at(mb, "attachment", q + 0.3 * rng.standard_normal(mb.nv))
+        r, rates, aim = axes_of(mb, "attachment", pose, counts, q)
+        ends = [axes_of(mb, "attachment", pose, counts, q + s * h * v)[0] for s in (1, -1)]
+        assert np.allclose((ends[0] - ends[1]) / (2 * h), rates @ v, atol=1e-7)
+        assert (r[np.array(counts) == 0] == 0.0).all()
+        R, p = aim.seen(mb.state(q=q))
+        gap, gaps = aim.gap(r), aim.gaps(R[None], p[None])
+        assert np.isclose(gaps.distance[0], gap.distance)
+        assert np.isclose(gaps.angle[0], gap.angle)
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1, 1, 1, 0), (0, 0, 1, 1, 1, 1), (1, 1, 1, 0, 0, 0), (0, 1, 1, 0, 0, 1)])
+def test_some_axes_of_a_pose_are_met(counts):
+    mb, rng = sc.load("ur5e"), np.random.default_rng(2)
+    goal = pose_at(mb, "wrist_3_link", within(mb, rng)) @ sc.Pose.from_rpy(0.0, 0.0, 0.3)
+    r = inverse_kinematics(mb, [Axes("wrist_3_link", goal, counts)], q0=within(mb, rng))
+    assert r.converged
+    assert np.abs(axes_of(mb, "wrist_3_link", goal, counts, r.q)[0]).max() < 3e-9
+
+
+def test_nothing_is_proved_of_some_axes():
+    """A point 9 m away is out of reach; its height alone is not."""
+    mb = sc.serial_chain(2)
+    away = Axes("link2/tip", sc.Pose(translation=(9.0, 0.0, -1.0)), (0, 0, 0, 0, 0, 1))
+    assert inverse_kinematics(mb, [away], q0=[0.1, 0.2]).converged
+    high = Axes("link2/tip", sc.Pose(translation=(0.0, 0.0, -9.0)), (0, 0, 0, 0, 0, 1))
+    r = inverse_kinematics(mb, [high], q0=[0.1, 0.2], allow_partial=True, starts=3)
+    assert not r.converged
+    assert r.proof == ""
+    assert np.isclose(r.residual["link2/tip"].distance, 7.0)
+
+
+# -- time -----------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that each look at it moves on by a millisecond."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1e-3
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    for module in (assemble, descent, inverse):
+        monkeypatch.setattr(module, "perf_counter", made)
+    return made
+
+
+def test_a_time_limit_ends_a_search_within_a_start(clock):
+    """Of a tree whose aims compiled code does not take, and of a closed chain."""
+    mb = sc.load("panda")
+    goal = Axes("attachment", pose_at(mb, "attachment", [0.5, 0.6, 0.1, -1.9, 0.2, 2.0, 0.4]), (1, 1, 1, 1, 1, 0))
+    start = [0.0, 0.0, 0.0, -0.5, 0.0, 0.5, 0.0]
+    free = inverse_kinematics(mb, goal, q0=start)
+    assert free.converged
+    for limit, most in ((1e-9, 0), (4e-3, 2)):
+        r = inverse_kinematics(mb, goal, q0=start, time_limit=limit, allow_partial=True)
+        assert not r.converged
+        assert r.iterations <= most < free.iterations
+        assert r.starts == 1
+        assert r.proof == ""
+        with pytest.raises(ConvergenceError, match="were not met from one start"):
+            inverse_kinematics(mb, goal, q0=start, time_limit=limit)
+    assert inverse_kinematics(mb, goal, q0=start, time_limit=100.0).converged
+
+
+def test_a_time_limit_ends_the_closing_of_loops(clock):
+    mb = sc.load("five_bar")
+    q = np.array(mb.q)
+    q[0] += 0.5
+    tip = mb.bodies[1].name
+    with pytest.raises(LoopError, match="did not close from one start"):
+        inverse_kinematics(mb, {tip: pose_at(mb, tip, mb.q)}, q0=q, time_limit=1e-9)
+    assert inverse_kinematics(mb, {tip: pose_at(mb, tip, mb.q)}, q0=q, time_limit=100.0).converged
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, "1"])
+def test_time_limits_that_are_none(wrong):
+    with pytest.raises(StateError, match="time_limit of inverse_kinematics must"):
+        inverse_kinematics(sc.serial_chain(2), {"link2/tip": (1.0, 0.0, 0.0)}, time_limit=wrong)
 
 
 # -- there and back -----------------------------------------------------------------------------------------------

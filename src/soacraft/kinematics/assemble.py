@@ -20,6 +20,7 @@ Where a closure rolls, Gc has only the rows that say where it is: a ball may be 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -121,13 +122,13 @@ class _Starts:
 # -- closing -------------------------------------------------------------------------------------------------------
 
 
-def close(rows: Constraints, bounds: Bounds, enough: float = ASSEMBLED) -> Constraints:
-    """Steps until no more than `enough` is open or nothing gets better."""
+def close(rows: Constraints, bounds: Bounds, enough: float = ASSEMBLED, until: float = np.inf) -> Constraints:
+    """Steps until no more than `enough` is open, nothing gets better, or the clock is at `until`."""
     free = bounds.free
     largest = STRIDE * float(np.sqrt(max(1, free.sum())))
     radius, hoped = largest, np.inf
     for i in range(_STEPS if free.any() else 0):
-        if rows.opening <= enough:
+        if rows.opening <= enough or perf_counter() > until:
             break
         if i % _PATIENCE == 0:
             if _size(rows) > hoped:

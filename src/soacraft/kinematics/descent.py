@@ -9,6 +9,7 @@ row; what a step leaves open is closed before it is judged.
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -41,10 +42,11 @@ class Point(NamedTuple):
 
 
 class Search:
-    """A graph, its bounds and its targets; weights relative to the heaviest. Closures are closed within `closed`."""
+    """A graph, its bounds and its targets; weights relative to the heaviest. Closures are closed within `closed`. It
+    ends when the clock is at `until`."""
 
-    def __init__(self, graph: Graph, bounds: Bounds, aims: list[Aim], closed: float) -> None:
-        self.graph, self.aims, self.closed = graph, aims, closed
+    def __init__(self, graph: Graph, bounds: Bounds, aims: list[Aim], closed: float, until: float = np.inf) -> None:
+        self.graph, self.aims, self.closed, self.until = graph, aims, closed, until
         self.bounds = bounds.measured_by(max(aim.length for aim in aims))
         self.start = graph.current.replace(v=np.zeros(graph.nv), vdot=np.zeros(graph.nv), forces=())
         self.closed_chain = graph.is_closed
@@ -53,6 +55,11 @@ class Search:
         self.iterations = 0
         self.nearest: Constraints | None = None
         """Of all that failed to close, the one least open."""
+
+    @property
+    def late(self) -> bool:
+        """Whether its time is over."""
+        return perf_counter() > self.until
 
     # -- points ----------------------------------------------------------------------------------------------
 
@@ -81,7 +88,7 @@ class Search:
 
     def _closed(self, rows: Constraints) -> Constraints | None:
         """The rows on the closures next to given ones; None where steps do not lead there."""
-        end = close(rows, self.bounds)
+        end = close(rows, self.bounds, until=self.until)
         if end.opening <= self.closed:
             return end
         if self.nearest is None or end.opening < self.nearest.opening:
@@ -94,7 +101,7 @@ class Search:
         """From a point to one where the targets are met, or nothing gets better; if hasty, not better soon."""
         damping, hoped_for = DAMPING, np.inf
         for step in range(steps):
-            if point.done or not self.bounds.free.any():
+            if point.done or not self.bounds.free.any() or self.late:
                 break
             if hasty and step % PATIENCE == 0:
                 if point.cost > hoped_for:
@@ -115,7 +122,7 @@ class Search:
         units, theta = self.bounds.units, point.rows.theta if point.rows else None
         J, G = self._jacobians(point)
         box = self.bounds.box(point.state.q)
-        while damping < MOST_DAMPING:
+        while damping < MOST_DAMPING and not self.late:
             y = self._shortened(self._step(J, G, point.r, damping * min(point.cost, 1.0), box))
             after = self.at(self.graph.integrate(point.state.q, y / units), theta)
             if after is not None and (after.done or after.cost < point.cost):

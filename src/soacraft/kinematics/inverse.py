@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from soacraft.kinematics.targets import Aim, Gap, aims_of, batch_of, read_target
 from soacraft.kinematics.tolerances import CLOSED, MET, read_tolerance
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.tree.graph import Graph
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 
 #: Starts by default. Of 2,700 poses, positions and directions that arms of six and seven dofs can take, all are met
 #: from a third of them; the rest is for arms with narrower limits.
@@ -146,6 +147,7 @@ def inverse_kinematics(
     seed: int = 0,
     steps: int = 100,
     allow_partial: bool = False,
+    time_limit: float | None = None,
 ) -> KinematicsResult:
     """Coordinates at which the targets are met, with loops closed, couplings and joint limits kept.
 
@@ -164,7 +166,8 @@ def inverse_kinematics(
     not met from so many starts, or cannot be met: that is proved where the links are too short or too long, and where
     no box of configurations within the limits is left. With `allow_partial=True` the nearest approach is returned
     instead, least in the sum of |weight r|^2, with `converged`, `impossible` and `proof`. Loops that do not close are a
-    `LoopError` in any case. O(nv^2 rows) a step.
+    `LoopError` in any case. `time_limit` in seconds ends the search of one state with the best so far; then links alone
+    may prove that there is none. O(nv^2 rows) a step.
 
     >>> import soacraft as sc
     >>> arm = sc.serial_chain(2)                                   # rods of 1 m along x, pins about y
@@ -181,6 +184,7 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     graph = read_graph("inverse_kinematics", mb)
     wanted = read_targets(targets)
     _check_options(limits, allow_partial, starts, seed, steps)
+    seconds = _read_seconds(time_limit)
     met, closed = (MET, CLOSED) if tolerance is None else (read_tolerance(tolerance, "inverse_kinematics"),) * 2
     now = graph.current.q
     mask, q = read_fixed(graph, fixed, read_q(graph, now if q0 is None else q0, "q0", now))
@@ -191,6 +195,7 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     each_q = np.broadcast_to(q, (*batch, graph.nq)).reshape(math.prod(batch), graph.nq)
     found = []
     for i, (aims, start) in enumerate(zip(aims_of(graph, wanted, batch, met), each_q, strict=True)):
+        begun = perf_counter()
         bounds.check_fixed(start)
         where = tuple(map(int, np.unravel_index(i, batch))) if batch else None
         quick = reach(bounds, aims, start, int(steps), int(starts) > 1)
@@ -198,7 +203,7 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
             gaps = {aim.name: gap for aim, gap in zip(aims, quick.gaps, strict=True)}
             found.append(_Found(quick.q, True, "", gaps, {}, quick.iterations, 1))
             continue
-        search = Search(graph, bounds, aims, closed)
+        search = Search(graph, bounds, aims, closed, begun + seconds)
         answer = _solve(search, start, int(starts), int(seed), int(steps), bool(allow_partial), where)
         if not answer.point.done and not allow_partial:
             raise ConvergenceError(_missed(answer, where))
@@ -220,10 +225,10 @@ def _solve(
                 best = point
         if best is not None and best.done:
             break
-        if count == 1:
+        if count == 1 and not search.late:
             proof = _reach_proof(search, q0)
             most = min(starts, _FEW) if proof and partial else 1 if proof and best is not None else starts
-        if count >= most:
+        if count >= most or search.late:
             break
     if best is None:
         assert search.nearest is not None
@@ -260,8 +265,8 @@ def _reach_proof(search: Search, q0: Array) -> str:
 
 
 def _box_proof(search: Search, q0: Array, aims: list[Aim]) -> str:
-    """No configuration is left."""
-    if search.graph.layout.flexible:
+    """No configuration is left. Takes longer than a search that has a limit may."""
+    if search.graph.layout.flexible or search.until < np.inf:
         return ""
     state = search.start.replace(q=search.bounds.inside(q0))
     boxes = excluded(search.bounds, state, aims, search.closed)
@@ -370,6 +375,15 @@ def _open(search: Search, rows: Constraints, starts: int, proof: str, where: tup
         f"the loops of {graph.name!r} {how}{_entry(where)}: at the nearest approach {'; '.join(told[:3])}{why}. "
         "Free more dofs, start from another q0, or pass limits=False."
     )
+
+
+def _read_seconds(time_limit: Any) -> float:
+    if time_limit is None:
+        return np.inf
+    seconds = float(finite(time_limit, (), "time_limit of inverse_kinematics", StateError))
+    if not seconds > 0.0:
+        raise StateError(f"time_limit of inverse_kinematics must be positive, in seconds; got {time_limit!r:.40}.")
+    return seconds
 
 
 def _check_options(limits: Any, allow_partial: Any, starts: Any, seed: Any, steps: Any) -> None:

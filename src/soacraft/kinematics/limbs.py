@@ -133,16 +133,12 @@ class LimbEngine:
 
     def unwound(self, q: Array) -> Array:
         """The same configuration with dofs that turn as near to the middle of their range as whole turns bring them."""
-        turns = np.where(np.isfinite(self.period), self.period, 1.0)
-        moved = q - np.where(np.isfinite(self.period), turns * np.round((q - self.middle) / turns), 0.0)
+        moved = q - whole_turns(q - self.middle, self.period)
         return np.where((moved >= self.lower) & (moved <= self.upper), moved, q)
 
     def apart(self, a: Array, b: Array) -> float:
         """By how much configurations differ at most, in radians and lengths; whole turns do not count."""
-        turns = np.where(np.isfinite(self.period), self.period, 1.0)
-        d = a - b
-        d = d - np.where(np.isfinite(self.period), turns * np.round(d / turns), 0.0)
-        return float(np.abs(d * self.unit).max())
+        return float(np.abs((a - b - whole_turns(a - b, self.period)) * self.unit).max())
 
     def find(self, goal: Pose, near: Array, plan: Plan) -> tuple[Array, Array, int]:
         """Coordinates for one goal from `near` (dofs), what is left, and from how many starts, negative where none got
@@ -192,6 +188,16 @@ def _hinges(
     end = here @ tip.offset
     return (np.array(rows, dtype=float), np.array(dofs, dtype=np.int64), np.array(places, dtype=np.intp),
             np.array([*np.ravel(end.rotation), *end.translation]))  # fmt: skip
+
+
+def whole_turns(d: Array, period: Array) -> Array:
+    """The part of ways d that is whole turns of dofs with a period; none where that is infinite.
+
+    >>> whole_turns(np.array([7.0, 7.0]), np.array([2.0, np.inf]))
+    array([8., 0.])
+    """
+    turns = np.where(np.isfinite(period), period, 1.0)
+    return np.where(np.isfinite(period), turns * np.round(d / turns), 0.0)
 
 
 def _periods(hinges: Array, dofs: npt.NDArray[np.int64], count: int) -> Array:

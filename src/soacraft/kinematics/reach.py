@@ -102,7 +102,7 @@ def span_of(bounds: Bounds, state: State, aim: Aim) -> Span | None:
 
 def out_of_reach(bounds: Bounds, state: State, aim: Aim) -> str:
     """Why a position or a pose cannot be met: a text, empty where links do not tell."""
-    span = None if aim.kind == "direction" else span_of(bounds, state, aim)
+    span = None if aim.kind in ("direction", "axes") else span_of(bounds, state, aim)
     if span is None:
         return ""
     R, p = (np.eye(3), np.asarray(aim.goal)) if aim.kind == "position" else (aim.goal.rotation, aim.goal.translation)

@@ -66,13 +66,14 @@ class Reached(NamedTuple):
 
 def reach(bounds: Bounds, aims: list[Aim], q0: Array, steps: int, hasty: bool) -> Reached | None:
     """Coordinates that meet the aims, from q0, limits kept; None for a closed chain, a sub-graph, a hinge of the user's
-    own, a limited ball, and where steps do not lead there, or a turn that is left is in doubt. O(rows nv^2) a step.
+    own, a limited ball, an aim at some axes of a pose, and where steps do not lead there, or a turn that is left is in
+    doubt. O(rows nv^2) a step.
     """
     graph = bounds.graph
     if not isinstance(graph, Multibody) or graph.is_closed or bounds.balls or not bounds.free.any():
         return None
     tree = CompiledModel.of(graph.layout)
-    if tree is None:
+    if tree is None or any(aim.kind not in _KINDS for aim in aims):
         return None
     whole, real = _arrays(graph, tree, aims)
     q, left = np.array(q0), np.empty(sum(_ROWS[aim.kind] for aim in aims))

@@ -6,8 +6,10 @@ there, in the node's axes,
     pose         r = [log(R_goal* R); p - p_goal],     rdot = [xi_w; R xi_v]
     position     r = p - p_goal,                       rdot = R xi_v
     direction    r = angle n,                          rdot = -(I - u u*) R xi_w,    u = R axis, n along u x goal
+    axes         r = some of [log(R_goal* R); R_goal* (p - p_goal)]
 
-For the angles, rdot is short for a matrix that leaves r* rdot the same, so that the gradient of |r|^2 is exact.
+For the angles of all but the last, rdot is short for a matrix that leaves r* rdot the same, so that the gradient of
+|r|^2 is exact.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log, skew
+from soacraft.spatial.transforms import log_rate
 
 #: Targets further away than this, in metres, are refused.
 FURTHEST = 1e100
@@ -120,7 +123,22 @@ class Direction(Target):
         self._check(self.node)
 
 
-AnyTarget = Placement | Position | Direction
+@dataclass(frozen=True, eq=False)
+class Axes(Target):
+    """Some of the six conditions of a pose, about and along axes of the goal: the tip of a limb that is free in others.
+
+    >>> Axes("hand/tool", Pose(translation=(0.4, 0, 0.3)), counts=(1, 1, 1, 1, 1, 0)).kind
+    'axes'
+    """
+
+    node: Frame | str
+    pose: Pose
+    counts: Any
+    """Which of the turns about and the ways along x, y, z of the goal count, (6)."""
+    kind = "axes"
+
+
+AnyTarget = Placement | Position | Direction | Axes
 
 
 class Aim(NamedTuple):
@@ -137,6 +155,8 @@ class Aim(NamedTuple):
     """What its distances are measured by, in metres: the links between its frames, or how far the goal is; the longest
     of all aims."""
     tolerance: Gap
+    counts: Array
+    """1 for conditions of a pose that count, 0 for those that do not, (6)."""
 
     def seen(self, state: State) -> tuple[Array, Array]:
         """R and p of the frame seen from `relative_to`."""
@@ -148,12 +168,18 @@ class Aim(NamedTuple):
             return np.asarray(p - self.goal)
         if self.kind == "direction":
             return _turn(R @ self.axis, self.goal)
+        if self.kind == "axes":
+            return self._some(R, p)
         return np.concatenate([log(self.goal.rotation.T @ R), p - self.goal.translation])
 
     def rate(self, R: Array) -> Array:
         """The matrix C of rdot = C xi."""
         C = np.zeros((6, 6))
         C[:3, :3], C[3:, 3:] = np.eye(3), R
+        if self.kind == "axes":
+            turned = self.goal.rotation.T @ R
+            C[:3, :3], C[3:, 3:] = log_rate(log(turned)), turned
+            C *= self.counts[:, None]
         if self.kind == "direction":
             u = R @ self.axis
             C[:3, :3] = (np.outer(u, u) - np.eye(3)) @ R
@@ -167,6 +193,9 @@ class Aim(NamedTuple):
     def gaps(self, R: Array, p: Array) -> Gap:
         """What is left at many poses, (batch, 3, 3) and (batch, 3); angles by their cosines, to half the digits."""
         none = np.zeros(len(p))
+        if self.kind == "axes":
+            r = self._some(R, p)
+            return Gap(np.linalg.norm(r[:, 3:], axis=-1), np.linalg.norm(r[:, :3], axis=-1))
         if self.kind == "direction":
             return Gap(none, np.arccos(np.clip((R @ self.axis) @ self.goal, -1.0, 1.0)))
         goal = self.goal if self.kind == "position" else self.goal.translation
@@ -175,6 +204,12 @@ class Aim(NamedTuple):
             return Gap(distance, none)
         cosine = 0.5 * (np.einsum("ij,...ij->...", self.goal.rotation, R) - 1.0)
         return Gap(distance, np.arccos(np.clip(cosine, -1.0, 1.0)))
+
+    def _some(self, R: Array, p: Array) -> Array:
+        """What is left in axes of the goal, (..., 6), zero where it does not count."""
+        turned = self.goal.rotation.T @ R
+        way = (p - self.goal.translation) @ self.goal.rotation
+        return np.asarray(self.counts * np.concatenate([log(turned), way], axis=-1))
 
     def met(self, r: Array) -> bool:
         """Whether a residual is within the tolerance."""
@@ -187,8 +222,8 @@ class Aim(NamedTuple):
     @property
     def scales(self) -> Array:
         """What makes numbers of a residual: 1 of angles, one over the length of distances."""
-        parts = {"pose": (1.0,) * 3 + (1.0 / self.length,) * 3, "position": (1.0 / self.length,) * 3}
-        return np.array(parts.get(self.kind, (1.0,) * 3))
+        both = (1.0,) * 3 + (1.0 / self.length,) * 3
+        return np.array({"pose": both, "axes": both, "position": both[3:]}.get(self.kind, both[:3]))
 
 
 def aim_at(
@@ -201,12 +236,13 @@ def aim_at(
     weight: float = 1.0,
     tolerance: float = MET,
     own: float | None = None,
+    counts: Any = (1.0,) * 6,
 ) -> Aim:
     """A target for one state. `tolerance` is in radians and relative to its length, `own` in radians and metres."""
     goal_at = np.zeros(3) if kind == "direction" else goal if kind == "position" else goal.translation
     length = max(chain(*frames).length, float(np.linalg.norm(goal_at))) or length_of(graph) or 1.0
     allowed = Gap(tolerance * length, tolerance) if own is None else Gap(own, own)
-    return Aim(name, kind, *frames, np.asarray(axis), goal, weight, length, allowed)
+    return Aim(name, kind, *frames, np.asarray(axis), goal, weight, length, allowed, np.array(counts, dtype=float))
 
 
 def aims_rates(graph: Graph, state: State, aims: list[Aim]) -> Array:
@@ -271,9 +307,10 @@ def aims_of(graph: Graph, targets: list[AnyTarget], batch: tuple[int, ...], tole
         one = []
         for x, (frame, to), name in zip(targets, frames, names, strict=True):
             axis = x.axis if isinstance(x, Direction) else np.zeros(3)
+            counts = x.counts if isinstance(x, Axes) else np.ones(6)
             own = None if x.tolerance is None else float(x.tolerance)
             goal, weight = _goal(x, batch, i), float(x.weight)
-            one.append(aim_at(graph, name, x.kind, (frame, to), goal, axis, weight, tolerance, own))
+            one.append(aim_at(graph, name, x.kind, (frame, to), goal, axis, weight, tolerance, own, counts))
         longest = max(aim.length for aim in one)  # so that one metre weighs as much as another
         found.append([aim._replace(length=longest) for aim in one])
     return found
@@ -298,13 +335,13 @@ def _names(targets: list[AnyTarget], frames: list[tuple[Frame, Frame]]) -> list[
 
 
 def _goal_batch(x: AnyTarget) -> tuple[int, ...]:
-    if isinstance(x, Placement):
+    if isinstance(x, Placement | Axes):
         return x.pose.batch_shape
     return tuple((x.point if isinstance(x, Position) else x.direction).shape[:-1])
 
 
 def _goal(x: AnyTarget, batch: tuple[int, ...], i: tuple[int, ...]) -> Any:
-    if isinstance(x, Placement):
+    if isinstance(x, Placement | Axes):
         R, p = x.pose.rotation, x.pose.translation
         return Pose.unchecked(np.broadcast_to(R, (*batch, 3, 3))[i].copy(), np.broadcast_to(p, (*batch, 3))[i].copy())
     return np.broadcast_to(x.point if isinstance(x, Position) else x.direction, (*batch, 3))[i]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from soacraft.arguments import listed, read_path
@@ -14,6 +15,7 @@ from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.changes.changes import Changes, Memory
 from soacraft.robot.grasping.grasps import Grasps, find_grasps, read_asked
+from soacraft.robot.grasping.hands import make_hand
 from soacraft.robot.grasping.holds import Holds
 from soacraft.robot.grasping.joined import Joined
 from soacraft.robot.grasping.reactions import Reactions, reactions, strengths
@@ -57,6 +59,7 @@ right_shoulder_yaw, right_elbow)
         self._plans: dict[Any, VelocityPlan] = {}  # of velocities, the latest
         self._holds = Holds(mb)
         self._memory = Memory()
+        self._edits = _Edits(mb)
         self._shapes: dict[tuple[str, str], tuple[Geometry, Shape]] = {}  # that a world gave, by body and name
 
     @property
@@ -239,9 +242,25 @@ right_shoulder_yaw, right_elbow)
         """The hands that hold each object."""
         return self._holds.held
 
+    def hand(self, name: str, palm: Any, fingers: Any = None) -> tuple[str, ...]:
+        """Say that a palm and its fingers, bodies of the robot, are a hand: what one of them holds may touch them all.
+        Fingers are by default all that is outboard of the palm. The names of the bodies.
+
+        A gripper whose fingers are hinged on the body that holds needs no word, nor does one that an SRDF file tells;
+        fingers of several links do, since they look like an arm. It is kept in the records of the model as an end
+        effector of SRDF, so that copies and files have it.
+
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.load("shadow_hand"))
+        >>> len(rb.hand("right hand", "rh_palm"))
+        23
+        """
+        return make_hand(self._mb, name, palm, fingers, self.held)
+
     def attach(self, obj: Any, hand: Any) -> Joined:
         """Let a hand, a body or node of the robot, hold an object, a body of its model, as it is: it is hung there
         where it is free, and else joined by a loop closure. Velocities change as in a plastic impact, which is told.
+        In a `World` it may touch that body and the fingers on it (`hand`), and is checked against all else.
 
         >>> import soacraft as sc
         >>> mb = sc.load("panda")
@@ -253,21 +272,25 @@ right_shoulder_yaw, right_elbow)
         >>> mb.nv
         13
         """
-        return self._holds.take(obj, [hand])[0]
+        with self._edits.own():
+            return self._holds.take(obj, [hand])[0]
 
     def detach(self, obj: Any) -> None:
         """Let an object go from all hands that hold it; it goes on with the velocity it has."""
-        self._holds.give(obj)
+        with self._edits.own():
+            self._holds.give(obj)
 
     def grasp(self, obj: Any, hands: Any, hinge: Hinge | None = None) -> list[Joined]:
         """Let several hands hold an object by `hinge`, a `Weld` unless told; all or none. A free object is hung on the
         first by a `Weld`; the other hands, and all by another hinge, are loop closures."""
-        return self._holds.take(obj, _several(hands), hinge)
+        with self._edits.own():
+            return self._holds.take(obj, _several(hands), hinge)
 
     def ungrasp(self, obj: Any, hands: Any = None) -> None:
         """Part an object from hands, or from all that hold it; all or none. Where it hung from one of them, the next
         that holds it by a `Weld` carries it from then on."""
-        self._holds.give(obj, None if hands is None else _several(hands))
+        with self._edits.own():
+            self._holds.give(obj, None if hands is None else _several(hands))
 
     def update_attachment(self, obj: Any, pose: Pose) -> None:
         """Correct the pose of an object in the hand that it hangs from, as an estimator sees it. Other hands that hold
@@ -354,7 +377,8 @@ right_shoulder_yaw, right_elbow)
     def undo(self) -> str:
         """Take back the last of these, and the state before it, bit by bit; what it was. Not across other edits of the
         structure, such as a body that was added since."""
-        return self._holds.undo()
+        with self._edits.own():
+            return self._holds.undo()
 
     @property
     def version(self) -> str:
@@ -382,7 +406,8 @@ right_shoulder_yaw, right_elbow)
     def apply(self, changes: Changes | bytes) -> str:
         """Do what was done to another robot of the same version, or nothing at all; the version that both have then.
         In place where no structure changes; else bodies and nodes of the same name stay the objects they are."""
-        return self._memory.apply(self, changes)
+        with self._edits.own():
+            return self._memory.apply(self, changes)
 
     def copy(self) -> Robot:
         """An independent robot for another module: model, state, limbs, what it holds, and what it can undo."""
@@ -404,6 +429,27 @@ right_shoulder_yaw, right_elbow)
 
     def __repr__(self) -> str:
         return f"Robot {self._mb.name!r}: {self._mb.nv} dofs, limbs: {', '.join(self._limbs) or 'none'}"
+
+
+class _Edits:
+    """Counts the edits of a model's structure that the robot does not do itself: limbs follow its own."""
+
+    def __init__(self, mb: Multibody) -> None:
+        self._mb, self._others, self._after, self._busy = mb, 0, mb.version, False
+
+    @property
+    def by_others(self) -> int:
+        """How many there were."""
+        return self._others if self._busy else self._others + self._mb.version - self._after
+
+    @contextmanager
+    def own(self) -> Iterator[None]:
+        """What is done in this block is the robot's own."""
+        self._others, self._busy = self.by_others, True
+        try:
+            yield
+        finally:
+            self._after, self._busy = self._mb.version, False
 
 
 def _several(hands: Any) -> list[Any]:

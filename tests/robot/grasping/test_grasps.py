@@ -194,6 +194,30 @@ def test_what_is_reached_is_there_and_free():
     assert all(x.why.startswith("out of reach") and x.q is None for x in none)
 
 
+def test_what_is_farther_out_than_the_fingers_touches_unless_it_is_told_to_be_of_the_hand():
+    """A finger of two links with a ball on its tip, where the object is."""
+    rb = thing(sc.Geometry("skin", "sphere", (0.03,)))
+    mb = rb.mb
+    for name, parent in (("finger", "attachment"), ("tip", "finger")):
+        mb.add_body(name, parent, sc.Pin((0, 1, 0)), sc.Inertia(0.01, moment=1e-5 * np.eye(3)))
+    at = mb.pose("attachment/tcp", "tip")
+    mb["tip"].add_geometry(sc.Geometry("ball", "sphere", (0.01,), at, role="collision"))
+    rb.limb("arm", "inertial", "attachment/tcp")
+    w = World(rb)
+    w.allow("tip", "link7")
+
+    def touched():
+        found = rb.grasps("thing", "attachment/tcp", 0.08, world=w, samples=20, approaches=2)
+        return [x.why for x in found if x.q is not None]
+
+    before = touched()
+    assert before
+    assert all(x.startswith("touches: ") and "tip/ball" in x for x in before)
+    rb.hand("hand", "attachment")
+    assert not any("tip/ball - thing" in x or "thing/skin - tip" in x for x in touched())
+    assert "" in touched()
+
+
 def test_what_is_refused():
     rb = thing()
     arm = rb.limb("arm", "inertial", "attachment")

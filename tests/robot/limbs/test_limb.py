@@ -165,6 +165,77 @@ def test_self_motion_keeps_the_tip_and_closes_or_ends_at_a_limit():
     assert ((curve >= low) & (curve <= high)).all()
 
 
+def unlimited(name):
+    mb = sc.load(name)
+    for body in mb.bodies:
+        body.limits = sc.Limits()
+    return sc.robot.Robot(mb).limb("arm", "inertial", ARMS[name])
+
+
+def test_self_motion_closes_by_whole_turns():
+    """The elbow of an arm without limits goes round once, and two joints turn with it."""
+    limb = unlimited("iiwa14")
+    q = np.array([0.2, 0.7, 0.1, -1.2, 0.3, 0.9, 0.1])
+    curve = limb.self_motion(q)
+    assert 300 < len(curve) < 700
+    turns = np.round((curve[-1] - q) / (2 * np.pi))
+    assert np.abs(turns).tolist() == [0, 0, 1, 0, 1, 0, 0]
+    assert np.linalg.norm(curve[-1] - q - 2 * np.pi * turns) < 0.02
+    assert np.abs(limb.pose(curve).translation - limb.pose(q).translation).max() < 1e-8
+    for body in limb.bodies:  # within wide limits a turn is no return
+        body.limits = sc.Limits(lower=np.full(body.hinge.nv, -20.0), upper=np.full(body.hinge.nv, 20.0))
+    assert len(limb.self_motion(q)) > 1500
+
+
+@pytest.mark.parametrize("free", ["rz", "x", ("rz",)])
+def test_self_motion_along_a_free_axis(free):
+    """As `solutions` says where an arm of six dofs has curves of them."""
+    limb = arm("ur5e")
+    q = np.array([0.3, -1.1, 1.4, -0.9, 1.2, 0.4])
+    with pytest.raises(StateError, match=r"6 dofs for 5 conditions.*self_motion\(q, free=...\)"):
+        limb.solutions(limb.pose(q), free=free)
+    curve = limb.self_motion(q, free=free)
+    X = limb.pose(q).inv @ limb.pose(curve)
+    left = np.concatenate([log(X.rotation), X.translation], axis=-1)
+    moved = np.abs(left).max(axis=0)
+    along = 3 if free == "x" else 2
+    assert moved[along] > 0.3
+    assert np.delete(moved, along).max() < 1e-8
+    assert np.linalg.norm(np.diff(curve, axis=0), axis=1).max() < 0.061
+
+
+def test_a_planar_arm_has_curves_of_positions_and_branches_of_poses():
+    """Out of its plane nothing moves: of three rows of a position two are conditions."""
+    limb = sc.robot.Robot(sc.serial_chain(3)).limb("arm", "inertial", "link3/tip")
+    q, free = np.array([0.3, 0.4, 0.5]), ("rx", "ry", "rz")
+    goal = limb.pose(q)
+    assert len(limb.solutions(goal)) == 2
+    text = r"limb .arm. has 3 dofs for 2 conditions: its solutions are curves. Follow one with self_motion\(q, free="
+    with pytest.raises(StateError, match=text):
+        limb.solutions(goal, free=free)
+    curve = limb.self_motion(q, free=free)
+    assert np.abs(limb.pose(curve).translation - goal.translation).max() < 1e-8
+    assert np.ptp(curve, axis=0).min() > 1.0
+    with pytest.raises(StateError, match="3 dofs: its self-motion is a curve for 4, one more than the 3 conditions"):
+        limb.self_motion(q)
+
+
+def test_dofs_that_limits_hold_do_not_count():
+    """One of seven held leaves branches, or with a free axis a curve along which it stays."""
+    limb = arm("iiwa14")
+    q = np.array([0.2, 0.7, 0.1, -1.2, 0.3, 0.9, 0.1])
+    limb.robot.mb["link3"].limits = sc.Limits(lower=[0.1], upper=[0.1])
+    found = limb.solutions(limb.pose(q))
+    assert 1 < len(found) <= 8
+    assert (found[:, 2] == 0.1).all()
+    assert np.abs(found - q).max(axis=1).min() < 1e-6
+    with pytest.raises(StateError, match="6 dofs: its self-motion is a curve for 7, one more than a pose asks"):
+        limb.self_motion(q)
+    curve = limb.self_motion(q, free="rz")
+    assert len(curve) > 20
+    assert (curve[:, 2] == 0.1).all()
+
+
 def test_a_path_is_followed_on_one_branch():
     limb = arm("ur5e")
     start = np.array([0.3, -1.1, 1.4, -0.9, 1.2, 0.4])
@@ -422,9 +493,16 @@ def test_what_is_refused_of_several_tips():
     for ask in (lambda: limb.self_motion(limb.q), lambda: limb.follow(goal)):
         with pytest.raises(StateError, match="has several tips, loops, couplings, stops, or hinges that are no screws"):
             ask()
-    wrist = hand(shared=True)
-    with pytest.raises(StateError, match=r"there free may be one axis of rotation, or all three; got \['x'\]"):
-        wrist.ik(wrist.pose(wrist.q), free="x")
+
+
+def test_tips_that_share_hinges_are_free_along_any_axis():
+    limb = hand(shared=True)
+    low, high = limb.limits
+    goal = limb.pose(np.random.default_rng(3).uniform(low, high))
+    away = goal @ sc.Pose(translation=(0.0, 0.0, 0.5))
+    r = limb.ik(away, near=0.5 * (low + high), free=("rx", "ry", "rz", "z"))
+    assert r.found
+    assert np.abs((away.inv @ limb.pose(r.q)).translation[:, :2]).max() < 1e-8
 
 
 def test_a_hand_of_a_robot_that_changed_is_made_again_with_all_its_tips():
@@ -526,3 +604,108 @@ def test_a_limb_whose_end_is_gone_is_told_and_taken_away():
             rb.remove_limb(name)
         with pytest.raises(ModelError, match="the robot 'panda' has no limb"):
             rb[name]
+
+
+def with_cup(tip="link7"):
+    """A panda, a cup, and a handle of its arm that was made before anything was taken."""
+    mb = sc.load("panda")
+    at = sc.Pose(translation=(0.4, 0.0, 0.3))
+    mb.add_body("cup", hinge=sc.Free(), inertia=sc.Inertia.sphere(0.4, 0.05), inboard=at)
+    rb = sc.robot.Robot(mb)
+    return rb, rb.limb("arm", "inertial", tip)
+
+
+def assert_works(limb):
+    """The handle answers as a limb that is made anew does."""
+    new = limb.robot.copy()["arm"]
+    q = np.array([0.1, 0.5, 0.2, -1.5, 0.3, 1.7, 0.4])
+    goal = new.pose(q)
+    assert limb.pose(q).is_close(goal)
+    r = limb.ik(goal, near=q + 0.1)
+    assert r.found
+    assert (r.q == new.ik(goal, near=q + 0.1).q).all()
+    assert (limb.q_places == new.q_places).all()
+    assert (limb.v_places == new.v_places).all()
+    assert np.allclose(limb.jacobian(q), new.jacobian(q))
+    assert limb.dof_names == new.dof_names
+    assert limb.graph.nv == 7
+    assert limb is limb.robot["arm"]
+
+
+def test_a_handle_follows_what_the_robot_takes_and_puts_down():
+    rb, limb = with_cup()
+    asked = []
+    limb.use(ik=lambda pose, near: asked.append(pose))
+    two = rb.copy()
+    other, since = two["arm"], rb.version
+    rb.attach("cup", "link7")
+    assert_works(limb)
+    assert asked
+    rb.detach("cup")
+    assert_works(limb)
+    rb.grasp("cup", ["link7", "link4"])
+    rb.ungrasp("cup", "link4")
+    assert_works(limb)
+    rb.undo()
+    rb.undo()
+    assert_works(limb)
+    with pytest.raises(ModelError):
+        rb.grasp("cup", ["link7", "link7"])  # taken once, and put back
+    assert_works(limb)
+    rb.attach("cup", "link7")
+    assert two.apply(rb.changes(since)) == rb.version
+    assert_works(other)
+    assert two.apply(rb.changes(two.version)) == rb.version
+    two.detach("cup")
+    assert_works(other)
+    assert other.robot is two
+
+
+def test_a_handle_goes_on_with_the_chain_that_a_grasp_closes():
+    """Dofs that are independent without the grasp are tied with it, and free again after it."""
+    mb = sc.Multibody("two")
+    for side, y in (("l", 0.2), ("r", -0.2)):
+        for i in range(3):
+            at = sc.Pose(translation=(0.3, 0.0, 0.0) if i else (0.0, y, 0.0))
+            mb.add_body(f"{side}{i}", f"{side}{i - 1}" if i else None, sc.Pin((0, 0, 1)), sc.Inertia(1.0), inboard=at)
+    mb.add_body("bar", hinge=sc.Free(), inertia=sc.Inertia(1.0), inboard=sc.Pose(translation=(0.6, 0.0, 0.0)))
+    mb.set_state(q=[0.3, 0.4, 0.2, -0.3, -0.4, -0.2, 0, 0, 0, 1, 0, 0, 0])
+    rb = sc.robot.Robot(mb)
+    limb = rb.limb("left", "inertial", "l2")
+    assert limb.engine is not None
+    rb.grasp("bar", ["l2", "r2"])
+    goal = limb.pose()
+    assert limb.data.tied
+    assert limb.engine is None
+    r = limb.ik(sc.Pose(goal.rotation, goal.translation - [0.02, 0.0, 0.0]), near=limb.q, free="rz")
+    assert r.found
+    assert limb.jacobian(r.q).shape == (6, 3)
+    rb.ungrasp("bar")
+    assert not limb.data.tied
+    assert limb.engine is not None
+
+
+def test_a_handle_whose_hinges_are_others_now_is_refused():
+    """A cup that is put down is no tip of the arm; as long as it is held, it is."""
+    rb, _ = with_cup()
+    rb.attach("cup", "link7")
+    limb = rb.limb("cup in hand", "inertial", "cup")
+    assert limb.nv == 7
+    rb.detach("cup")
+    text = r"limb 'cup in hand' is of the robot as it was before it changed: make it again with robot.limb\("
+    for call in (lambda: limb.q, lambda: limb.ik(sc.Pose()), lambda: limb.pose(np.zeros(7))):
+        with pytest.raises(StaleError, match=text):
+            call()
+    rb.undo()
+    assert limb.pose().is_close(rb.mb.pose("cup"))
+
+
+def test_a_handle_does_not_follow_edits_that_others_made():
+    rb, limb = with_cup()
+    rb.attach("cup", "link7")
+    rb.mb.add_body("tool", "link7", sc.Weld(), sc.Inertia(0.1))
+    for act in (lambda: None, lambda: rb.detach("cup")):
+        act()
+        with pytest.raises(StaleError, match="make it again with"):
+            limb.ik(sc.Pose())
+    assert rb["arm"].nv == 7

@@ -10,8 +10,9 @@ from tests.profiles import tries
 from tests.robot.limbs.arms import HINGES, SCREWS, arms, assert_kept, hands, inside, random_pose
 
 import soacraft as sc
+from soacraft.robot.limbs import searching
 from soacraft.robot.limbs.asking import AXES, read_tolerance
-from soacraft.spatial.rotations import log
+from soacraft.spatial.rotations import exp, log
 
 TOLERANCES = [None, 1e-6, 1e-3, [1e-2] * 3 + [1e-5] * 3]
 PREFERENCES = [None, "near", "mid-range", "manipulability", lambda q: float(q[0])]
@@ -39,6 +40,96 @@ def test_free_axes(drawn, within_reach, free):
     goal = goal_of(limb, rng, within_reach)
     r = limb.ik(goal, free=tuple(free), seeds=60)
     assert_kept(limb, goal, r, read_tolerance(limb, tuple(free), None))
+
+
+@given(arms(HINGES), st.booleans(), st.sets(st.sampled_from(AXES), max_size=5))
+@tries(15)
+def test_free_axes_of_any_hinges(drawn, within_reach, free):
+    limb, rng = drawn
+    goal = goal_of(limb, rng, within_reach)
+    r = limb.ik(goal, free=tuple(free), seeds=60 if limb.engine is not None else 3)
+    assert_kept(limb, goal, r, read_tolerance(limb, tuple(free), None))
+
+
+SOME_FREE = [("z",), ("rx", "ry"), ("x", "rz"), ("rx", "ry", "rz", "y"), ("x", "y", "z"), ("x", "y", "z", "rx", "rz")]
+
+
+def shoulder():
+    """A ball and pins: nothing is tied."""
+    mb = sc.Multibody("arm")
+    mb.add_body("upper", hinge=sc.Spherical(), inertia=sc.Inertia(1.0))
+    last = "upper"
+    for name, axis in (("elbow", (0, 1, 0)), ("wrist", (0, 0, 1)), ("hand", (0, 1, 0)), ("finger", (1, 0, 0))):
+        at = sc.Pose(translation=(0.0, 0.1, 0.4))
+        last = mb.add_body(name, last, sc.Pin(axis), sc.Inertia(1.0), inboard=at).name
+    return sc.robot.Robot(mb).limb("arm", "inertial", last)
+
+
+@pytest.mark.parametrize("free", SOME_FREE)
+def test_limbs_with_a_ball_are_free_along_any_axes(free):
+    """A goal that is moved along what is free is met, and is not without it."""
+    limb, rng = shoulder(), np.random.default_rng(1)
+    within = read_tolerance(limb, free, None)
+    assert limb.engine is None
+    way = np.where(np.isfinite(within), 0.0, [0.4, -0.5, 0.6, 5.0, -4.0, 6.0])
+    goal = limb.pose(inside(limb, rng)) @ sc.Pose(exp(way[:3])) @ sc.Pose(translation=way[3:])
+    r = limb.ik(goal, free=free, seeds=20)
+    assert assert_kept(limb, goal, r, within)
+    assert (np.asarray(r.residual)[~np.isfinite(within)] == 0.0).all()
+    if np.abs(way[3:]).max():
+        assert not limb.ik(goal, seeds=2).found
+
+
+@pytest.mark.parametrize("free", [("rx", "ry", "x"), ("y", "rx", "rz"), ("rx", "ry", "rz", "z")])
+def test_limbs_with_loops_are_free_along_any_axes(free):
+    limb, _ = four_bar(3)
+    moved = np.array(limb.robot.mb.q)
+    moved[0] += 0.2
+    moved = sc.loops.ConstraintEmbedding(limb.robot.mb).assemble(moved, fixed=["crank"])
+    within = read_tolerance(limb, free, None)
+    way = np.where(np.isfinite(within), 0.0, [0.0, 0.0, 0.0, 0.3, -0.4, 0.5])
+    goal = limb.pose(moved[limb.q_places]) @ sc.Pose(translation=way[3:])
+    r = limb.ik(goal, near=limb.q, free=free, seeds=20)
+    assert assert_kept(limb, goal, r, within)
+    assert (limb.of_robot(r.q) == r.robot_q).all()
+
+
+def test_a_time_limit_ends_a_start_of_a_limb_with_loops(monkeypatch):
+    """A goal that no start gets to: each start is given the time that is left, and none begins after it."""
+    limb = sc.robot.Robot(sc.load("cassie")).limb("leg", "cassie-pelvis", "left-foot")
+    here, given, search = limb.pose(), [], searching.inverse_kinematics
+
+    def told(*asked, **how):
+        given.append(how["time_limit"])
+        return search(*asked, **how)
+
+    monkeypatch.setattr(searching, "inverse_kinematics", told)
+    goal = sc.Pose(here.rotation, here.translation + np.array([0.0, 0.5, 0.3]))
+    r = limb.ik(goal, near=limb.q, time_limit=0.01)
+    assert assert_kept(limb, goal, r, read_tolerance(limb, (), None)) is False
+    assert 0.0 < max(given) <= 0.01
+    assert limb.ik(goal, time_limit=1e-6).tried == 1
+
+
+def test_parts_of_a_limb_share_a_time_limit(monkeypatch):
+    """Fingers are searched one after the other, each in the time that is left."""
+    asked = []
+
+    def told(limb, part, goals, start, how):
+        asked.append(how.seconds)
+        now[0] += 0.4
+        return searching.Several(limb.placed(start)[None], True, 1)
+
+    now = [0.0]
+    monkeypatch.setattr(searching, "_part", told)
+    monkeypatch.setattr(searching.time, "perf_counter", lambda: now[0])
+    mb = sc.Multibody("hand")
+    for i in range(4):
+        mb.add_body(f"f{i}", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
+    limb = sc.robot.Robot(mb).limb("hand", "inertial", [f"f{i}" for i in range(4)])
+    limb.ik(limb.pose(), prefer="mid-range", time_limit=1.0)
+    assert np.allclose(asked, [1.0, 0.6, 0.2, 0.0], atol=1e-5)
+    assert min(asked) > 0.0
 
 
 @given(arms(SCREWS), st.integers(1, 40), st.booleans())
@@ -138,9 +229,21 @@ def test_all_solutions(drawn, within_reach):
     assume(limb.nv <= 6)
     goal = goal_of(limb, rng, within_reach)
     within = read_tolerance(limb, (), None)
+    low, high = limb.limits
+    if (low < high).sum() > rank_of(limb, rng):
+        with pytest.raises(sc.errors.StateError, match="its solutions are curves"):
+            limb.solutions(goal, seeds=40)
+        return
     for q in limb.solutions(goal, seeds=40):
         left = goal.inv @ limb.true_pose(q)
         assert_kept(limb, goal, sc.robot.Reach(q, True, _left(left), 1, ""), within)
+
+
+def rank_of(limb, rng):
+    """How many motions of the tip the dofs that can move have, anywhere."""
+    low, high = limb.limits
+    J = np.concatenate([limb.jacobian(inside(limb, rng))[None, :, low < high] for _ in range(5)])
+    return np.linalg.matrix_rank(J, tol=1e-6).max(initial=0) if J.size else 0
 
 
 def _left(X):

@@ -9,6 +9,7 @@ from tests.robot.limbs.test_reaching import four_bar
 import soacraft as sc
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints
+from soacraft.robot.limbs import searching
 from soacraft.robot.limbs.ties import moved_with, tied_dofs
 from soacraft.spatial.rotations import log
 
@@ -134,3 +135,71 @@ def test_an_arm_that_holds_something_with_another_still_reaches():
     assert r.found
     assert np.abs(r.robot_q - mb.q).max() > 0.01
     assert Constraints(mb, mb.state(r.robot_q)).opening < 1e-6
+
+
+@pytest.fixture(scope="module")
+def leg():
+    """A leg of Cassie: rods that are no part of it drive its foot and its spring. As loaded, both foot and crank are
+    outside their limits."""
+    return sc.robot.Robot(sc.load("cassie")).limb("leg", "cassie-pelvis", "left-foot")
+
+
+def goals(limb, count):
+    rng, here = np.random.default_rng(0), limb.pose()
+    ways = rng.uniform([-0.3, -0.2, -0.1], [0.3, 0.2, 0.4], (count, 3))
+    return [sc.Pose(here.rotation, here.translation + x) for x in ways]
+
+
+def test_what_ik_finds_is_taken_by_all_else(leg):
+    """The limb has its own answers: the same configuration of the robot, pose, Jacobian, forces, manipulability."""
+    mb, f, found = leg.robot.mb, np.arange(6.0), 0
+    for goal in goals(leg, 8):
+        r = leg.ik(goal, near=leg.q, free=("rx", "ry", "rz"), seeds=6)
+        if not r.found:
+            continue
+        found += 1
+        assert np.abs(leg.pose(r.q).translation - goal.translation).max() < 1e-8
+        assert (leg.of_robot(r.q) == r.robot_q).all()
+        assert Constraints(mb, mb.state(r.robot_q)).opening < 1e-9
+        J = leg.jacobian(r.q)
+        assert np.allclose(leg.torques(r.q, f), J.T @ f)
+        assert np.isclose(leg.manipulability(r.q, rows="linear").volume, np.sqrt(np.linalg.det(J[3:] @ J[3:].T)))
+    assert found >= 5
+    best = leg.ik(goals(leg, 2)[1], near=leg.q, free=("rx", "ry", "rz"), seeds=3, prefer="manipulability")
+    assert best.found
+    assert best.why == ""
+
+
+def test_what_is_tied_stays_on_the_branch_that_it_is_on(leg):
+    """Without limits, the spring could be turned over by almost half a turn, and close as well."""
+    mb = leg.robot.mb
+    spring = mb.layout.hinge_q[mb.layout.index[mb["left-heel-spring"]]]
+    q = np.array([0.0, 0.0, 0.0, -0.91, -0.3, 1.28, -0.87])
+    assert np.abs(leg.of_robot(q)[spring]).max() < 0.5
+    ends = leg.of_robot(np.array([q, leg.q]))
+    assert (ends[0] == leg.of_robot(q)).all()
+    assert (ends[1] == mb.q).all()  # closed as it is, though beyond its limits
+
+
+def test_the_reach_of_a_limb_with_loops_is_mapped(leg):
+    box = ((-0.2, 0.1, -0.9), (0.2, 0.1, -0.6))
+    m = sc.robot.study.reach_map(leg, 0.2, box, free=("rx", "ry", "rz"), seeds=3, progress=False)
+    assert (m.reached > 0).sum() >= 2
+
+
+def test_what_does_not_close_is_no_answer(leg, monkeypatch):
+    def nothing(limb, q):
+        raise LoopError("open by a mile")
+
+    monkeypatch.setattr(searching, "closed", nothing)
+    r = leg.ik(goals(leg, 2)[1], near=leg.q, free=("rx", "ry", "rz"), seeds=3)
+    assert not r.found
+    assert np.abs(r.residual).max() < 1e-8
+    assert r.why == "open by a mile"
+
+
+def test_coordinates_from_which_nothing_closes_are_refused_from_all_starts(leg):
+    text = r"limb 'leg' has 'left-achilles-rod:left-heel-spring' open by .*close within limits, such as those that ik"
+    with pytest.raises(LoopError, match=text):
+        leg.of_robot([0.0, 0.0, 0.0, 0.1, 0.0, 1.9, -0.8])
+    leg.of_robot([0.0, 0.0, 0.0, 1e300, 0.0, 0.0, -0.8])  # the way there is long, and not gone in short steps

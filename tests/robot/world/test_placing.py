@@ -64,6 +64,8 @@ def test_files_say_which_bodies_may_touch():
 
 def test_what_a_hand_holds_may_touch_the_hand_and_its_fingers_only():
     rb = two_arms()
+    for side in ("left", "right"):
+        rb.hand(f"{side} hand", f"{side}2")
     w = World(rb)
     free = bodies(w)
     assert {frozenset(("box", x.name)) for x in rb.mb.bodies if x.name != "box"} == {x for x in free if "box" in x}

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from soacraft.arguments import Seed, read_seed, whole_number
+from soacraft.contact.geometry.filters import rigid_groups
 from soacraft.errors import ModelError, StateError
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.robot.grasping.antipodal import Pairs, Surface
 from soacraft.robot.grasping.fingertips import Fingertip
+from soacraft.robot.grasping.hands import fingers_of
 from soacraft.robot.grasping.joined import is_outboard
 from soacraft.robot.grasping.quality import grasp_quality
 from soacraft.robot.limbs.limb import Limb
@@ -206,7 +208,7 @@ def _reached(
         hits[reached] = world.collides(whole[reached])
     palm = hand.carrier
     assert isinstance(palm, Body)  # a limb ends there
-    fingers = {x.name for x in mb.bodies if x is not palm and is_outboard(x, palm)} - {body.name}
+    fingers = {x.name for x in fingers_of(mb, rigid_groups(mb)[0], palm)} - {body.name}
     own = fingers or {palm.name}  # of a hand without fingers of its own all may touch
     for x, q, ok, why, hit in zip(made, whole, reached, np.asarray(found.why), hits, strict=True):
         if not ok:

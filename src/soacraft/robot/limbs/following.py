@@ -9,8 +9,9 @@ import numpy as np
 
 from soacraft.arguments import whole_number
 from soacraft.errors import StateError
-from soacraft.kinematics.limbs import LimbEngine, Plan
+from soacraft.kinematics.limbs import LimbEngine, Plan, whole_turns
 from soacraft.robot.limbs import reaching
+from soacraft.robot.limbs.counting import conditions, counted_rows
 from soacraft.robot.limbs.searching import SAME
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
@@ -42,29 +43,35 @@ class Followed:
         return f"{self.reached} poses followed" + (f"; then {self.why}" if self.why else ", all of them")
 
 
-def self_motion(limb: Limb, q: Any, step: float, most: int) -> Array:
-    """`Limb.self_motion`: steps along the null space of J, each brought back to where the tip was."""
+def self_motion(limb: Limb, q: Any, step: float, most: int, free: Any) -> Array:
+    """`Limb.self_motion`: steps along the null space of the rows that count, each brought back to where the tip was."""
     engine = _engine(limb)
     q = finite(q, (limb.nq,), f"q of limb {limb.name!r}", StateError)
     step = float(finite(step, (), "step", StateError))
     if not 0.0 < step <= 0.5:
         raise StateError(f"step must be above 0 and at most 0.5 radians, got {step:g}.")
     count = whole_number(most, "most", 0, error=StateError)
-    if limb.nv != 7:
+    within = reaching.read_tolerance(limb, free, None)
+    (rank, moving), counts = conditions(limb, within), np.isfinite(within)
+    dofs = int(moving.sum())
+    if dofs - 1 not in (rank, counts.sum()):
+        more = "a pose asks" if counts.all() and rank == len(counts) else f"the {rank} conditions there are"
         raise StateError(
-            f"limb {limb.name!r} has {limb.nv} dofs: its self-motion is a curve for 7, one more than a pose asks."
+            f"limb {limb.name!r} has {dofs} dofs: its self-motion is a curve for {rank + 1}, one more than {more}."
         )
     lower, upper = limb.limits
     if ((q < lower) | (q > upper)).any():
         raise StateError(f"q of limb {limb.name!r} is outside its limits.")
     pose = limb.true_pose(q)
     goal = np.ascontiguousarray(np.concatenate([pose.rotation.ravel(), pose.translation])[None])
-    plan = Plan(reaching.read_tolerance(limb, (), None), 1)
+    plan = Plan(within, 1)
+    turns = np.where(np.isfinite(lower) | np.isfinite(upper), np.inf, engine.period)
     ways: list[list[Array]] = []
     for side in (1.0, -1.0):
         here, along, way = q, None, []
         for _ in range(count):
-            null = _null(limb, here)
+            null = np.zeros(limb.nv)
+            null[moving] = np.linalg.svd(counted_rows(limb, pose, here)[np.ix_(counts, moving)])[2][-1]
             along = side * null if along is None else np.copysign(1.0, null @ along) * null
             aim = here + step * along / engine.unit
             if ((aim < lower) | (aim > upper)).any():
@@ -75,16 +82,11 @@ def self_motion(limb: Limb, q: Any, step: float, most: int) -> Array:
                 break
             here = a.q[0]
             way.append(here)
-            if len(way) > 3 and np.linalg.norm((here - q) * engine.unit) < 0.75 * step:
+            back = here - q - whole_turns(here - q, turns)
+            if len(way) > 3 and np.linalg.norm(back * engine.unit) < 0.75 * step:
                 return np.array([q, *way])
         ways.append(way)
     return np.array([*reversed(ways[1]), q, *ways[0]])
-
-
-def _null(limb: Limb, q: Array) -> Array:
-    engine = _engine(limb)
-    J = limb.jacobian(q) / engine.unit
-    return np.asarray(np.linalg.svd(J * np.repeat([1.0, 1.0 / engine.length], 3)[:, None])[2][-1])
 
 
 def follow(limb: Limb, poses: Pose, start: Any, tolerance: Any) -> Followed:

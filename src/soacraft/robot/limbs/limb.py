@@ -6,7 +6,6 @@ since poses are of the tips as seen from the base.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
 
 
 class Limb(Strict):
-    """Hinges from `base` to `tip`, or to several tips, made by `Robot.limb`.
+    """Hinges from `base` to `tip`, or to several tips, made by `Robot.limb`. It follows what the robot takes and puts
+    down; after other edits of the model it is refused.
 
     >>> import soacraft as sc
     >>> arm = sc.robot.Robot(sc.load("panda")).limb("arm", base="inertial", tip="link7")
@@ -45,17 +45,25 @@ class Limb(Strict):
     """
 
     def __init__(self, robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> None:
-        self._robot, self._name, self._base, self._tips = robot, name, base, tips
-        self._bodies = _between(robot, name, base, tips)
+        self._robot, self._name = robot, name
+        self._place(base, tips)
+        self._edits = robot._edits.by_others
+        self._fk: Any = None
+        self._ik: Solver | None = None
+        self._closed: ClosedForm | None = None
+
+    def _place(self, base: Frame, tips: tuple[Frame, ...]) -> None:
+        """Find its hinges in the model as it is."""
+        robot = self._robot
+        self._base, self._tips, self._bodies = base, tips, _between(robot, self._name, base, tips)
         layout = robot.mb.layout
         spans = [layout.index[x] for x in self._bodies]
         self._q = np.array([i for k in spans for i in range(layout.hinge_q[k].start, layout.hinge_q[k].stop)], np.intp)
         self._v = np.array([i for k in spans for i in range(layout.hinge_v[k].start, layout.hinge_v[k].stop)], np.intp)
+        self._dofs = tuple(robot.mb.dof_names[i] for i in self._v)
         self._version = robot.mb.version
         self._data: LimbData | None = None
-        self._fk: Any = None
-        self._ik: Solver | None = None
-        self._closed: ClosedForm | None = None
+        self._graph: SubGraph | None = None
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -89,7 +97,8 @@ class Limb(Strict):
     @property
     def dof_names(self) -> tuple[str, ...]:
         """Names of its dofs."""
-        return tuple(self._robot.mb.dof_names[i] for i in self.v_places)
+        self._require_current()
+        return self._dofs
 
     @property
     def nq(self) -> int:
@@ -120,11 +129,13 @@ class Limb(Strict):
         dofs, own = self.data.independent(self)
         return tuple(self._robot.mb.dof_names[i] for i in dofs[own])
 
-    @cached_property
+    @property
     def graph(self) -> SubGraph:
         """Its bodies as a sub-graph, whose anchor is at rest."""
         self._require_current()
-        return self._robot.mb.subgraph(self._bodies)
+        if self._graph is None:
+            self._graph = self._robot.mb.subgraph(self._bodies)
+        return self._graph
 
     @property
     def engine(self) -> LimbEngine | None:
@@ -295,15 +306,16 @@ class Limb(Strict):
     ) -> Array:
         """Every configuration found at which the tip is at a pose, (k, nq), of a limb with as many dofs as conditions.
         Those that differ by whole turns are one: that nearest to the middle of the range. A redundant limb has curves
-        of them: `self_motion`."""
+        of them, a planar one also where its turns are free: `self_motion`."""
         self._require_current()
         return reaching.solutions(self, in_base(self, pose, relative_to), free, tolerance, seeds)
 
-    def self_motion(self, q: Any, step: float = 0.02, most: int = 2000) -> Array:
-        """The curve through q along which the tip of a limb with one dof more than conditions stays where it is, to its
-        limits or until it closes, (k, nq). Steps are of about `step` radians, `most` at most each way."""
+    def self_motion(self, q: Any, step: float = 0.02, most: int = 2000, *, free: Any = ()) -> Array:
+        """The curve through q along which the tip of a limb with one dof more than conditions stays where it is, but
+        for `free` axes of its pose, to its limits or until it closes, (k, nq): dofs without limits by whole turns too.
+        Steps are of about `step` radians, `most` at most each way."""
         self._require_current()
-        return following.self_motion(self, q, step, most)
+        return following.self_motion(self, q, step, most, free)
 
     def follow(
         self, poses: Pose, near: Any = None, *, relative_to: Any = None, tolerance: Any = None
@@ -318,9 +330,9 @@ class Limb(Strict):
     @property
     def data(self) -> LimbData:
         """What is made once, and again after constants or limits of the model have changed."""
+        self._require_current()
         known = self._data
         if known is None or not known.holds(self._robot.mb.parameters):
-            self._require_current()
             self._data = known = LimbData(self)
         return known
 
@@ -375,8 +387,26 @@ class Limb(Strict):
 
     @property
     def is_current(self) -> bool:
-        """Whether the robot has not changed since."""
-        return self._robot.mb.version == self._version
+        """Whether it is of the robot as it is. It follows what the robot does itself: `attach`, `detach`, `grasp`,
+        `ungrasp`, `undo`, `apply`."""
+        return self._robot.mb.version == self._version or self._follows()
+
+    def _follows(self) -> bool:
+        """Be of the robot as it is, where that alone has changed its model, and the same hinges lead to the tips."""
+        mb = self._robot.mb
+        if self._robot._edits.by_others != self._edits:
+            return False
+        base, tips = self.ends
+        names = [base, *([tips] if isinstance(tips, str) else tips)]
+        try:
+            start, *ends = (mb.root if x == "inertial" else mb.frame(x) for x in names)
+            made = Limb(self._robot, self._name, start, tuple(ends))
+        except ModelError:
+            return False
+        if made._dofs != self._dofs:
+            return False
+        self._place(made.base, made.tips)
+        return True
 
     def _require_current(self) -> None:
         if not self.is_current:

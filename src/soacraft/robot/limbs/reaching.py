@@ -26,6 +26,7 @@ from soacraft.robot.limbs.asking import (
     read_starts,
     read_tolerance,
 )
+from soacraft.robot.limbs.counting import conditions
 from soacraft.robot.limbs.searching import SAME, one
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
 from soacraft.robot.limbs.ties import tied_dofs
@@ -176,15 +177,19 @@ def solutions(limb: Limb, pose: Any, free: Any, tolerance: Any, seeds: Any) -> A
         raise StateError(f"solutions of limb {limb.name!r} are those of one Pose(...), got {pose!r:.60}.")
     how = read_question(limb, free, tolerance, ALL if seeds is None else seeds, None, None, None, (True,))
     within, engine = how.within[0], limb.data.engine
-    conditions = int(np.isfinite(within).sum())
-    if limb.nv > conditions:
+    count = int(np.isfinite(within).sum())
+    rank, dofs = count, limb.nv
+    if engine is not None:
+        rank, moving = conditions(limb, within)
+        dofs = int(moving.sum())
+    if dofs > rank:
         raise StateError(
-            f"limb {limb.name!r} has {limb.nv} dofs for {conditions} conditions: its solutions are curves. Follow one "
-            "with self_motion(q), or hold dofs."
+            f"limb {limb.name!r} has {dofs} dofs for {rank} conditions: its solutions are curves. Follow one with "
+            f"self_motion(q{'' if count == 6 else ', free=...'}), or hold dofs."
         )
     if engine is None:
         raise StateError(f"limb {limb.name!r} is no chain of screws: ask ik from several `near` instead.")
-    if limb.closed_form is not None and conditions == 6:
+    if limb.closed_form is not None and count == 6:
         rows = limb.closed_form.solutions(pose, within, engine.middle)
     else:
         rows = engine.search(as_rows(pose)[None], engine.middle[None], Plan(within, how.seeds, all=1)).q

@@ -18,12 +18,12 @@ from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.inverse import inverse_kinematics
 from soacraft.kinematics.limbs import Plan
-from soacraft.kinematics.targets import Direction, Placement, Position
+from soacraft.kinematics.targets import Axes, Direction, Placement, Position
 from soacraft.model.sizes.lengths import chain
 from soacraft.robot.limbs.asking import AXES, Question, as_pose
 from soacraft.robot.limbs.data import Part
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
-from soacraft.robot.limbs.ties import passed, tied_dofs
+from soacraft.robot.limbs.ties import closed, passed, tied_dofs
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Starts of the slower search, at most; and of one for several solutions.
 _STARTS, _SEVERAL = 100, 12
+#: Seconds of a search that has none left: to find its first step.
+_LEAST = 1e-6
 #: Solutions of parts that are put together, at most.
 _TOGETHER = 256
 #: Angles that differ by less are one solution, in radians.
@@ -69,7 +71,9 @@ def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:
             told = _stopped(limb, whole[None], how)[1]
             return Found(whole, left_of(limb, goals, q), not told, 1, told)
     parts = limb.data.parts
-    each = [_part(limb, part, goals, start, how) for part in parts]
+    begun, each = time.perf_counter(), []
+    for part in parts:
+        each.append(_part(limb, part, goals, start, _in_time(how, begun)))
     tried = max(x.tried for x in each)
     if not all(x.found for x in each):
         whole = _joined(limb, [x.rows[0] for x in each])
@@ -82,12 +86,23 @@ def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:
                 why.append(why_not(limb, part, missed, whole, x.more))
         return Found(whole, np.where(np.isfinite(how.within), left, 0.0), False, tried, "; ".join(why))
     rows = _combined(limb, each, start, how)
+    if limb.data.tied:
+        rows, open_ = _as_limb_has(limb, rows)
+        if open_:
+            left = np.where(np.isfinite(how.within), left_of(limb, goals, rows[0][limb.q_places]), 0.0)
+            return Found(rows[0], left, False, tried, open_)
     order = np.argsort([cost(limb, x, start, how.prefer) for x in rows], kind="stable") if len(rows) > 1 else [0]
     rows = rows[order]
     free, told = _stopped(limb, rows, how)
     whole = rows[0] if told else rows[free]
     left = np.where(np.isfinite(how.within), left_of(limb, goals, whole[limb.q_places]), 0.0)
     return Found(whole, left, not told, tried, told)
+
+
+def _in_time(how: Question, begun: float) -> Question:
+    """The same question with the time that is left."""
+    left = max(how.seconds - (time.perf_counter() - begun), _LEAST)
+    return how._replace(seconds=left) if how.seconds else how
 
 
 def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> Several:
@@ -137,7 +152,8 @@ def _by_tree(limb: Limb, part: Part, goals: Array, whole: Array, how: Question, 
             break
         try:
             r = inverse_kinematics(mb, targets, fixed, q0=q0, tolerance=tolerance, allow_partial=True,
-                                   starts=1 if one_by_one else min(how.seeds, _STARTS))  # fmt: skip
+                                   starts=1 if one_by_one else min(how.seeds, _STARTS),
+                                   time_limit=_in_time(how, begun).seconds or None)  # fmt: skip
         except LoopError as wrong:
             tried, more = tried + 1, str(wrong)
             continue
@@ -174,26 +190,25 @@ def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[
     found: list[Any] = []
     tolerance, (base, *tips) = 1e-6, limb.data.frames
     for i in part.tips:
-        free = {name for name, x in zip(AXES, within[i], strict=True) if not np.isfinite(x)}
-        if len(free) == 6:
+        counts = np.isfinite(within[i])
+        if not counts.any():
             continue
         tip, pose = tips[i], as_pose(goals[i])
         far = max(chain(base, tip).length, float(np.linalg.norm(pose.translation))) or 1.0
-        tight = np.where(np.isfinite(within[i]), within[i], np.inf) / np.repeat([1.0, far], 3)
+        tight = np.where(counts, within[i], np.inf) / np.repeat([1.0, far], 3)
         tolerance = min(tolerance, float(tight.min()))
-        if not free:
+        if counts.all():
             found.append(Placement(tip, pose, relative_to=base))
             continue
-        turns = free & set(AXES[:3])
-        if free - turns or len(turns) == 2:
-            raise StateError(
-                f"limb {limb.name!r} has loops, shared hinges or hinges that are no screws: there free may be one axis "
-                f"of rotation, or all three; got {sorted(free)}."
-            )
-        found.append(Position(tip, pose.translation, relative_to=base))
-        if len(turns) == 1:
-            axis = np.eye(3)[AXES.index(turns.pop())]
+        if counts[3:].all():
+            found.append(Position(tip, pose.translation, relative_to=base))
+            counts[3:] = False
+        if counts[:3].sum() == 2:
+            axis = np.where(counts[:3], 0.0, 1.0)
             found.append(Direction(tip, axis=axis, direction=pose.rotation @ axis, relative_to=base))
+            counts[:3] = False
+        if counts.any():
+            found.append(Axes(tip, pose, counts, relative_to=base))
     return found, tolerance
 
 
@@ -219,6 +234,18 @@ def _combined(limb: Limb, each: list[Several], start: Array, how: Question) -> A
         order = np.argsort([cost(limb, row, start, prefer) for row in x.rows], kind="stable")
         sorted_rows.append(x.rows[order[:few]])
     return np.array([_joined(limb, list(rows)) for rows in product(*sorted_rows)])
+
+
+def _as_limb_has(limb: Limb, rows: Array) -> tuple[Array, str]:
+    """Solutions with the dofs that are tied where `Limb.of_robot` has them, so that what the limb is asked there is of
+    the same configuration; and what is open, where it has none of them."""
+    kept, open_ = [], ""
+    for row in rows:
+        try:
+            kept.append(closed(limb, row[limb.q_places]))
+        except LoopError as wrong:
+            open_ = str(wrong)
+    return (np.array(kept), "") if kept else (rows, open_)
 
 
 def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:

@@ -10,6 +10,7 @@ which is its Jacobian: J alone, with a column for each dof of the limb, would le
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy.typing as npt
 
 from soacraft.errors import LoopError
 from soacraft.kinematics.assemble import close
+from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.independent import Indices, Partition, completed, expansion, refuse_held
 from soacraft.kinematics.partition import partition, partition_with
 from soacraft.kinematics.row_derivatives import row_derivatives
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import Sizes, sizes_of
-from soacraft.kinematics.tolerances import CLOSED
+from soacraft.kinematics.tolerances import CLOSED, STRIDE
 from soacraft.model.sizes.lengths import chain
 from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.tree.multibody import Multibody
@@ -37,6 +39,9 @@ Mask = npt.NDArray[np.bool_]
 #: A stop may be passed by as much as this of a radian, or of the limb's reach, makes of its sum, a rope by this part of
 #: its length: what tolerances of goals leave.
 _PASSED = 1e-9
+#: Steps from where the robot is to coordinates at which loops shall close, at most; other starts where that fails, and
+#: how far from there they begin, as a part of the range.
+_MOST, _TRIES, _SPREAD = 32, 12, 0.1
 
 
 def ties_of(mb: Multibody) -> list[Mask]:
@@ -76,25 +81,62 @@ def moved_with(mb: Multibody, dofs: Mask) -> Mask:
 
 
 def closed(limb: Limb, q: Array) -> Array:
-    """The robot's coordinates with those of the limb (nq), and the dofs that are tied to it where loops close."""
+    """The robot's coordinates with those of the limb (nq), and the dofs that are tied to it where loops close.
+
+    Loops may close in several ways. The limb is taken from where the robot is to q in short steps, so that what is tied
+    goes along; where that does not close, other starts follow, the same every time.
+    """
     data = limb.data
-    mb = data.model
-    state = mb.current.replace(q=limb.placed(q), v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
     fixed = ~data.moves
     fixed[limb.v_places] = True
-    fixed &= ~(tied_dofs(mb) & ~data.moves)  # loops elsewhere may close by themselves
-    rows = close(Constraints(mb, state), data.bounds(fixed))
+    fixed &= ~(tied_dofs(data.model) & ~data.moves)  # loops elsewhere may close by themselves
+    rows = _closed_rows(limb, q, data.bounds(fixed))
     if rows.opening > CLOSED:
         openings = [(x.opening, x.name) for x in rows.loops] + [(x.opening, x.name) for x in rows.couplings]
         opening, name = max(openings)
         raise LoopError(
             f"limb {limb.name!r} has {name!r} open by {opening:.3g} (radians, or parts of its "
-            f"length) at q = {np.round(q, 6).tolist()}: give coordinates at which loops and couplings close, such as "
-            "those that ik finds."
+            f"length) at q = {np.round(q, 6).tolist()}: give coordinates at which loops and couplings close within "
+            "limits, such as those that ik finds."
         )
     whole = np.array(limb.robot.mb.q)
     whole[data.q_moves] = np.asarray(rows.state.q)[data.q_moves]
     return whole
+
+
+def _closed_rows(limb: Limb, q: Array, bounds: Bounds) -> Constraints:
+    """The rows where they close, or are least open of all that was tried."""
+    data, mb = limb.data, bounds.graph
+    still = mb.current.replace(v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
+
+    def rows_from(start: Array, own: Array) -> Constraints:
+        start[limb.q_places] = own
+        return close(Constraints(mb, still.replace(q=start)), bounds)
+
+    rows = Constraints(mb, still.replace(q=limb.placed(q)))
+    if rows.opening <= CLOSED or not bounds.free[data.moves].any():  # what is closed as it is may be beyond limits
+        return close(rows, bounds)
+    here = bounds.inside(limb.robot.mb.q)
+    for own in _way(limb, q):
+        rows = rows_from(here, own)
+        here = np.array(rows.state.q)
+    rng, spread = np.random.default_rng(0), _SPREAD
+    for _ in range(_TRIES):
+        if rows.opening <= CLOSED:
+            break
+        rows = min(rows, rows_from(bounds.scattered(limb.placed(q), rng, spread), q), key=attrgetter("opening"))
+        spread = min(1.0, 1.4 * spread)
+    return rows
+
+
+def _way(limb: Limb, q: Array) -> list[Array]:
+    """Coordinates of the limb on the way from where the robot is to q, the last: steps of `STRIDE`, `_MOST` at most."""
+    mb, here, there = limb.robot.mb, np.asarray(limb.robot.mb.q), limb.placed(q)
+    way = mb.difference(here, there)
+    with np.errstate(over="ignore"):
+        far = float(np.abs(limb.apart(there, here)).max())
+    count = int(np.ceil(min(max(far / STRIDE, 1.0), _MOST)))
+    return [*(np.asarray(mb.integrate(here, k / count * way))[limb.q_places] for k in range(1, count)), q]
 
 
 class Independent(NamedTuple):

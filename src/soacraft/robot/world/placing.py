@@ -9,7 +9,7 @@ what it holds, and from what the user said, anew each time; so it never depends 
   the outboard body is checked: a tool on the last link can hit the link before it.
 - What the files say of pairs and masks holds among the robot's own shapes. Objects have no masks: all of the robot's
   shapes that can touch something can touch them.
-- What a hand holds may touch that hand, what is fixed to it, and what is outboard of it: its fingers.
+- What a hand holds may touch that hand, what is fixed to it, and its fingers (`grasping.hands`).
 - Pairs that the user allowed.
 """
 
@@ -42,6 +42,7 @@ from soacraft.errors import ModelError, StaleError, near
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
+from soacraft.robot.grasping.hands import gripped
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
@@ -188,7 +189,7 @@ def lay_out(mb: Multibody, roll: Roll, filters: Filters, every: bool = False) ->
     named = {} if every else roll.file_pairs(groups)
     if not every:
         _join_to_base(mb, names, group, named)
-    for a, b in (*_hands(mb, group, filters.held), *_apart(filters)):
+    for a, b in (*gripped(mb, groups, filters.held), *_apart(filters)):
         named.update(dict.fromkeys(names.pairs((a, b)), False))
     for pair in filters.allowed:
         named.update(dict.fromkeys(names.pairs(pair), False))
@@ -218,26 +219,6 @@ def _join_to_base(mb: Multibody, names: Names, group: dict[Any, Any], named: dic
         if group[body] is body and isinstance(on, Body) and group[on] is mb.root:
             for pair in names.pairs((body.name, on.name)):
                 named.setdefault(pair, False)
-
-
-def _hands(mb: Multibody, group: dict[Any, Any], held: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Objects that are held, with what hangs from them, against the hands: what is fixed to them and outboard."""
-    for obj, hands in held.items():
-        mine = _outboard(mb, mb[obj])
-        for hand in hands:
-            carrier = mb.frame(hand).carrier
-            fixed = [x for x in mb.bodies if group[x] is group[carrier]]
-            for x in dict.fromkeys([*fixed, *_outboard(mb, carrier)]):
-                if x not in mine:
-                    yield from ((x.name, y.name) for y in mine)
-
-
-def _outboard(mb: Multibody, body: Any) -> list[Body]:
-    inside = {body}
-    for x in mb.bodies:  # parents come first
-        if x._parent in inside:
-            inside.add(x)
-    return [x for x in mb.bodies if x in inside]
 
 
 def _apart(filters: Filters) -> Iterator[tuple[str, str]]:
