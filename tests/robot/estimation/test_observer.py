@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.profiles import tries
 
 import soacraft as sc
-from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.errors import LoopError, ModelError, StaleError, StateError
 from soacraft.model.hinges import examples
 from soacraft.robot import MomentumObserver, Robot
 
@@ -95,8 +95,84 @@ def test_what_is_wrong_is_refused():
     rb.mb["cup"].inertia = sc.Inertia(2.0)  # its momentum would jump
     with pytest.raises(StaleError, match="make another MomentumObserver"):
         other.update(rb.mb.q, rb.mb.v, np.zeros(7), 0.1)
-    with pytest.raises(ModelError, match="has loops or couplings, whose forces are in the momentum"):
+    with pytest.raises(LoopError, match=r"the loops of 'five_bar' are open by .* at a reading: close them with"):
         MomentumObserver(Robot(sc.load("five_bar")), 10.0)
+
+
+def five_bar():
+    """Two chains of two rods, pinned together at their tips, and a slide on one of them that a coupling ties."""
+    mb, y = sc.Multibody("five bar"), (0, 1, 0)
+    rod = sc.Inertia(1.0, (0.25, 0, 0), np.diag([0.01, 0.1, 0.1]))
+    for side, x in (("a", 0.0), ("b", 0.4)):
+        mb.add_body(f"{side}1", None, sc.Pin(y), rod, inboard=sc.Pose(translation=(x, 0, 0)))
+        mb.add_body(f"{side}2", f"{side}1", sc.Pin(y), rod, inboard=sc.Pose(translation=(0.5, 0, 0)))
+        mb[f"{side}2"].add_node("end", sc.Pose(translation=(0.5, 0, 0)))
+    mb.add_body("weight", "a2", sc.Prismatic((1, 0, 0)), sc.Inertia(0.5))
+    mb.close_loop("tip", "a2/end", "b2/end", sc.Pin(y))
+    mb.couple("lead", {"weight": 1.0, "a1": -0.1})
+    mb.set_state(q=sc.loops.TreeAugmented(mb).assemble([2.6, -1.2, 0.2, 0.5, 1.2]))
+    return mb
+
+
+def test_in_a_closed_chain_the_force_along_what_is_free_is_followed():
+    """dr/dt = K (X* T_ext - r), X by the loop solver's own map, while the chain swings; the error falls with the square
+    of the time between readings."""
+    mb, rng = five_bar(), np.random.default_rng(1)
+    rb, solver = Robot(mb), sc.loops.TreeAugmented(mb)
+    K, T, outside = np.array([40.0, 90.0]), 0.5 * rng.standard_normal(5), rng.standard_normal(5)
+    off = []
+    for h in (2e-3, 5e-4):
+        v = solver.project_velocity(mb.q, np.array([1.0, -2.0, 0.1, 1.0, 0.5]))
+        p = rb.predict(np.array(mb.q), v, T + outside, horizon=0.2, step=h)
+        watch = MomentumObserver(rb, K, p.q[0], p.v[0])
+        free = [mb.dof_names.index(x) for x in watch.dofs]
+        maps = [free_motions(mb, solver, q, free) for q in p.q]
+        expected = np.zeros(2)
+        for k, (q, v) in enumerate(zip(p.q[1:], p.v[1:], strict=True)):
+            r = watch.update(q, v, T, h)
+            mean = 0.5 * (maps[k] + maps[k + 1]).T @ outside
+            expected = np.exp(-K * h) * expected - np.expm1(-K * h) * mean
+        assert np.abs(p.q[-1] - p.q[0]).max() > 0.2
+        off.append(np.abs(r - expected).max() / np.abs(expected).max())
+    assert off[0] < 2e-3
+    assert off[1] < 0.1 * off[0]
+
+
+def free_motions(mb, solver, q, free):
+    """X for given independent dofs, from the solver's map for those that it takes."""
+    X = np.asarray(solver.velocity_map(q))
+    return X @ np.linalg.inv(X[free])
+
+
+def test_in_a_closed_chain_a_push_is_found_where_it_acts():
+    """A force in the plane at the common tip, which both chains feel; readings of tied velocities do not matter."""
+    mb = five_bar()
+    rb, push = Robot(mb), np.array([0.0, 0.0, 0.0, 3.0, 0.0, -4.0])
+    q, solver = np.array(mb.q), sc.loops.TreeAugmented(mb)
+    J = sc.dynamics.jacobian(mb, q, "b2/end", ignore_loops=True)
+    weight = sc.dynamics.gravity_force(mb, q, ignore_loops=True)
+    watch = MomentumObserver(rb, 100.0, q, np.zeros(5))
+    assert len(watch.dofs) == 2
+    assert watch.force.shape == (2,)
+    wrong = np.ones(5)
+    wrong[[mb.dof_names.index(x) for x in watch.dofs]] = 0.0
+    for _ in range(200):
+        watch.update(q, wrong, weight - J.T @ push, 1e-3)
+    free = [mb.dof_names.index(x) for x in watch.dofs]
+    assert np.allclose(watch.force, free_motions(mb, solver, q, free).T @ J.T @ push, atol=1e-6)
+    touch = watch.wrench("b2/end")
+    assert touch.rank == 2
+    assert np.abs(touch.left).max() < 1e-9
+    assert np.abs(watch.wrench("a2/end").left).max() < 1e-9
+    again = (touch.wrench @ J) @ free_motions(mb, solver, q, free)
+    assert np.allclose(again, watch.force, atol=1e-9)
+    before = watch.force
+    apart = q + np.array([0.0, 0.1, 0.0, 0.0, 0.0])
+    with pytest.raises(LoopError, match=r"are open by .* at a reading: close them with sc.loops.TreeAugmented"):
+        watch.update(apart, np.zeros(5), weight, 1e-3)
+    assert (watch.force == before).all()
+    with pytest.raises(StateError, match=r"gain must have shape \(2,\)"):
+        MomentumObserver(rb, np.ones(5))
 
 
 def test_the_wrench_is_at_the_frame_where_it_is_now():

@@ -43,6 +43,38 @@ def test_poses_come_back():
     assert (frame, stamp) == ("base", 1e9)
 
 
+def test_plain_poses_and_wrenches_are_read_too():
+    """Without a header: as they are, and as bytes of their own kind."""
+    X = sc.Pose.from_rpy(0.1, -0.7, 2.0, (1.0, -2.0, 0.3))
+    place, pull = ros.pose(X, "base", 3.0)["pose"], ros.wrench([1, 2, 3, 4, 5, 6], "tool", 3.0)["wrench"]
+    kinds = "geometry_msgs/msg/Pose", "geometry_msgs/msg/Wrench"
+    for message in (place, ros.from_bytes(kinds[0], ros.to_bytes(kinds[0], place))):
+        got, frame, stamp = ros.read_pose(message)
+        assert got.is_close(X)
+        assert (frame, stamp) == ("", 0.0)
+    for message in (pull, ros.from_bytes(kinds[1], ros.to_bytes(kinds[1], pull))):
+        f, frame, stamp = ros.read_wrench(message)
+        assert f.tolist() == [1, 2, 3, 4, 5, 6]
+        assert (frame, stamp) == ("", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("read", "message", "said"),
+    [
+        (ros.read_pose, {}, "the message has no 'pose'"),
+        (ros.read_pose, {"position": {"x": 1.0}}, "the message has no 'orientation'"),
+        (ros.read_pose, {"pose": 3, "position": {}, "orientation": {"w": 1.0}}, "no 'pose', or it is no message"),
+        (ros.read_wrench, {}, "the message has no 'wrench'"),
+        (ros.read_wrench, {"force": {"x": 1.0}}, "the message has no 'torque'"),
+        (ros.read_wrench, {"torque": {"x": "a"}, "force": {}}, "torque must be real numbers"),
+        (ros.read_wrench, [1], "a message is a dictionary"),
+    ],
+)
+def test_messages_that_are_neither_plain_nor_stamped_are_refused(read, message, said):
+    with pytest.raises(StateError, match=said):
+        read(message)
+
+
 def test_states_of_joints_come_back_whatever_their_order(panda):
     q, v, force = RNG.standard_normal((3, 7))
     message = ros.from_bytes(JOINTS, ros.to_bytes(JOINTS, ros.joint_state(panda, q, v, force)))
@@ -115,6 +147,39 @@ def test_bad_states_of_joints_are_refused(panda, message, said):
 def test_bad_motions_are_refused(panda, points, said):
     with pytest.raises(StateError, match=said):
         ros.read_joint_trajectory(panda, {"joint_names": ["joint1"], "points": points})
+
+
+def test_a_motion_goes_as_it_is(panda):
+    """At its knots, or every so many seconds and at its end."""
+    ends = np.zeros(7), np.linspace(0.1, 0.7, 7) * [1, 1, 1, -1, 1, 1, 1]
+    motion = sc.robot.spline(panda, [ends[0], 0.4 * ends[1], ends[1]], [0.0, 0.7, 1.5])
+    by_step = (0.4, [0.0, 0.4, 0.8, 1.2, 1.5]), (0.5, [0.0, 0.5, 1.0, 1.5]), (9, [0.0, 1.5])
+    for step, times in ((None, motion.knots), *by_step):
+        message = ros.from_bytes(MOTION, ros.to_bytes(MOTION, ros.joint_trajectory(panda, motion, step=step)))
+        t, q, v, vdot, force = ros.read_joint_trajectory(panda, message)
+        assert np.allclose(t, times, atol=1e-9)
+        at = motion.at(np.clip(t, 0.0, motion.duration))
+        assert np.allclose(q, at.q, atol=1e-8)
+        assert np.allclose(v, at.v, atol=1e-8)
+        assert np.allclose(vdot[:-1], at.vdot[:-1], atol=1e-6)
+        assert force is None
+    part = ros.joint_trajectory(panda, motion, force=np.ones((2, 7)), joints=["joint2"], step=2.0)
+    assert np.allclose(part["points"][1]["positions"], ends[1][1:2])
+    assert part["points"][1]["effort"].tolist() == [1.0]
+
+
+def test_motions_that_are_none_of_this_robot_are_refused(panda):
+    motion = sc.robot.minimum_jerk(panda, np.zeros(7), np.full(7, 0.1), duration=1.0)
+    for call, said in (
+        (lambda: ros.joint_trajectory(panda.copy(), motion), "is of another robot: make it for this one"),
+        (lambda: ros.joint_trajectory(panda, motion, np.zeros((2, 7))), "a Motion has its own q, v and vdot"),
+        (lambda: ros.joint_trajectory(panda, motion, step=0.0), "step must be a nanosecond at least"),
+        (lambda: ros.joint_trajectory(panda, motion, step=1e-8), "give 20000000 points at most; got 1e-08"),
+        (lambda: ros.joint_trajectory(panda, [0.0], np.zeros((1, 7)), step=0.1), "step= is for a Motion"),
+        (lambda: ros.joint_trajectory(panda, [0.0]), r"is a Motion, or times and q; got \[0.0\] without q"),
+    ):
+        with pytest.raises(StateError, match=said):
+            call()
 
 
 def test_times_that_do_not_grow_are_refused(panda):

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from soacraft.errors import ModelError, StateError, near
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.motion.motion import Moment, Motion
 from soacraft.robot.robot import Robot
+from soacraft.robot.ros.cdr import LONGEST
 from soacraft.robot.ros.places import header, read_header, read_time, time
 from soacraft.spatial.checks import Array, finite
 
@@ -66,17 +68,34 @@ def read_joint_state(robot: Robot, message: dict[str, Any]) -> tuple[Array, Arra
 def joint_trajectory(
     robot: Robot,
     times: Any,
-    q: Any,
+    q: Any = None,
     v: Any = None,
     vdot: Any = None,
     force: Any = None,
     *,
     joints: Sequence[str] | str | None = None,
     stamp: float = 0.0,
+    step: float | None = None,
 ) -> dict[str, Any]:
-    """A `trajectory_msgs/msg/JointTrajectory` of a motion: times (k) in seconds, q (k, nq), and v, vdot, force (k, nv)
-    where they are given. O(k n)."""
+    """A `trajectory_msgs/msg/JointTrajectory` of times (k) in seconds, q (k, nq), and v, vdot, force (k, nv) where they
+    are given; or of a `Motion` of the robot, at its knots, or with `step` every so many seconds and at its end. O(k n).
+
+    >>> import soacraft as sc
+    >>> rb = sc.robot.Robot(sc.serial_chain(2))
+    >>> motion = sc.robot.minimum_jerk(rb, [0.0, 0.0], [1.0, -0.5], duration=2.0)
+    >>> points = sc.robot.ros.joint_trajectory(rb, motion, step=0.5)["points"]
+    >>> len(points), points[2]["positions"], points[-1]["time_from_start"]
+    (5, array([ 0.5 , -0.25]), {'sec': 2, 'nanosec': 0})
+    """
     mb = _model(robot)
+    if isinstance(times, Motion):
+        if any(x is not None for x in (q, v, vdot)):
+            raise StateError("a Motion has its own q, v and vdot: give none beside it.")
+        times, (q, v, vdot) = _sampled(robot, times, step)
+    elif step is not None:
+        raise StateError("step= is for a Motion: times are given as they are.")
+    elif q is None:
+        raise StateError(f"a trajectory is a Motion, or times and q; got {times!r:.60} without q.")
     names, qi, vi = _hinges(mb, joints)
     t = finite(times, (None,), "times", StateError)
     if (t < 0.0).any() or (np.diff(np.round(t * 1e9)) <= 0.0).any():
@@ -129,6 +148,22 @@ def _model(robot: Any) -> Multibody:
     if not isinstance(robot, Robot):
         raise ModelError(f"messages of joints are of a Robot, got {robot!r:.60}.")
     return robot.mb
+
+
+def _sampled(robot: Robot, motion: Motion, step: Any) -> tuple[Array, Moment]:
+    """Times of a motion that differ by a nanosecond or more, and where it is then."""
+    if motion.robot is not robot:
+        raise StateError(f"the {motion!r:.60} is of another robot: make it for this one.")
+    t, T = motion.knots, motion.duration
+    if step is not None:
+        dt = float(finite(step, (), "step", StateError))
+        if not max(1e-9, T / LONGEST) <= dt:
+            raise StateError(
+                f"step must be a nanosecond at least, and give {LONGEST} points at most; got {step!r:.40} s."
+            )
+        t = np.append(np.arange(0.0, T, dt), T)
+    later = np.append(np.diff(np.round(t * 1e9)) > 0.0, True)
+    return t[later], motion.at(t[later])
 
 
 def _hinges(mb: Multibody, joints: Any) -> tuple[list[str], Places, Places]:

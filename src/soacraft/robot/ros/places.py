@@ -24,9 +24,11 @@ def pose(value: Pose, frame: str = "", stamp: float = 0.0) -> dict[str, Any]:
 
 
 def read_pose(message: dict[str, Any]) -> tuple[Pose, str, float]:
-    """The pose of a PoseStamped, the name of its frame, and its time in seconds."""
+    """The pose of a PoseStamped, the name of its frame, and its time in seconds; or of a plain Pose, which has neither:
+    "" and 0."""
     frame, stamp = read_header(message)
-    return read_place(field(message, "pose"), "pose"), frame, stamp
+    plain = "pose" not in message and ("position" in message or "orientation" in message)
+    return read_place(message if plain else field(message, "pose"), "pose"), frame, stamp
 
 
 def wrench(value: Any, frame: str = "", stamp: float = 0.0) -> dict[str, Any]:
@@ -40,9 +42,11 @@ def wrench(value: Any, frame: str = "", stamp: float = 0.0) -> dict[str, Any]:
 
 
 def read_wrench(message: dict[str, Any]) -> tuple[Array, str, float]:
-    """The wrench [moment; force] (6) of a WrenchStamped, the name of its frame, and its time in seconds."""
+    """The wrench [moment; force] (6) of a WrenchStamped, the name of its frame, and its time in seconds; or of a plain
+    Wrench, which has neither: "" and 0."""
     frame, stamp = read_header(message)
-    given = field(message, "wrench")
+    plain = "wrench" not in message and ("force" in message or "torque" in message)
+    given = message if plain else field(message, "wrench")
     return np.concatenate([_vector(given, "torque"), _vector(given, "force")]), frame, stamp
 
 
