@@ -116,6 +116,17 @@ void steps(unsigned seed) {
     Buffer<double> J(at(m.nv * m.nv), 0.0), left(at(m.nv)), size(at(m.nv), 1.0), rate(at(m.nv), 0.0);
     for (index i = 0; i < m.nv; ++i) J[at(i * m.nv + i)] = 1.0, left[at(i)] = r.v[at(i)] + 0.125;
     call.kept = {m.nv, J.data(), left.data(), size.data(), rate.data()};
+    const Result pushed = step(x, call);
+    double most = 1.0;
+    for (index i = 0; i < m.nv; ++i) most = std::fabs(left[at(i)]) > most ? std::fabs(left[at(i)]) : most;
+    expect(pushed.fine, "a step of a tree with rows that are kept has an answer");
+    for (index i = 0; i < m.nv; ++i) {
+        const double v = pushed.v[at(i)], up = left[at(i)] < x.fastest[at(i)] ? left[at(i)] : x.fastest[at(i)];
+        const index place = x.place[at(i)];
+        const bool limited = place >= 0 && x.q[at(place)] + 0.01 * left[at(i)] > x.upper[at(i)];
+        expect(std::fabs(v) <= x.fastest[at(i)] * (1.0 + 1e-12), "rows that are kept make no dof faster than it may be");
+        expect(limited || v >= up - 1e-8 * most, "rows are kept as far as bounds let them");
+    }
     if (m.nv > 1) {
         J[1] = -1.0;
         call.closures = {1, J.data(), left.data(), size.data(), rate.data()};
