@@ -90,7 +90,7 @@ public:
         plan_.limits = {places_.data(), x, x + nv, x + 2 * nv};
         plan_.unit = x + 3 * nv, plan_.length = length, plan_.mass = mass;
         LevelTolerances& t = plan_.tolerances;
-        t.sees = number_of(tolerances, "sees"), t.closures_see = number_of(tolerances, "closures_see"), t.firm = number_of(tolerances, "firm"), t.little = number_of(tolerances, "little"), t.near = number_of(tolerances, "near");
+        t.sees = number_of(tolerances, "sees"), t.faint = number_of(tolerances, "faint"), t.closures_see = number_of(tolerances, "closures_see"), t.firm = number_of(tolerances, "firm"), t.little = number_of(tolerances, "little"), t.near = number_of(tolerances, "near");
         t.bends = number_of(tolerances, "bends"), t.probe = number_of(tolerances, "probe"), t.margin = number_of(tolerances, "margin"), t.slight = number_of(tolerances, "slight"), t.outweigh = number_of(tolerances, "outweigh"), t.calm = number_of(tolerances, "calm"), t.pushes = number_of(tolerances, "pushes"), t.hardly = number_of(tolerances, "hardly"), t.still = number_of(tolerances, "still"), t.across = number_of(tolerances, "across"), t.met = number_of(tolerances, "met"), t.slowly = number_of(tolerances, "slowly"), t.half = number_of(tolerances, "half"), t.costs = number_of(tolerances, "costs"), t.turn = number_of(tolerances, "turn"), t.turns = number_of(tolerances, "turns");
         t.rolls = number_of(tolerances, "rolls"), t.looks = number_of(tolerances, "looks"), t.nothing = number_of(tolerances, "nothing"), t.holds = number_of(tolerances, "holds"), t.slow = number_of(tolerances, "slow"), t.rows = number_of(tolerances, "rows");
         nv_ = nv, nq_ = nq;

@@ -67,6 +67,8 @@ protected:
     bool bounded_ = false;
     index stopping_ = 0;  // rows that are kept and hold the level back
 
+    static double squared(double x) { return x * x; }
+
     LevelProgram(index n, index kept, bool closed, const LevelTolerances& tolerances, LevelWork& work)
         : n_(n), w_(wide(n)), kept_(kept), closed_(closed), t_(tolerances), m_(work), nz_(n) {
         clear(w_, m_.x);
@@ -271,12 +273,13 @@ protected:
         return p;
     }
     // What was decided before stays allowed, where it is at a bound up to rounding; a row, once of this square, of which nothing is
-    // left has no say.
+    // left has no say, and one of which little is left holds up to the rounding that it had.
     void bound(QuadraticProgram& p, const double* row, double square, double least, double most) {
         const index wz = wide(nz_);
+        const double left = dot(wz, row, row), slack = left < squared(t_.faint) * square ? t_.rows * t_.faint * std::sqrt(square) * p.scale : 0.0;
         copy(wz, row, m_.rows + p.rows * wz);
-        if (!(dot(wz, row, row) > t_.sees * t_.sees * square)) least = -HUGE_VAL, most = HUGE_VAL;
-        m_.least[p.rows] = solved_ && least > 0.0 ? 0.0 : least, m_.most[p.rows] = solved_ && most < 0.0 ? 0.0 : most;
+        if (!(left > squared(t_.sees) * square)) least = -HUGE_VAL, most = HUGE_VAL;
+        m_.least[p.rows] = (solved_ && least > 0.0 ? 0.0 : least) - slack, m_.most[p.rows] = (solved_ && most < 0.0 ? 0.0 : most) + slack;
         ++p.rows;
     }
     index most_rows() const { return n_ + kept_; }

@@ -17,7 +17,6 @@ protected:
     index blocks_ = 0;   // closures and levels that are decided on, two for each
     index blocked_ = 0;  // dofs that bounds hold back
 
-    static double squared(double x) { return x * x; }
     // |W^2 pull|
     double pull_of(const Level& level, const RowWork& rows) const {
         double sum = level.upright ? dot(w_, level.pull, level.pull) : 0.0;

@@ -33,6 +33,7 @@ struct SpeedLimits {
 // As soacraft/robot/whole_body/tolerances.py has them.
 struct LevelTolerances {
     double sees = 1e-9;           // a row of which no more than this part is left sees nothing that the others do not
+    double faint = 1e-3;          // one of which no more than this part is left holds up to the rounding of the whole row
     double closures_see = 1e-6;   // the same of closures, which repeat each other to the digits of a file
     double firm = 1e-8;           // postures that weigh more than this part of all other rows tell velocities in all directions
     double little = 1e-10;        // of |v|^2, relative to the mean square of a level: what it hardly sees does not leap

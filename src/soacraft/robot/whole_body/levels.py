@@ -245,19 +245,20 @@ def _within(
     A: Array, b: Array, D: Array, d: Array, x: Array, N: Array, box: Box, decided: bool, tolerances: LevelTolerances
 ) -> Solution | None:
     """The best z within the box; None where there is none. What was decided before stays allowed, up to rounding; a row
-    of which nothing is left has no say."""
-    rows = np.vstack([N, box.C @ N])
-    gone = np.linalg.norm(rows, axis=1) <= tolerances.sees * np.concatenate(
-        [np.ones(len(N)), np.linalg.norm(box.C, axis=1)]
-    )
+    of which nothing is left has no say, and one of which little is left holds up to the rounding that it had."""
+    rows, scale = np.vstack([N, box.C @ N]), float(np.linalg.norm(x))
+    whole, left = np.concatenate([np.ones(len(N)), np.linalg.norm(box.C, axis=1)]), np.linalg.norm(rows, axis=1)
+    gone = left <= tolerances.sees * whole
+    slack = np.where(left < tolerances.faint * whole, tolerances.rows * tolerances.faint * whole * scale, 0.0)
     least = np.concatenate([box.low - x, box.least - box.C @ x])
     most = np.concatenate([box.high - x, np.full(len(box.C), np.inf)])
     if decided:
         least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
+    least, most = least - slack, most + slack
     if N.shape[1] < len(N):
         least, most = np.where(gone, -np.inf, least), np.where(gone, np.inf, most)
     try:
-        return _least_squares(A, b, D, d, rows, least, most, float(np.linalg.norm(x)))
+        return _least_squares(A, b, D, d, rows, least, most, scale)
     except (ConvergenceError, SingularError):
         return None
 

@@ -21,6 +21,8 @@ class LevelTolerances:
     sees: float = 1e-9
     """A row of which no more than this part is left sees nothing that the others do not: what a higher level does then
     disturbs a lower one by no more than that part."""
+    faint: float = 1e-3
+    """A bound or a row that is kept of which no more than this part is left holds up to the rounding that it had."""
     closures_see: float = RANK
     """The same of closures, which repeat each other to the digits of a file."""
     firm: float = 1e-8
