@@ -74,4 +74,10 @@ def moving(mb, rng):
     return q, {"v": rng.standard_normal(mb.nv), "acceleration": float(rng.uniform(0.5, 20.0))}
 
 
+def alternations(v):
+    """Steps in which a dof turns round that did in the step before."""
+    back = (v[1:] * v[:-1] < 0.0) & (np.minimum(np.abs(v[1:]), np.abs(v[:-1])) > 1e-2)
+    return int((back[1:] & back[:-1]).any(axis=1).sum())
+
+
 seeds = st.integers(0, 2**32 - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.robot.whole_body.drawn import alternations
 
 import soacraft as sc
 from soacraft import robot as rob
@@ -165,12 +166,6 @@ def test_what_can_be_done_is_not_damped():
         alone = rob.Robot(mb).velocity([hand], q, 0.01)
         assert step.left["b6/tip"] < 1e-7 * gain
         assert np.linalg.norm(step.v - alone.v) > 0.1
-
-
-def alternations(v):
-    """Steps in which a dof turns round that did in the step before."""
-    back = (v[1:] * v[:-1] < 0.0) & (np.minimum(np.abs(v[1:]), np.abs(v[:-1])) > 1e-2)
-    return int((back[1:] & back[:-1]).any(axis=1).sum())
 
 
 def standing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.robot.whole_body.drawn import alternations
 
 import soacraft as sc
 from soacraft import robot as rob
@@ -36,12 +37,6 @@ def run(rb, w, tasks, q, steps, acceleration=None):
         found.append(v)
         near.append(w.distances(q, 1.0).distance.min())
     return q, np.array(found), np.array(near)
-
-
-def alternations(v):
-    """Steps in which a dof turns round that did in the step before."""
-    back = (v[1:] * v[:-1] < 0.0) & (np.minimum(np.abs(v[1:]), np.abs(v[:-1])) > 1e-2)
-    return int((back[1:] & back[:-1]).any(axis=1).sum())
 
 
 @pytest.mark.parametrize("gain", [2.0, 10.0])

@@ -7,11 +7,13 @@ It goes back and forth where that is against y. It does not with
     D = the positive part of  2 |dt T| - calm S,      calm = 1 - gain dt, at least a quarter
 
 T is that of the part of the pull that the level cannot meet, and zero where it meets all: what can be done is done
-exactly. Rows G of the levels before bend too, and push (`ties`). A step that does all that is asked for, and bends by
-no more than a little by a bound of T, for dof i dt |pull| sqrt(c_i) sum_j sqrt(c_j), c being the lengths of the columns
-of rows, is not damped at all; of closures and of rows that the caller gave that bound serves. A direction that hardly
-bends is damped by a little more than D, so that the level does not undo at once what those after it do there. A first
-level that postures tell in full takes a part of the bound, by how rows bend along the step without it.
+exactly. Rows G of the levels before bend too, and push, and so do directions that they keep, and rows that are kept
+(`ties`). A step that does all that is asked for, and bends by no more than a little by a bound of T, for dof i
+dt |pull| sqrt(c_i) sum_j sqrt(c_j), c being the lengths of the columns of rows, is not damped at all; of closures, of
+directions, and of rows that the caller gave that bound serves. What holds the damped step back may be more than what
+held back the one before: then it is looked at once more. A direction that hardly bends is damped by a little more than
+D, so that the level does not undo at once what those after it do there. A first level that postures tell in full takes
+a part of the bound, by how rows bend along the step without it.
 """
 
 from __future__ import annotations
@@ -106,15 +108,17 @@ class Damper:
 
     def held(self, found: Solution) -> Held:
         """Dofs whose bounds hold a step back."""
-        level = self.level
-        size = float(np.abs(self.A.T @ (level.weight * (level.wish - level.J @ self.x))).max(initial=0.0))
-        return np.asarray(np.abs(found.multipliers[: len(self.x)]) > self.tolerances.holds * size)
+        return self._pushing(found)[: len(self.x)]
 
     def kept(self, found: Solution) -> Array:
         """Rows that are kept and hold a step back."""
+        return self.C[self._pushing(found)[len(self.x) :]]
+
+    def _pushing(self, found: Solution) -> Held:
+        """Bounds, then rows, that push by more than rounding of the gradient."""
         level = self.level
         size = float(np.abs(self.A.T @ (level.weight * (level.wish - level.J @ self.x))).max(initial=0.0))
-        return self.C[np.abs(found.multipliers[len(self.x) :]) > self.tolerances.holds * size]
+        return np.asarray(np.abs(found.multipliers) > self.tolerances.holds * size)
 
     def gained(self, step: Array) -> float:
         """By a step."""
