@@ -71,7 +71,7 @@ TESTS = (
         ("kinematics/task_rows", "kinematics/level", "kinematics/symmetric", "kinematics/speed_limits",
          "kinematics/velocity"),
         ("robot/whole_body/test_levels.py", "robot/whole_body/test_limits.py", "robot/whole_body/test_velocity.py",
-         "robot/whole_body/test_binding.py", "robot/whole_body/test_damping.py"),
+         "robot/whole_body/test_binding.py", "robot/whole_body/test_distances.py", "robot/whole_body/test_damping.py"),
     ),
     (("snapshot",), ("ops/programs/test_compile.py", "ops/programs/test_lock.py")),
     (

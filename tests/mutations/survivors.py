@@ -713,6 +713,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!(bent > 0.0) || bent < 0.25 * all) return;",
     ): "a bound on real numbers",
     (
+        "core/include/soacraft/kinematics/level_ties.hpp",
+        "if (!(size > 0.0)) return;",
+        "if (!(size >= 0.0)) return;",
+    ): "what does not push is pushed by nothing",
+    (
+        "core/include/soacraft/kinematics/level_ties.hpp",
+        "if (!(std::fabs(T[c * wc + d]) > t_.nothing * most)) T[c * wc + d] = 0.0;",
+        "if (!(std::fabs(T[c * wc + d]) >= t_.nothing * most)) T[c * wc + d] = 0.0;",
+    ): "a bound on real numbers",
+    (
         "core/include/soacraft/kinematics/speed_limits.hpp",
         "if (up < HUGE_VAL) {",
         "if (up <= HUGE_VAL) {",

@@ -100,6 +100,29 @@ def test_compiled_loops_are_those_of_python(seed):
         q = q + dt * step.v
 
 
+@pytest.mark.parametrize("kind", ["posture first", "posture last", "outside"])
+def test_compiled_loops_at_limits_are_those_of_python(kind):
+    """Dofs that limits stop count in the levels after; postures are squares of their own."""
+    compared = 0
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 23])
+        mb = arm(rng, 6)
+        low, high = (np.array([getattr(b.limits, x)[0] for b in mb.bodies]) for x in ("lower", "upper"))
+        q, tasks = rng.uniform(low - 0.3, high + 0.3), far_away(mb, rng, 3 if kind == "outside" else 2, 30.0)
+        if kind != "outside":
+            first = kind == "posture first"
+            tasks.append(rob.Posture(rng.uniform(low, high), level=0 if first else 1, weight=0.05 if first else 1.0))
+        plan = rob.Robot(mb).velocity_plan(tasks)
+        for k in range(120):
+            step = plan.step(q, 0.01)
+            if k % 12 == 0:
+                other = plan.reference(q, 0.01)
+                assert np.abs(step.v - other.v).max() < 1e-6 * (1.0 + np.abs(other.v).max())
+                compared += bool(np.abs(step.v - plan.step(q, 0.01, damping=0.0).v).max() > 1e-3)
+            q = q + 0.01 * step.v
+    assert compared > 10  # of damped steps
+
+
 def turned(v):
     """How often a velocity turns round after a third of the time."""
     return max(changes(np.vstack([v[np.abs(v).max(axis=1).argmax()], v[len(v) // 3 :]])))
