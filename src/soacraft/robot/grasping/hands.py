@@ -115,9 +115,6 @@ def _named(mb: Multibody, name: str) -> list[Body]:
     return [x for x in found if isinstance(x, Body)]
 
 
-def _outboard(mb: Multibody, body: Any) -> list[Body]:
-    inside = {body}
-    for x in mb.bodies:  # parents come first
-        if x._parent in inside:
-            inside.add(x)
-    return [x for x in mb.bodies if x in inside]
+def _outboard(mb: Multibody, at: Any) -> list[Body]:
+    """A body and all that is outboard of it; all bodies, of the ground."""
+    return list(at.subtree() if isinstance(at, Body) else mb.bodies)
