@@ -67,7 +67,12 @@ def act(rb, rng, place=True):
         rb.ungrasp(obj, [str(x) for x in rng.permutation(held)[: rng.integers(1, len(held) + 1)]])
         return "ungrasp"
     if choice == 4 and place and len(held) == 1 and isinstance(rb.mb[obj].hinge, sc.Weld):
-        rb.update_attachment(obj, sc.Pose.from_rpy(*rng.uniform(-1, 1, 3), rng.uniform(-0.1, 0.1, 3)))
+        to = sc.Pose.from_rpy(*rng.uniform(-1, 1, 3), rng.uniform(-0.1, 0.1, 3))
+        if obj == "shears" and "blade" in rb.held:  # a hand holds the blade: it would be torn off
+            with pytest.raises(ModelError, match=r"'shears' cannot be put elsewhere: .* come apart; open it first"):
+                rb.update_attachment(obj, to)
+            return ""
+        rb.update_attachment(obj, to)
         return "place"
     if choice == 5 and rb._holds._done:
         return rb.undo().split()[0]
