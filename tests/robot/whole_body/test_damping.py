@@ -128,9 +128,9 @@ def turned(v):
     return max(changes(np.vstack([v[np.abs(v).max(axis=1).argmax()], v[len(v) // 3 :]])))
 
 
-#: Loops of two or three contradictory levels that do go back and forth: the first level is out of reach by about a
-#: thousandth of what its own tasks contradict each other by, and undoes what the next one does.
-RESTLESS = {("planar", 2, 17), ("planar", 2, 35), ("planar", 2, 41), ("planar", 3, 68)}
+#: Loops of two or three contradictory levels that go back and forth for about a tenth of a second: a level takes a dof
+#: off the limit that the first one pushes it to, and that one takes it back.
+RESTLESS = {("planar", 2, 35), ("planar", 2, 41), ("planar", 3, 68)}
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -151,6 +151,13 @@ def test_random_contradictions_settle(levels, kind):
 def test_a_hundred_random_contradictions_settle(levels, kind):
     restless = {(kind, levels, seed) for seed in range(100) if turned(drawn_loop(seed, levels, kind)) > 6}
     assert restless <= RESTLESS
+
+
+@pytest.mark.parametrize("seed", [17, 238])
+def test_a_level_below_one_at_the_end_of_its_reach_comes_to_rest(seed):
+    """The first level sees the direction of a stretched arm by a millionth, and that turns as fast as the arm bends:
+    the second one was damped as if that did not push, and went back and forth for good."""
+    assert turned(drawn_loop(seed, 2, "planar")) <= 3
 
 
 @pytest.mark.parametrize("far", [1.01, 1.3, 4.0])
@@ -214,6 +221,21 @@ def test_a_humanoid_whose_centre_of_mass_is_out_of_reach_holds_its_hand_still(aw
     hand = rob.Reaching(sc.Position("left_elbow_link", elbow + np.array([0.3, 0.0, 0.3])), level=2, gain=10.0)
     v, _ = run(mb, [*feet, body, hand], q, 0.01, 3.0)
     assert alternations(v[150:]) == 0
+
+
+def test_a_humanoid_that_nearly_keeps_a_direction_for_its_balance_does_not_shake_its_arms():
+    """A direction was the centre of mass's own in one step, and in the next one cost the hands too little to let it
+    be."""
+    mb, q, feet, center, left = standing()
+    right = mb.pose("right_elbow_link", state=mb.state(q)).translation
+    rng = np.random.default_rng(0)
+    body = rob.CenterOfMass(center + rng.normal(0, 0.3, 3), level=1, gain=float(rng.choice([2, 10, 50])))
+    hands = [
+        rob.Reaching(sc.Position(f"{side}_elbow_link", at + rng.normal(0, 0.4, 3)), level=2, gain=10.0)
+        for side, at in (("left", left), ("right", right))
+    ]
+    v, _ = run(mb, [*feet, body, *hands, rob.Posture(q, level=3)], q, 0.01, 4.0)
+    assert alternations(v[300:]) == 0
 
 
 def test_a_dof_that_meets_its_limit_does_not_shake_the_others():

@@ -166,39 +166,14 @@ protected:
             for (index c = 0; c < all; ++c) clear(wz, m_.weak + c * wz), m_.weak[c * wz + c] = 1.0;
             return all;
         }
-        index count = 0, first = 0;
-        double size = 0.0;
-        const auto take = [&](const double* row, double least) {  // what is left of a row
-            if (count == nz_) return;
-            double* u = m_.axes + count * wz;
-            copy(wz, row, u);
-            for (int twice = 0; twice < 2; ++twice)
-                for (index k = 0; k < count; ++k) add(wz, -dot(wz, m_.axes + k * wz, u), m_.axes + k * wz, u);
-            const double square = dot(wz, u, u);
-            if (!(square > squared(least))) return;
-            for (index c = 0; c < nz_; ++c) u[c] /= std::sqrt(square);
-            ++count;
-        };
-        double* row = m_.wide_row;
-        for (index b = 0; b < blocked_; ++b) {
-            clear(wz, row);
-            for (index c = 0; c < nz_; ++c) row[c] = column(m_.blocked[b], c);
-            take(row, t_.sees);
-        }
-        for (index k = 0; k < stopping_; ++k) {
-            const double* c = m_.C + m_.stopping[k] * w_;
-            if (plain_)
-                copy(wz, c, row);
-            else
-                project(c, 1.0, row);
-            take(row, t_.sees);
-        }
-        first = count;
+        const index first = at_rest();
+        index count = first;
+        double *row = m_.wide_row, size = 0.0;
         for (index r = 0; r < level.end - level.begin; ++r) size = larger(size, dot(wz, m_.A + r * wz, m_.A + r * wz));
-        for (index r = 0; r < level.end - level.begin; ++r) take(m_.A + r * wz, std::sqrt(t_.hardly * size));
+        for (index r = 0; r < level.end - level.begin; ++r) take(m_.A + r * wz, std::sqrt(t_.hardly * size), count);
         for (index c = 0; level.upright && c < nz_; ++c) {
             clear(wz, row), row[c] = 1.0;
-            take(row, t_.sees);
+            take(row, t_.sees, count);
         }
         for (index c = first; c < count; ++c) copy(wz, m_.axes + c * wz, m_.weak + (c - first) * wz);
         return count - first;

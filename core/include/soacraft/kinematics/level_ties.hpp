@@ -1,7 +1,7 @@
 // Rows that are decided on, of closures and of levels before: how they push where a level pulls, and how they and the rows of the level
 // bend along directions that are left.
 //
-//     mu = (G G*)^-1 G p,     T y = how  J* W^2 pull - G* mu  changes along a small step y
+//     mu = (G G*)^-1 G (p - what the level is free to do of it),     T y = how  J* W^2 pull - G* mu  changes along a small step y
 //
 // Rows that are kept, and hold the level back, are among G. The same as `Ties` of soacraft/robot/whole_body/ties.py. O(nv^3), and rows after as many small steps as there are directions.
 #pragma once
@@ -71,8 +71,53 @@ protected:
         for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
         return rows;
     }
+    // What is left of a row (wide(nz)) next to so many axes, orthonormal, is one more where it is more than `least`.
+    void take(const double* row, double least, index& count) {
+        const index wz = wide(nz_);
+        if (count == nz_) return;
+        double* u = m_.axes + count * wz;
+        copy(wz, row, u);
+        for (int twice = 0; twice < 2; ++twice)
+            for (index k = 0; k < count; ++k) add(wz, -dot(wz, m_.axes + k * wz, u), m_.axes + k * wz, u);
+        const double square = dot(wz, u, u);
+        if (!(square > squared(least))) return;
+        for (index c = 0; c < nz_; ++c) u[c] /= std::sqrt(square);
+        ++count;
+    }
+    // Axes of the dofs and rows that hold the level back; how many.
+    index at_rest() {
+        const index wz = wide(nz_);
+        double* row = m_.wide_row;
+        index count = 0;
+        for (index b = 0; b < blocked_; ++b) {
+            clear(wz, row);
+            for (index c = 0; c < nz_; ++c) row[c] = column(m_.blocked[b], c);
+            take(row, t_.sees, count);
+        }
+        for (index k = 0; k < stopping_; ++k) {
+            const double* c = m_.C + m_.stopping[k] * w_;
+            if (plain_)
+                copy(wz, c, row);
+            else
+                project(c, 1.0, row);
+            take(row, t_.sees, count);
+        }
+        return count;
+    }
+    // p (wide(n)) without what the level is free to do: rows that hardly see that do not push there.
+    void tied_part(double* p) {
+        const index wz = wide(nz_), held = at_rest();
+        double* z = m_.wide_row;
+        clear(wz, z);
+        if (plain_)
+            copy(wz, p, z);
+        else
+            project(p, 1.0, z);
+        for (index k = 0; k < held; ++k) add(wz, -dot(wz, m_.axes + k * wz, z), m_.axes + k * wz, z);
+        for (index i = 0; i < n_; ++i) p[i] -= plain_ ? z[i] : dot(wz, m_.N + i * wz, z);
+    }
     // How they push, with the dofs that are held back, where a level pulls by these (rows) and these (n):
-    // mu = (G G*)^-1 G (what it pulls). A bound of how they bend, of levels into `tied`, of closures and rows that nothing is known of
+    // mu = (G G*)^-1 G (what it pulls, and is not free to do). A bound of how they bend, of levels into `tied`, of closures and rows that nothing is known of
     // into `loops`.
     void push(const Level& level, const RowWork& rows, const double* pull, const double* posture, double dt) {
         clear(w_, m_.tied), clear(w_, m_.loops);
@@ -83,6 +128,7 @@ protected:
         clear(w_, all);
         if (posture) add(w_, 1.0, posture, all);
         for (index r = level.begin; r < level.end; ++r) add(w_, squared(rows.weight[r]) * pull[r - level.begin], rows.J + r * w_, all);
+        tied_part(all);
         for (index r = 0; r < count; ++r) {
             const double* g = m_.ties + r * w_;
             seen[r] = dot(w_, g, all), size = larger(size, std::fabs(seen[r]));

@@ -94,7 +94,7 @@ private:
     // A direction that is the level's own by a part: to those after it, it costs the more the nearer the part is to one.
     void share_axis(index m, index e, double part) {
         const index wm = wide(m);
-        double *u = m_.asked, much = part * part / (1.0 - part);
+        double *u = m_.asked, much = part * part / ((1.0 - part) * std::sqrt(1.0 - part));
         if (!(much < t_.costs)) much = t_.costs;
         if (!shared_) {
             for (index i = 0; i < n_; ++i) clear(w_, m_.shared + i * w_);

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from soacraft.kinematics.qp import Solution
-from soacraft.robot.whole_body.ties import Held, Rows, Ties, Turning, settled
+from soacraft.robot.whole_body.ties import Held, Rows, Ties, Turning, orthonormal, settled
 from soacraft.robot.whole_body.tolerances import LevelTolerances
 from soacraft.spatial.checks import Array
 
@@ -82,7 +82,7 @@ class Damper:
         if not self.ties.rows and not len(kept) and level.firm:
             return Curb(np.sqrt(self.part(step) * level.damping)[:, None] * self.N)
         ties = self.ties.with_kept(kept)
-        mus = ties.pushing(level, level.pull, held)
+        mus = ties.pushing(level, level.pull, held, self.N)
         tied, loops = ties.bounds(mus, dt)
         bound = level.damping + tied + loops
         if not bound.max() > 0.0 or (unbounded and not level.upright and self.easy(y, step, bound)):
@@ -145,10 +145,10 @@ class Damper:
         z, held, kept = limited.x, self.held(limited), self.kept(limited)
         calm = self.A.T @ (level.calm[:, None] * self.A)
         size = float(np.linalg.norm(self.A, axis=1).max())
-        at_rest = _orthonormal(np.vstack([N[held], kept @ N]), np.zeros((0, len(calm))), t.sees)
+        at_rest = orthonormal(np.vstack([N[held], kept @ N]), np.zeros((0, len(calm))), t.sees)
         seen = np.eye(len(calm))[:, : self.rank]
         if len(at_rest):
-            seen = _orthonormal(self.A, at_rest, np.sqrt(t.hardly) * size).T
+            seen = orthonormal(self.A, at_rest, np.sqrt(t.hardly) * size).T
         # what is unmet: damped by what of the bound outweighs calm squares, of what the level sees
         sizes, V = np.linalg.eigh(t.outweigh * (N @ seen).T @ (bound[:, None] * (N @ seen)) - seen.T @ calm @ seen)
         asked = level.weight * level.pull
@@ -163,7 +163,7 @@ class Damper:
             return none
         pull = unmet / level.weight
         ties = self.ties.with_kept(kept)
-        mus = ties.pushing(level, pull, held)
+        mus = ties.pushing(level, pull, held, N)
         loops = ties.bounds(mus, dt)[1] + (level.damping if level.given else 0.0)
         Z = np.eye(len(calm))
         if unbounded and not held.any() and not len(kept):
@@ -192,16 +192,3 @@ class Damper:
             part = now
         by = min(max(part / t.met - 1.0, 0.0), 1.0)  # not at once, so that nothing leaps
         return Curb(np.sqrt(by) * F, np.sqrt(sizes)[:, None] * axes) if by > 0.0 and len(F) else none
-
-
-def _orthonormal(rows: Array, others: Array, least: float) -> Array:
-    """Rows that span the same next to others, without those of which no more than that is left."""
-    found = others
-    for row in rows:
-        u = row
-        for _ in range(2):
-            u = u - found.T @ (found @ u)
-        size = float(np.linalg.norm(u))
-        if size > least and len(found) < len(u):
-            found = np.vstack([found, u / size])
-    return found[len(others) :]

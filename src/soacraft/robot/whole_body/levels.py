@@ -201,7 +201,7 @@ def _keeps(S: Array, N: Array, rank: int, least: float, tolerances: LevelToleran
     parts, half = np.abs(sizes) / least, tolerances.half
     kept, some = parts >= 1.0, (parts > half) & (parts < 1.0)
     near = (parts[some] - half) / (1.0 - half)
-    cost = np.minimum(near**2 / (1.0 - near), tolerances.costs)
+    cost = np.minimum(near**2 / (1.0 - near) ** 1.5, tolerances.costs)
     shared = np.sqrt(cost)[:, None] * (N[:, rank:] @ V[:, some]).T
     turned = np.hstack([N[:, :rank], N[:, rank:] @ V[:, kept], N[:, rank:] @ V[:, ~kept]])
     return _Kept(turned, rank + int(kept.sum()), shared)
@@ -237,7 +237,7 @@ def _keeps_turning(
         return None
     pull = unmet / level.weight
     N = np.hstack([N[:, :rank], N[:, rank:] @ settled(N[:, rank:])])
-    T = ties.bends(level, number, pull, ties.pushing(level, pull, stopped), turning, N[:, rank:])
+    T = ties.bends(level, number, pull, ties.pushing(level, pull, stopped, N), turning, N[:, rank:])
     return _keeps(T / float(np.linalg.norm(level.weight * unmet)), N, rank, tolerances.turns, tolerances)
 
 

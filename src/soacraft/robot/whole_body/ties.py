@@ -1,7 +1,7 @@
 """Rows of a level, and rows that are decided on: how they push where a level pulls, and how they bend
 (`kinematics/level_ties.hpp`).
 
-    mu = (G G*)^-1 G p,     T y = how  J* W^2 pull - G* mu  changes along a small step y
+    mu = (G G*)^-1 G (p - what the level is free to do of it),     T y = how  J* W^2 pull - G* mu  changes along a small step y
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Ties:
 
     def __init__(self, n: int, tolerances: LevelTolerances) -> None:
         self.rows: list[Tie] = []
+        self.kept = np.zeros((0, n))
         self.n, self.tolerances = n, tolerances
 
     def add(self, level: int, known: bool, G: Array, stopped: Held) -> None:
@@ -77,12 +78,16 @@ class Ties:
         if directions.shape[1]:
             self.rows.append(Tie(level, False, directions.T, np.zeros((0, self.n)), self.tolerances.rolls))
 
-    def pushing(self, level: Rows, pull: Array, held: Held) -> list[Array]:
-        """mu = (G G*)^-1 G (what a level pulls), with dofs that hold it back; by entry."""
+    def pushing(self, level: Rows, pull: Array, held: Held, N: Array) -> list[Array]:
+        """mu = (G G*)^-1 G (what a level pulls, and is not free to do within N), with dofs that hold it back; by
+        entry."""
         if not self.rows:
             return []
         G = np.vstack([*(x for tie in self.rows for x in (tie.G, tie.stopped)), np.eye(self.n)[held]])
-        seen = G @ (level.J.T @ (level.weight**2 * pull))
+        p = level.J.T @ (level.weight**2 * pull)
+        at_rest = orthonormal(np.vstack([N[held], self.kept @ N]), np.zeros((0, N.shape[1])), self.tolerances.sees)
+        free = N.T @ p
+        seen = G @ (p - N @ (free - at_rest.T @ (at_rest @ free)))
         mu = np.zeros(len(G))
         if np.abs(seen).max(initial=0.0) > 0.0:
             K = G @ G.T
@@ -98,7 +103,7 @@ class Ties:
         if not len(C):
             return self
         other = Ties(self.n, self.tolerances)
-        other.rows = [*self.rows, Tie(-1, False, C, np.zeros((0, self.n)))]
+        other.rows, other.kept = [*self.rows, Tie(-1, False, C, np.zeros((0, self.n)))], C
         return other
 
     def bounds(self, mus: list[Array], dt: float) -> tuple[Array, Array]:
@@ -131,3 +136,15 @@ def settled(Y: Array) -> Array:
     always the same axes."""
     V, R, _ = qr(Y.T, pivoting=True)
     return np.asarray(V * np.where(R.diagonal()[: len(V)] < 0.0, -1.0, 1.0))
+
+def orthonormal(rows: Array, others: Array, least: float) -> Array:
+    """Rows that span the same next to others, without those of which no more than that is left."""
+    found = others
+    for row in rows:
+        u = row
+        for _ in range(2):
+            u = u - found.T @ (found @ u)
+        size = float(np.linalg.norm(u))
+        if size > least and len(found) < len(u):
+            found = np.vstack([found, u / size])
+    return found[len(others) :]

@@ -47,9 +47,10 @@ class LevelTolerances:
     """How many times of what rows bend by squares and damping outweigh: steps are not small."""
     calm: float = 0.25
     """The part of squares that counts in that, where a task takes away all that is left in a step."""
-    pushes: float = 1e-10
+    pushes: float = 1e-14
     """Of squares of rows that are decided on, relative to the largest: what they hardly see pushes no more than
-    that."""
+    that. Near the end of reach rows see a direction by a millionth, and it turns as fast: with 1e-12 loops go back and
+    forth there."""
     hardly: float = 1e-10
     """The same of squares of a level, where what it cannot meet is looked for."""
     still: float = 1e-9

@@ -308,7 +308,7 @@ class _PythonRows(NamedTuple):
 
 _TOLERANCES = LevelTolerances()
 #: Without speeds steps are those of a search, which makes them shorter where they lead nowhere.
-_SEARCHING = replace(_TOLERANCES, rolls=1e-12, looks=1.0)
+_SEARCHING = replace(_TOLERANCES, pushes=1e-10, rolls=1e-12, looks=1.0)
 
 
 def _level_rows(those: list[tuple[Task, _Given]], units: Array, dt: float, damping: float) -> Rows:
