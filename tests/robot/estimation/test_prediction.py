@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.contact import Box, Plane
-from soacraft.errors import ModelError, SoacraftError, StateError
+from soacraft.errors import LoopError, SoacraftError, StateError
 from soacraft.robot import Robot, World, computed_torque
 from soacraft.robot.estimation.prediction import read_covariance
 
@@ -177,7 +177,7 @@ def test_a_law_that_changes_its_arguments_changes_no_state():
     assert (p.q == q.q).all()
 
 
-def test_closed_chains_are_predicted_with_their_closure_and_not_in_a_world():
+def test_closed_chains_are_predicted_with_their_closure():
     """A along motions that the loops let, against differences of ends."""
     mb = sc.load("five_bar")
     s = sc.loops.TreeAugmented(mb)
@@ -197,8 +197,64 @@ def test_closed_chains_are_predicted_with_their_closure_and_not_in_a_world():
     start, end = ((a - b) / (2 * e) for a, b in zip(*pairs, strict=True))
     assert np.abs(start).max() > 0.1
     assert np.abs(whole @ start - end).max() < 1e-6 * np.abs(end).max()
-    with pytest.raises(ModelError, match="contact is predicted of trees"):
-        rb.predict(q0, v0, world=World(rb))
+
+
+def atwood(gap, m=(2.0, 1.0)):
+    """Two weights whose heights are coupled, and a floor so far below the first one."""
+    mb = sc.Multibody("atwood")
+    first = mb.add_body("a", hinge=sc.Prismatic((0, 0, 1)), inertia=sc.Inertia(m[0]))
+    first.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.add_body("b", hinge=sc.Prismatic((0, 0, 1)), inertia=sc.Inertia(m[1]))
+    mb.couple("rope", {"a": 1.0, "b": 1.0}, 0.1 + gap)
+    rb = Robot(mb)
+    w = World(rb)
+    w.add("floor", Plane())
+    return rb, w, np.array([0.1 + gap, 0.0])
+
+
+def test_a_closed_chain_falls_and_bounces_as_its_closed_form():
+    """x'' = -g (m1 - m2) / (m1 + m2) to the floor, and -e times that speed after it, to first order in the step."""
+    gap, h, e, g = 0.02, 4e-3, 0.5, 9.80665
+    rb, w, q0 = atwood(gap)
+    p = rb.predict(q0, [0, 0], horizon=0.16, step=h, world=w, restitution=e)
+    a = g / 3.0
+    fall = np.sqrt(2 * gap / a)
+    before = p.t < fall - h
+    assert np.abs(p.q[before, 0] - (0.1 + gap - 0.5 * a * p.t[before] ** 2)).max() < 1e-12
+    assert np.abs(p.q.sum(axis=1) - 0.1 - gap).max() < 1e-12
+    assert np.abs(p.v.sum(axis=1)).max() < 1e-12
+    ((when, *pair),) = p.touched
+    assert pair == ["a/skin", "floor/shape"]
+    assert abs(when - fall) < 1.5 * h
+    assert abs(p.v[-1, 0] - (e * a * fall - a * (0.16 - fall))) < 2 * a * h
+    assert p.q[:, 0].min() > 0.1 - a * fall * h  # no deeper than the way of a step
+    assert (rb.mb.q == 0.0).all()
+
+
+def test_a_closed_chain_rests_on_a_floor_under_a_law():
+    rb, w, q0 = atwood(0.0)
+    p = rb.predict(q0, [0, 0], lambda t, q, v: [-5.0, 0.0], horizon=0.012, step=4e-3, world=w)
+    assert np.abs(p.q - q0).max() < 1e-9
+    assert p.touched == ((0.0, "a/skin", "floor/shape"),)
+    lifted = rb.predict(q0, [0, 0], lambda t, q, v: [0.0, -30.0], horizon=0.012, step=4e-3, world=w)
+    assert abs(lifted.v[-1, 0] - (30.0 - 9.80665) / 3.0 * 0.012) < 1e-9
+
+
+def test_a_covariance_in_a_world_is_that_of_the_closure():
+    """Of two weights that are known alike, (m1^2 + m2^2) / (m1 + m2)^2 is left where they are coupled."""
+    rb, w, q0 = atwood(0.1)
+    p = rb.predict(q0, [0, 0], horizon=8e-3, step=4e-3, world=w, covariance=[1e-4, 1e-4, 4e-4, 4e-4])
+    part, t = 5.0 / 9.0, 8e-3
+    assert p.smooth
+    assert p.covariance[-1, 0, 0] == pytest.approx(part * (1e-4 + t**2 * 4e-4), rel=1e-6)
+    assert p.covariance[-1, 0, 1] == pytest.approx(-p.covariance[-1, 0, 0], rel=1e-6)
+    assert p.covariance[-1, 3, 3] == pytest.approx(part * 4e-4, rel=1e-6)
+
+
+def test_a_prediction_in_a_world_begins_on_the_closures():
+    rb, w, q0 = atwood(0.1)
+    with pytest.raises(LoopError, match=r"a run cannot begin off its closures: .* Close it first: s = sc.loops.Tree"):
+        rb.predict(q0 + 0.01, [0, 0], horizon=8e-3, step=4e-3, world=w)
 
 
 @pytest.mark.parametrize("s", [1e-6, 1.0, 1e6])

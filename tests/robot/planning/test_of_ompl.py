@@ -9,8 +9,7 @@ import soacraft as sc
 from soacraft.contact import Box, Sphere
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.robot import Robot, World, plan
-from soacraft.robot.planning.of_ompl import FIRST, IMPROVING, States
-from soacraft.robot.planning.space import Space
+from soacraft.robot.planning.of_ompl import FIRST, IMPROVING
 
 
 def chain(limits, count=3):
@@ -30,43 +29,31 @@ def chain(limits, count=3):
 A, B = [0.0, 0.0, 0.0], [1.2, 0.2, 0.1]
 
 
+def budget(name):
+    """Motions: plenty where the first path ends a search, for which one seed in ten takes 300; else all are used."""
+    return 400 if name in IMPROVING or name == "PRM" else 5000
+
+
 @pytest.mark.parametrize("name", [*FIRST, "PRM", *IMPROVING])
 def test_every_planner_gives_a_free_path_and_the_same_again(name):
     w = chain(limits=True)
-    p = plan(w, A, B, planner=name, most=400, seed=2)
+    p = plan(w, A, B, planner=name, most=budget(name), seed=2)
     assert p, p.why
     assert (p.path[0] == A).all()
     assert np.abs(p.path[-1] - B).max() < 1e-12
     assert all(w.edge(a, b) for a, b in pairwise(p.path))
-    again = plan(w, A, B, planner=name, most=400, seed=2)
+    again = plan(w, A, B, planner=name, most=budget(name), seed=2)
     assert (again.path == p.path).all()
 
 
 @pytest.mark.parametrize("name", ["RRT", "KPIECE1", "PRM", "RRTstar"])
 def test_angles_without_limits(name):
     w = chain(limits=False)
-    p = plan(w, A, B, planner=name, most=400)
+    p = plan(w, A, B, planner=name, most=budget(name))
     assert p, p.why
     assert all(w.edge(a, b) for a, b in pairwise(p.path))
     with pytest.raises(StateError, match=r"planner='BITstar' is for coordinates with limits, and here are angles"):
         plan(w, A, B, planner="BITstar")
-
-
-def test_states_there_and_back():
-    mb = sc.Multibody("all")
-    mb.add_body("a", hinge=sc.Free(), inertia=sc.Inertia(1.0))
-    mb.add_body("b", "a", sc.Pin((0, 0, 1)), sc.Inertia(1.0))
-    mb.add_body("c", "b", sc.Spherical(), sc.Inertia(1.0)).limits = sc.Limits(lower=0.0, upper=1.0)
-    mb.add_body("d", "c", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0)).limits = sc.Limits(-0.5, 0.5)
-    rb = Robot(mb)
-    space = Space(rb, np.array(mb.q), range(mb.nv), np.array(mb.q))
-    states = States(space)
-    rng = np.random.default_rng(0)
-    state = states.made.allocState()
-    for q in space.sample(rng, 20):
-        assert not space.outside(q)
-        states.write(state, q)
-        assert space.distance(states.configuration(state), q) < 1e-7
 
 
 def test_an_error_inside_comes_out_as_it_is(monkeypatch):
@@ -89,7 +76,7 @@ def test_an_error_inside_comes_out_as_it_is(monkeypatch):
 def test_a_path_begins_where_the_robot_is_whole_turns_and_all(name):
     w = chain(limits=False)
     start, goal = np.array([7.0, 0.0, -13.0]), np.array([8.2, 0.2, -12.9])
-    p = plan(w, start, goal, planner=name, most=300, seed=2)
+    p = plan(w, start, goal, planner=name, most=budget(name), seed=2)
     assert p, p.why
     assert (p.path[0] == start).all()
     turns = (p.path[-1] - goal) / (2 * np.pi)
@@ -104,7 +91,7 @@ def test_a_dof_without_room_stays_at_its_limit(name):
     w.robot.mb["l2"].limits = sc.Limits(0.3, 0.3)
     slide = w.robot.mb.add_body("s", "l2", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
     slide.limits = sc.Limits(0.7, 0.7)
-    p = plan(w, [0.0, 0.0, 0.3, 0.7], [1.2, 0.2, 0.3, 0.7], planner=name, most=300, seed=2)
+    p = plan(w, [0.0, 0.0, 0.3, 0.7], [1.2, 0.2, 0.3, 0.7], planner=name, most=budget(name), seed=2)
     assert p, p.why
     assert (p.path[:, 2:] == [0.3, 0.7]).all()
 
@@ -114,6 +101,13 @@ def test_a_robot_at_its_goal_is_there(name):
     p = plan(chain(limits=True), A, A, planner=name, most=50)
     assert p
     assert p.path.tolist() == [A, A]
+
+
+def test_a_planner_that_gives_up_is_told(monkeypatch):
+    monkeypatch.setattr("soacraft.robot.planning.planners.ompl_search", lambda *_: (None, 1))
+    p = plan(chain(limits=True), A, B, planner="RRT")
+    assert not p
+    assert p.why == "the planner gave up before its budget ended; give another seed, or planner='RRTConnect'"
 
 
 def test_what_goes_wrong_in_ompl_is_told(monkeypatch):

@@ -3,7 +3,8 @@
     x(k+1) = f(x(k), T(k)),    P(k+1) = A P(k) A* + Q dt,    A = df/dx along [dq; dv]
 
 A is exact for the steps as they are taken (`rollout_derivatives`); with contact, or under a control law, the parts that
-have no formula are differences about each state.
+have no formula are differences about each state, of closed chains about states on their closures. Trees run compiled;
+closed chains with contact step by step in Python, by "moreau".
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import StateError
+from soacraft.loops.tree_augmented import TreeAugmented
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
@@ -116,47 +118,56 @@ def predict(
 class _Run:
     """Steps of a copy of the model, by "rk4", or with contact."""
 
-    def __init__(
-        self, robot: Robot, h: float, world: World | None, friction: Any, restitution: float | None
-    ) -> None:
+    def __init__(self, robot: Robot, h: float, world: World | None, friction: Any, restitution: float | None) -> None:
         from soacraft.robot.world.queries import Queries
         from soacraft.robot.world.world import World
 
         if world is not None and (not isinstance(world, World) or world.robot is not robot):
             raise StateError(f"world= is a World around this robot, got {world!r:.60}.")
-        if world is not None and robot.mb.is_closed:
-            raise ModelError(
-                f"{robot.mb.name!r} has loops or couplings, and contact is predicted of trees: leave world= out, or "
-                "run it by sc.sim.Propagator with integrator='moreau'."
-            )
         self.mb, self.h = robot.mb.copy(), h
         self.length = length_of(self.mb) or 1.0
         slides = np.array([u != "r" for u in "".join(self.mb.layout.units.hinge)], dtype=bool)
         self.moves = np.tile(_STEP * np.where(slides, self.length, 1.0), 2)
         self.contact, self.near = world is not None, None
-        self.p = Propagator(self.mb, integrator="moreau_midpoint" if self.contact else "rk4", step=h)
-        if world is not None:
-            scene = world.scene_on(self.mb)
-            mu, e = FRICTION if friction is None else friction, 0.0 if restitution is None else restitution
+        self.met: dict[tuple[str, str], int] = {}
+        """Pairs that pressed each other in steps of a closed chain, and the first of these."""
+        self.p: Propagator | _Steps
+        if world is None:
+            self.p = Propagator(self.mb, integrator="rk4", step=h)
+            return
+        scene = world.scene_on(self.mb)
+        self.near = Queries(self.mb, scene)
+        mu, e = FRICTION if friction is None else friction, 0.0 if restitution is None else restitution
+        if self.mb.is_closed:
+            self.p = _Steps(self.mb, h, lambda: Contact(scene, friction=mu, restitution=e))
+        else:
+            self.p = Propagator(self.mb, integrator="moreau_midpoint", step=h)
             self.p.add(Contact(scene, friction=mu, restitution=e))
-            self.near = Queries(self.mb, scene)
 
     def states(self, q: Array, v: Array, force: Array, law: Law | None) -> tuple[Array, Array]:
         """States from one on; `force` is filled with what a law asks for."""
         if law is None:
-            return self.p.rollout(q, v, force, len(force))
+            return self._rolled(0, q, v, force)
         qs, vs = [q], [v]
         for k in range(len(force)):
             force[k] = self._asked(law, k, qs[-1], vs[-1])
-            Q, V = self.p.rollout(qs[-1], vs[-1], force[k : k + 1], 1)
+            Q, V = self._rolled(k, qs[-1], vs[-1], force[k : k + 1])
             qs.append(Q[-1])
             vs.append(V[-1])
         return np.array(qs), np.array(vs)
+
+    def _rolled(self, first: int, q: Array, v: Array, force: Array) -> tuple[Array, Array]:
+        """Steps from the one with a number on."""
+        found = self.p.rollout(q, v, force, len(force))
+        for k, pair in self.p.met if isinstance(self.p, _Steps) else ():
+            self.met.setdefault(pair, first + k)
+        return found
 
     def transitions(self, q: Array, v: Array, force: Array, law: Law | None) -> Array:
         """A of every step, (steps, 2 nv, 2 nv)."""
         if self.contact:
             return np.array([self._by_differences(k, q[k], v[k], force[k], law) for k in range(len(force))])
+        assert isinstance(self.p, Propagator)
         s = self.p.rollout_derivatives(q[:-1], v[:-1], force[:, None], 1)
         A, B = np.array(s.A[:, 0]), s.B[:, 0]
         for k in range(len(force)) if law is not None else ():
@@ -175,10 +186,12 @@ class _Run:
         return np.asarray((up - down).T / (2.0 * self.moves))
 
     def _around(self, q: Array, v: Array) -> list[tuple[Array, Array]]:
-        """States a little to both sides of one, along each dof and its velocity."""
+        """States a little to both sides of one, along each dof and its velocity; in contact, those on the closures next
+        to them."""
         nv = self.mb.nv
         moves = np.concatenate([np.diag(self.moves), -np.diag(self.moves)])
-        return [(np.asarray(self.mb.integrate(q, d[:nv])), v + d[nv:]) for d in moves]
+        around = [(np.asarray(self.mb.integrate(q, d[:nv])), v + d[nv:]) for d in moves]
+        return [self.p.project(*x) for x in around] if isinstance(self.p, _Steps) else around
 
     def _asked(self, law: Law, k: int, q: Array, v: Array) -> Array:
         t = k * self.h
@@ -195,7 +208,44 @@ class _Run:
             near = self.near.distances(states, _TOUCHING * self.length, None)
             for pair, k in zip(near.pairs, near.state, strict=True):
                 first[pair] = min(first.get(pair, np.inf), float(times[k]))
+        for pair, k in self.met.items():
+            first[pair] = min(first.get(pair, np.inf), float(t[k + 1]))
         return tuple(sorted((when, *pair) for pair, when in first.items()))
+
+
+class _Steps:
+    """Steps of a closed chain with contact, which compiled code does not take: `rollout` as that of a `Propagator`, in
+    Python, some milliseconds each."""
+
+    def __init__(self, mb: Multibody, h: float, contact: Callable[[], Contact]) -> None:
+        self.mb, self.h, self._contact = mb, h, contact
+        self.project = TreeAugmented(mb).project
+        self.met: list[tuple[int, tuple[str, str]]] = []
+        """What pressed in the last rollout: the number of the step, and the pair."""
+
+    def rollout(self, q: Array, v: Array, force: Array, steps: int) -> tuple[Array, Array]:
+        """States (..., steps + 1, nq) and (..., steps + 1, nv) from one or several, under forces (..., steps, nv)."""
+        if q.ndim == 1:
+            return self._one(q, v, force, steps)
+        each = [self._one(*x, steps) for x in zip(q, v, force, strict=True)]
+        return np.array([x for x, _ in each]), np.array([x for _, x in each])
+
+    def _one(self, q: Array, v: Array, force: Array, steps: int) -> tuple[Array, Array]:
+        mb, contact, held = self.mb, self._contact(), [force[0]]
+        mb.set_state(q, v)
+        p = Propagator(mb, integrator="moreau", step=self.h)
+        p.add(contact, lambda t, state: held[0])
+        Q, V = [q], [v]
+        for k in range(steps):
+            held[0] = force[k]
+            p.advance_to((k + 1) * self.h)
+            Q.append(np.array(mb.q))
+            V.append(np.array(mb.v))
+        self.met = []
+        for x in contact.steps:
+            pressed = np.linalg.norm(x.impulses, axis=1) > 0.0
+            self.met += [(round(x.t / self.h) - 1, pair) for pair, p in zip(x.pairs, pressed, strict=True) if p]
+        return np.array(Q), np.array(V)
 
 
 def _forces(mb: Multibody, controls: Any, steps: int) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -54,6 +53,8 @@ class Checker:
             return f"no path was found with {self.most} motions checked; give most=... or another seed"
         if self.looks >= self.looks_each * self.most:
             return f"of {self.looks} configurations that were looked at hardly any leads on; give most=... or more room"
+        if not self.late:
+            return "the planner gave up before its budget ended; give another seed, or planner='RRTConnect'"
         return f"no path was found in {self.seconds:g} s; give time_limit=... or another seed"
 
     def free(self, a: Array, b: Array) -> bool:
@@ -97,14 +98,21 @@ class Checker:
         self.gap = min(self.gap, 0.5 * float(self.world.distances(q, 2.0 * self.gap).distance.min()))
         return None
 
+    def closes(self, q: Array) -> bool:
+        """Whether loops close at q, where there are any."""
+        return True
 
-def refused(world: World, space: Space, path: Array) -> str:
-    """What the exact check says against a path, edge by edge in the way that it is gone; empty where it is free."""
-    for k, (a, b) in enumerate(pairwise(path)):
-        told: Any = space.outside(b)
-        if told or not space.keeps(a, b):
-            return f"way {k}: {told or 'a ball leaves its limits'}"
-        e = world.edge(a, b)
-        if not e.free:
-            return f"way {k}: {e!r}"
-    return ""
+    def refused(self, path: Array) -> str:
+        """What the exact check says against a path, edge by edge in the way that it is gone; empty where it is free."""
+        return self._refused(path, None)
+
+    def _refused(self, path: Array, gap: float | None) -> str:
+        space = self.space
+        for k, (a, b) in enumerate(pairwise(path)):
+            told = space.outside(b)
+            if told or not space.keeps(a, b):
+                return f"way {k}: {told or 'a ball leaves its limits'}"
+            e = self.world.edge(a, b, gap=gap)
+            if not e.free:
+                return f"way {k}: {e!r}"
+        return ""

@@ -1,4 +1,8 @@
-"""Goals of plans: configurations, or poses of a limb's tip, turned into configurations that are free."""
+"""Goals of plans: configurations, or poses of a limb's tip, turned into configurations that are free.
+
+Where loops or couplings tie a limb, its inverse kinematics closes them (`limbs.searching`), and what they move along is
+part of a goal.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,13 @@ from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import exp
 
-#: Solutions of a pose that are goals, and how often one is looked for.
-SOLUTIONS, SEARCHES = 8, 24
+#: Solutions of a pose that are goals, and how often one is looked for. Where loops tie the limb, and each takes longer:
+#: how often, and from how many starts each time but the first.
+SOLUTIONS, SEARCHES, TIED_SEARCHES, TIED_SEEDS = 8, 24, 8, 4
 #: Configurations whose numbers differ by less are one.
 _SAME = 1e-3
+#: Seconds of a search that has none left.
+_LEAST = 1e-6
 
 
 class Region(NamedTuple):
@@ -32,11 +39,13 @@ class Region(NamedTuple):
 
 
 def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) -> Array:
-    """Goals as configurations of the robot, (k, nq); those of a limb have the rest of q0."""
+    """Goals as configurations of the robot, (k, nq); those of a limb have the rest of q0, but for what loops and
+    couplings move along."""
     given = finite(goal, (...,), "goal", StateError)
     if limb is not None and given.ndim and given.shape[-1] == limb.nq != mb.nq:
+        own, moves = _at(limb, q0), limb.data.q_moves
         whole = np.array(np.broadcast_to(q0, (*given.shape[:-1], mb.nq)))
-        whole[..., limb.q_places] = given
+        whole[..., moves] = own.of_robot(given)[..., moves]
         given = whole
     q = np.atleast_2d(read_q(mb, given, "goal"))
     if q.ndim != 2 or not len(q):
@@ -44,6 +53,15 @@ def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) 
             f"a goal is a configuration, several as (k, nq), or a Pose of a limb; got shape {given.shape}."
         )
     return q
+
+
+def _at(limb: Limb, q0: Array) -> Limb:
+    """The limb of a robot that is at q0, from where what is tied to it is followed."""
+    if not limb.data.tied:
+        return limb
+    other = limb.robot.copy()
+    other.mb.set_state(q0, np.zeros(other.mb.nv))
+    return other[limb.name]
 
 
 def clear_configurations(checker: Checker, goals: Array, still: Any) -> Array:
@@ -70,21 +88,28 @@ def reached(limb: Limb, region: Region, checker: Checker, rng: np.random.Generat
     there is none, why."""
     space = checker.space
     near = space.q0[limb.q_places]
-    starts = np.concatenate([near[None], space.sample(rng, SEARCHES - 1)[:, limb.q_places]])
-    goal = as_rows(region.pose).reshape(1, 12)
+    tied = limb.data.tied
+    others = space.sample(rng, (TIED_SEARCHES if tied else SEARCHES) - 1)[:, limb.q_places]
+    goal, own, moves = as_rows(region.pose).reshape(1, 12), _at(limb, space.q0), limb.data.q_moves
     within = read_tolerance(limb, region.free, region.tolerance)
     found: list[Array] = []
     why = touched = ""
-    for k, start in enumerate(starts):
+    for k, start in enumerate([near, *others]):
         pose = region.pose if k == 0 else _drawn(limb, region, rng)
-        r = limb.ik(pose, near=start, free=region.free, tolerance=region.tolerance if k == 0 else None)
+        seconds = None if checker.seconds == np.inf else max(checker.seconds - checker.elapsed, _LEAST)
+        within_region, seeds = (region.tolerance, None) if k == 0 else (None, TIED_SEEDS if tied else None)
+        r = own.ik(pose, near=start, free=region.free, tolerance=within_region, seeds=seeds, time_limit=seconds)
         if not r.found:
             why = why or str(r.why)
-            if k >= 3 and not found and not touched:
+            proven = k == 0 and why.startswith("too far")  # by the links alone
+            if checker.late or proven or (k >= 3 and not found and not touched):
                 break  # the search of each start goes on to hundreds of others
             continue
         q = space.q0.copy()
-        q[limb.q_places] = r.q
+        q[moves] = (own.placed(r.q) if r.robot_q is None else r.robot_q)[moves]
+        if not checker.closes(q):
+            why = why or "loops do not close well enough at the solutions that were found"
+            continue
         if not met(left_of(limb, goal, r.q), within):  # along a free axis of a drawn pose one may leave the region
             continue
         if any(np.abs(space.key(q) - space.key(x)).max() < _SAME for x in found) or space.outside(q):

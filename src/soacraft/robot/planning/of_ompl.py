@@ -1,13 +1,14 @@
 """Planners of OMPL (Sucan, Moll and Kavraki 2012) in our space: states are its states, motions are judged by ours.
 
-Coordinates with limits are a real vector, angles without limits SO(2), quaternions SO(3), in one compound space. OMPL
-draws, measures and interpolates; a motion between two of its states is the one that `World.edge` judges, so that what
-comes back is joined by free motions whatever OMPL's own interpolation is.
+OMPL draws, measures and interpolates, on closed chains with our projection (`states`); a motion between two of its
+states is the one that `Checker.way` has, judged by `World.edge`, so that what comes back is joined by free motions
+whatever OMPL's own interpolation is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from scipy.sparse.csgraph import dijkstra
 from soacraft.errors import ConvergenceError, SoacraftError, StateError
 from soacraft.robot.motion.extras import package
 from soacraft.robot.planning.checker import Checker
-from soacraft.robot.planning.space import Space
+from soacraft.robot.planning.closed import STEP, ClosedChecker
+from soacraft.robot.planning.rrt import RANGE, Tree
+from soacraft.robot.planning.states import ClosedStates, States
 from soacraft.spatial.checks import Array
 
 #: Planners that go on to improve a path until the budget ends.
@@ -25,81 +28,17 @@ IMPROVING = ("RRTstar", "InformedRRTstar", "BITstar")
 #: Planners that OMPL has for real vectors alone.
 INFORMED = ("InformedRRTstar", "BITstar")
 FIRST = ("RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1")
+#: Planners that grow from the start alone.
+ONE_TREE = ("RRT", "KPIECE1", "RRTstar")
 #: Rounds in which a roadmap grows, and neighbours that start and goals are joined to.
 _ROUNDS, _NEIGHBOURS = 5, 15
+#: A step of OMPL that closing takes back by more than this part of it gains too little.
+_BACK = 0.75
 #: Cells of planners that look at them, in radians.
 _CELL = 0.3
 
 
-class States:
-    """OMPL's space of states for a `Space`, and the way there and back."""
-
-    def __init__(self, space: Space) -> None:
-        self.base = package("ompl.base", "this planner")
-        ob, self.space = self.base, space
-        self._vector = np.flatnonzero(~space.wrap)
-        self._angles = np.flatnonzero(space.wrap)
-        low = list(space.low[self._vector] * space.scale[self._vector])
-        high = list(space.high[self._vector] * space.scale[self._vector])
-        for box in space.boxes:
-            if box is not None:
-                low, high = [*low, *(box[0] / space.length)], [*high, *(box[1] / space.length)]
-        self._numbers = len(low)
-        self.plain = not len(self._angles) and not space.quaternions
-        self.made = ob.CompoundStateSpace()
-        if self._numbers:
-            real, bounds = ob.RealVectorStateSpace(self._numbers), ob.RealVectorBounds(self._numbers)
-            for i, (a, b) in enumerate(zip(low, high, strict=True)):
-                bounds.setLow(i, float(a))
-                bounds.setHigh(i, float(b if b > a else a + 1e-9))
-            real.setBounds(bounds)
-            if self.plain:
-                self.made = real
-                return
-            self.made.addSubspace(real, 1.0)
-        for _ in self._angles:
-            self.made.addSubspace(ob.SO2StateSpace(), 1.0)
-        for _ in space.quaternions:
-            self.made.addSubspace(ob.SO3StateSpace(), 2.0)  # OMPL's distance is half of the angle
-
-    def configuration(self, state: Any) -> Array:
-        """q (nq) of a state."""
-        space, q, k = self.space, self.space.q0.copy(), 0
-        if self._numbers:
-            x = np.array((state if self.plain else state[0])[0 : self._numbers])
-            n, k = len(self._vector), 1
-            own = self._vector
-            q[space.place[own]] = np.clip(x[:n] / space.scale[own], space.lower[own], space.upper[own])  # rounding
-            for _, at in space.quaternions:
-                if at is not None:
-                    q[at], n = x[n : n + 3] * space.length, n + 3
-        for i in self._angles:
-            q[space.place[i]], k = state[k].value, k + 1
-        for turn, _ in space.quaternions:
-            x = np.array([state[k].x, state[k].y, state[k].z, state[k].w])
-            q[turn], k = x / np.linalg.norm(x), k + 1
-        return q
-
-    def write(self, state: Any, q: Array) -> None:
-        """Set a state to q."""
-        space, k = self.space, 0
-        if self._numbers:
-            x = list(q[space.place[self._vector]] * space.scale[self._vector])
-            for _, at in space.quaternions:
-                x += [] if at is None else list(q[at] / space.length)
-            to = state if self.plain else state[0]
-            for j, value in enumerate(x):
-                to[j] = float(value)
-            k = 1
-        for i in self._angles:
-            state[k].value, k = float(np.remainder(q[space.place[i]] + np.pi, 2.0 * np.pi) - np.pi), k + 1
-        for turn, _ in space.quaternions:
-            part = state[k]
-            part.x, part.y, part.z, part.w = (float(x) for x in q[turn])
-            k += 1
-
-
-def _projection(ob: Any, states: States) -> Any:
+def _projection(ob: Any, states: States | ClosedStates) -> Any:
     """Coordinates on a plane, for planners that look at cells of the space: the first two numbers of a state."""
 
     class First(ob.ProjectionEvaluator):  # type: ignore[misc]
@@ -111,6 +50,7 @@ def _projection(ob: Any, states: States) -> Any:
             projection[0], projection[1] = key[0], key[1 % len(key)]
 
     made = First(states.made)
+    made.inferCellSizes()  # sizes can be set only where there are some
     for i in range(2):
         made.setCellSizes(i, _CELL)
     return made
@@ -132,41 +72,96 @@ def ompl_search(name: str, checker: Checker, start: Array, goals: Array, seed: i
         ou.setLogLevel(before)
 
 
-def _solved(
-    name: str, checker: Checker, start: Array, goals: Array, ob: Any, og: Any
-) -> tuple[list[Array] | None, int]:
-    states, space, failed = States(checker.space), checker.space, []  # type: ignore[var-annotated]
-    if name in INFORMED and not states.plain:
-        raise StateError(
-            f"planner={name!r} is for coordinates with limits, and here are angles without limits, or quaternions: "
-            "take 'RRTstar', or 'RRTConnect'."
-        )
-    info = ob.SpaceInformation(states.made)
+class _Motions:
+    """What OMPL asks while it searches. Nothing may be raised through it: that is kept, and raised afterwards."""
 
-    def careful(f: Callable[..., bool]) -> Callable[..., bool]:
-        """Nothing may be raised through OMPL: it is kept, and raised afterwards."""
+    def __init__(self, checker: Checker, roots: Array) -> None:
+        self.checker, self.space = checker, checker.space
+        self.failed: list[BaseException] = []
+        self.reach = float(RANGE * np.sqrt(max(len(self.space.dofs), 1)))
+        self._known = Tree(checker, roots)
+        """Configurations that motions lead to, of closed chains."""
+        self.draws = True
+        """False while OMPL draws states that it only measures."""
+        self.states: States | ClosedStates
+        if checker.straight:
+            self.states = States(self.space)
+        else:
+            self.states = ClosedStates(self.space, self._careful(self._closed, None), STEP)
+        self._ways: dict[tuple[bytes, bytes], list[Array]] = {}
+        self.valid, self.motion = self._careful(self._valid, False), self._careful(self._motion, False)
 
-        def called(*given: Any) -> bool:
+    def _careful(self, f: Callable[..., Any], otherwise: Any) -> Callable[..., Any]:
+        def called(*given: Any) -> Any:
             try:
-                return not failed and f(*given)
+                return otherwise if self.failed else f(*given)
             except BaseException as wrong:
-                failed.append(wrong)
-                return False
+                self.failed.append(wrong)
+                return otherwise
 
         return called
 
-    @careful
-    def valid(state: Any) -> bool:
-        q = states.configuration(state)
-        checker.looks += 1
-        return not space.outside(q) and not checker.world.collides(q)
+    def _closed(self, q: Array) -> Array | None:
+        """The closed configuration next to q, a step of OMPL. Of one that was drawn from afar, where steps towards it
+        end that begin at the nearest that is known: else most of what is drawn would be on branches that no motion
+        leads to. That one itself where they lead nowhere, or OMPL would go on towards what does not close."""
+        checker = self.checker
+        if not self.draws:
+            return q
+        assert isinstance(checker, ClosedChecker)
+        if checker.spent:
+            return None
+        found = checker.brought(q)
+        if found is not None and self.space.distance(q, found) <= _BACK * STEP:
+            return found
+        i, far = self._known.nearest(q)
+        a = self._known.q[i]
+        way, _ = checker.go(a, self.space.near(a, q), far, self.reach)
+        return way[-1] if way else a
 
-    @careful
-    def motion(*given: Any) -> bool:
-        a, b = (states.configuration(x) for x in given[:2])
-        return not checker.spent and checker.free(a, space.near(a, b))
+    def _valid(self, state: Any) -> bool:
+        q = self.states.configuration(state)
+        self.checker.looks += 1
+        return not self.space.outside(q) and self.checker.closes(q) and not self.checker.world.collides(q)
 
-    held = [valid, motion]
+    def _motion(self, a: Any, b: Any) -> bool:
+        return self.joined(self.states.configuration(a), self.states.configuration(b))
+
+    def joined(self, a: Array, b: Array) -> bool:
+        """Whether a motion leads from a to b. On closed chains its steps are kept; one without length is none, as OMPL
+        asks for where its own projection got nowhere."""
+        if self.checker.spent or (not self.checker.straight and self.space.distance(a, b) == 0.0):
+            return False
+        way = self.checker.way(a, b)
+        if way is not None and not self.checker.straight:
+            self._ways[a.tobytes(), b.tobytes()] = way
+            for q in way:
+                self._known.add(q, -1)
+        return way is not None
+
+    def along(self, path: list[Array]) -> list[Array]:
+        """The path with the steps of its motions, which were gone in one direction or the other."""
+        made = path[:1]
+        for a, b in pairwise(path):
+            there, back = (self._ways.get(key) for key in ((a.tobytes(), b.tobytes()), (b.tobytes(), a.tobytes())))
+            made += there if there is not None else [b] if back is None else [*reversed(back[:-1]), b]
+        return made
+
+
+def _solved(
+    name: str, checker: Checker, start: Array, goals: Array, ob: Any, og: Any
+) -> tuple[list[Array] | None, int]:
+    asked = _Motions(checker, np.array([start] if name in ONE_TREE else [start, *goals]))
+    states, failed = asked.states, asked.failed
+    if name in INFORMED and not states.plain:
+        raise StateError(
+            f"planner={name!r} is for coordinates with limits, and here are {_besides(checker)}: take 'RRTstar', or "
+            "'RRTConnect'."
+        )
+    info = ob.SpaceInformation(states.made)
+    if isinstance(states, ClosedStates):
+        states.made.setSpaceInformation(info)
+    held = [asked.valid, asked.motion]
     info.setStateValidityChecker(lambda state: held[0](state))
     info.setMotionValidator(_validator(ob, info, held))
     info.setup()
@@ -182,11 +177,15 @@ def _solved(
     problem.setGoal(ends)
     planner = getattr(og, name)(info)
     if hasattr(planner, "setProjectionEvaluator"):
+        asked.draws = False
         planner.setProjectionEvaluator(_projection(ob, states))
+        asked.draws = True
+    if not checker.straight and hasattr(planner, "setRange"):
+        planner.setRange(2.0 * asked.reach)  # what is drawn is nearer: OMPL's own steps are all or nothing
     planner.setProblemDefinition(problem)
     planner.setup()
     if name == "PRM":
-        found, count = _roadmap(planner, checker, states, info, start, goals, failed, ob)
+        found, count = _roadmap(planner, asked, info, start, goals, ob)
     else:
         wait = name in IMPROVING
 
@@ -206,7 +205,14 @@ def _solved(
     held.clear()  # BITstar keeps its space and so these functions for ever, but not what they refer to
     if failed:
         raise failed[0]
-    return found, count
+    return None if found is None else asked.along(found), count
+
+
+def _besides(checker: Checker) -> str:
+    """What is more than coordinates with limits."""
+    if not checker.straight:
+        return f"the loops or couplings of {checker.space.mb.name!r}, which it draws past"
+    return "angles without limits, or quaternions"
 
 
 def _validator(ob: Any, info: Any, held: list[Callable[..., bool]]) -> Any:
@@ -214,16 +220,17 @@ def _validator(ob: Any, info: Any, held: list[Callable[..., bool]]) -> Any:
         """Motions by `World.edge`."""
 
         def checkMotion(self, *given: Any) -> bool:
-            return held[1](*given)
+            return bool(held[1](*given))
 
     return Exact(info)
 
 
 def _roadmap(
-    planner: Any, checker: Checker, states: States, info: Any, start: Array, goals: Array, failed: list[Any], ob: Any
+    planner: Any, asked: _Motions, info: Any, start: Array, goals: Array, ob: Any
 ) -> tuple[list[Array] | None, int]:
     """Grow a roadmap, join the ends to it, and take the shortest way. (OMPL's own search runs in a thread of its own,
     which a check in Python cannot be called from.)"""
+    checker, states, failed = asked.checker, asked.states, asked.failed
     share, q = (checker.most - checker.edges) // _ROUNDS, np.zeros((0, len(start)))
     for _ in range(_ROUNDS):
         end = checker.edges + max(share, 1)
@@ -237,19 +244,19 @@ def _roadmap(
         vertices = [states.configuration(data.getVertex(i).getState()) for i in range(data.numVertices())]
         joined = {(i, int(j)) for i in range(len(vertices)) for j in data.getEdges(i)}
         q = np.array([*vertices, start, *goals])
-        found = _shortest(checker, q, joined, len(vertices))
+        found = _shortest(asked, q, joined, len(vertices))
         if found is not None or failed or checker.spent:
             return found, len(q)
     return None, len(q)
 
 
-def _shortest(checker: Checker, q: Array, joined: set[tuple[int, int]], n: int) -> list[Array] | None:
-    space = checker.space
+def _shortest(asked: _Motions, q: Array, joined: set[tuple[int, int]], n: int) -> list[Array] | None:
+    space = asked.space
     keys = space.key(q)
     pairs = set(joined)
     for i in range(n, len(q)):
         order = np.argsort(space.squares(keys, keys[i]))[1 : _NEIGHBOURS + 1]
-        pairs |= {(i, int(j)) for j in order if (j, i) not in pairs and checker.free(q[i], space.near(q[i], q[j]))}
+        pairs |= {(i, int(j)) for j in order if (j, i) not in pairs and asked.joined(q[i], q[j])}
     if not pairs:
         return None
     a, b = np.array(sorted(pairs)).T

@@ -15,7 +15,7 @@ from soacraft.robot.motion.fastest import time_optimal
 from soacraft.robot.motion.limits import MotionLimits
 from soacraft.robot.motion.motion import Motion
 from soacraft.robot.planning import goals as ends
-from soacraft.robot.planning.checker import Checker, refused
+from soacraft.robot.planning.checker import Checker
 from soacraft.robot.planning.closed import ClosedChecker
 from soacraft.robot.planning.planners import PLANNERS, search
 from soacraft.robot.planning.shorten import SHORTCUTS, shorten
@@ -86,9 +86,9 @@ def plan(
     """A path from q0 (nq) to a goal along which nothing touches that may not.
 
     `goal` is a configuration (nq), several (k, nq), of which one is to be reached, or a `Pose` of the tip of `limb` in
-    its base, with `free` axes and a `tolerance` as `Limb.ik` has them. With a limb its dofs alone move, and goals may
-    be coordinates of the limb. Angles without limits go the short way round, so that the end may be turns away from the
-    goal.
+    its base, with `free` axes and a `tolerance` as `Limb.ik` has them. With a limb its dofs alone move, and what loops
+    and couplings move along, and goals may be coordinates of the limb. Angles without limits go the short way round, so
+    that the end may be turns away from the goal.
 
     `planner` is "RRTConnect", which needs nothing else, or one of OMPL's (extra `plan`): "RRT", "KPIECE1", "BKPIECE1",
     "LBKPIECE1", "PRM", and "RRTstar", "InformedRRTstar", "BITstar", which improve a path until the budget ends. Motions
@@ -97,8 +97,10 @@ def plan(
     unless `time_limit` (seconds) ends the search before `most` motions. "BITstar" computes long between motions: give
     it a time limit.
 
-    Closed chains go by small steps, each on configurations at which all loops close; between them the loops are off by
-    less than 5e-4 radians or lengths of the model, and so much more clear of everything the motions are kept.
+    Closed chains go by small steps, each on configurations at which all loops close; between them dofs are off by less
+    than 5e-4 radians or lengths of the model, and so much more clear of everything the motions are kept. All of that is
+    verified again before a path is returned. OMPL draws there by its `ProjectedStateSpace`; "InformedRRTstar" and
+    "BITstar", which draw past that, are refused.
 
     A start or goal that touches something, or is outside limits, is refused with the pair or the dof. Where nothing is
     found `why` tells the reason.
@@ -116,11 +118,6 @@ def plan(
     robot, mb = world.robot, world.robot.mb
     if not isinstance(planner, str) or planner not in PLANNERS:
         raise StateError(f"planner {planner!r:.40} is none of {', '.join(PLANNERS)}{near(str(planner), PLANNERS)}")
-    if mb.is_closed and (planner != "RRTConnect" or isinstance(goal, Pose)):
-        raise StateError(
-            f"{mb.name!r} has loops or couplings: there planner='RRTConnect' goes from configurations to "
-            "configurations."
-        )
     limb = robot[limb] if isinstance(limb, str) else limb
     if limb is not None and (not isinstance(limb, Limb) or limb.robot is not robot):
         raise StateError(f"limb= is a limb of this robot or its name, got {limb!r:.60}.")
@@ -139,7 +136,7 @@ def plan(
         raise StateError("a goal that is a Pose is one pose, of a limb with one tip; give configurations instead.")
     if not pose and (tolerance is not None or not isinstance(free, str | list | tuple) or len(free)):
         raise StateError("free= and tolerance= are for a goal that is a Pose.")
-    dofs = np.arange(mb.nv) if limb is None else limb.v_places
+    dofs = np.arange(mb.nv) if limb is None else np.flatnonzero(limb.data.moves)
     given = start[None] if pose else ends.read_configurations(mb, start, limb, goal)
     space = Space(robot, start, dofs, np.concatenate([start[None], given]))
     checker = (ClosedChecker if mb.is_closed else Checker)(world, space, count, seconds)
@@ -149,6 +146,7 @@ def plan(
         targets, why = ends.reached(limb, ends.Region(goal, free, tolerance), checker, rng)
         if not len(targets):
             return Plan(False, np.zeros((0, mb.nq)), 0.0, checker.elapsed, why, {"edges": checker.edges})
+        space.draw_about(np.concatenate([start[None], targets]))
     else:
         targets = ends.clear_configurations(checker, given, ~space.moving)
     return _searched(checker, planner, start, targets, rng, seed, tries)
@@ -169,7 +167,7 @@ def _searched(
         told["first"] = space.length_of(np.array(way))
         path = np.array(shorten(checker, way, rng, tries))
         told["edges"] = checker.edges
-        wrong = refused(world, space, path)
+        wrong = checker.refused(path)
         if not wrong:
             return Plan(True, path, space.length_of(path), checker.elapsed, "", told, world)
         why = f"the exact check refuses what was found: {wrong}"

@@ -1,7 +1,7 @@
 """The configurations that a planner may use: which dofs move, within what, how far apart two of them are.
 
-Radians count as they are, ways by the length of the model. Angles without limits go the short way round; quaternion
-hinges turn by the shortest rotation. A `Space` knows nothing of obstacles.
+Radians count as they are, ways by the length of the model. Angles without limits go the short way round, unless they
+are coupled; quaternion hinges turn by the shortest rotation. A `Space` knows nothing of obstacles.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Space:
         self.names = [mb.dof_names[i] for i in plain]
         self.lower, self.upper = ranges.lower[plain], ranges.upper[plain]
         limited = np.isfinite(self.lower) | np.isfinite(self.upper)
-        self.wrap = turning[plain] & ~limited
+        coupled = {name for x in mb.couplings if x.active for name in x.terms}  # a turn more is elsewhere there
+        self.wrap = turning[plain] & ~limited & ~np.array([x in coupled for x in self.names], dtype=bool)
         self.scale = np.where(turning[plain], 1.0, 1.0 / self.length)
         self.quaternions: list[tuple[slice, slice | None]] = []
         for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True):
@@ -64,9 +65,9 @@ class Space:
             and len(self.place) == mb.nq
             and bool((self.scale == 1.0).all() and (self.place == np.arange(mb.nq)).all())
         )
-        self._boxes(about)
+        self.draw_about(about)
 
-    def _boxes(self, about: Array) -> None:
+    def draw_about(self, about: Array) -> None:
         """Where configurations are drawn: within limits; ways without a limit the length of the model about where the
         start and the goals are."""
         x = np.atleast_2d(about)
