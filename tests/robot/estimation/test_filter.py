@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import ModelError, SoacraftError, StaleError, StateError
+from soacraft.errors import LoopError, ModelError, SoacraftError, StaleError, StateError
 from soacraft.robot import Robot, StateFilter
 from soacraft.spatial.rotations import exp
 
@@ -56,6 +56,84 @@ def test_an_arm_and_a_free_body_are_tracked_within_what_is_claimed():
     assert np.abs(e).max() < 0.3
 
 
+# -- closed chains -----------------------------------------------------------------------------------------------------
+
+
+def geared(J1, J2):
+    """Two wheels with moments J1 and J2; the second turns twice as fast."""
+    mb = sc.Multibody("geared", gravity=(0, 0, 0))
+    for name, J, x in (("one", J1, 0.0), ("two", J2, 1.0)):
+        inertia = sc.Inertia(1.0, (0, 0, 0), J * np.eye(3))
+        mb.add_body(name, None, sc.Pin((0, 0, 1)), inertia, inboard=sc.Pose(translation=(x, 0, 0)))
+    mb.couple("gear", {"two": 1.0, "one": -2.0})
+    return Robot(mb)
+
+
+def test_on_two_geared_wheels_it_is_kalmans_filter_of_one():
+    """J = J1 + 4 J2 along the first wheel. What is known of both is known of one, twice: 1/P = 1/a + 4/b. Pushes of
+    the wheels w1 and w2 turn it by (J1 w1 + 2 J2 w2) / J."""
+    J1, J2, h, R, tie = 2.0, 3.0, 0.1, 0.04, np.array([1.0, 2.0])
+    J, Q = J1 + 4 * J2, np.diag([0.0, 0.3])
+    f = StateFilter(geared(J1, J2), [0.5, 1.0], [0.1, 0.2], covariance=[1.0, 2.0, 3.0, 4.0])
+    x, P = np.array([0.5, 0.1]), np.diag([1 / (1 / 1.0 + 4 / 2.0), 1 / (1 / 3.0 + 4 / 4.0)])
+    F, noise = np.array([[1.0, h], [0.0, 1.0]]), [0.0, 0.0, 0.2, 0.5]
+    Q[1, 1] = (J1**2 * 0.2 + 4 * J2**2 * 0.5) / J**2
+    for z in (0.9, 1.2, 1.1):
+        f.predict([1.0, 3.0], h, noise=noise)
+        told = f.measure_dofs([z], 0.2, "two")
+        x, P = F @ x + np.array([0.5 * h**2, h]) * (1.0 + 2 * 3.0) / J, F @ P @ F.T + Q * h
+        S, H = 4.0 * P[0, 0] + R, np.array([2.0, 0.0])
+        innovation, K = z - 2.0 * x[0], P @ H / S
+        x, P = x + K * innovation, P - np.outer(K, H @ P)
+        assert abs(told.distance - innovation**2 / S) < 1e-10
+        assert np.allclose([*f.q, *f.v], np.kron(x, tie), atol=1e-10)
+        assert np.allclose(f.covariance, np.kron(P, np.outer(tie, tie)), atol=1e-10)
+
+
+def test_a_linkage_is_tracked_within_what_is_claimed():
+    """A five-bar linkage, two of its six angles measured: it stays on its closures, and the error along its three
+    independent dofs in standard deviations is as large as there are numbers, on average."""
+    rb = Robot(sc.load("five_bar"))
+    mb, s = rb.mb, sc.loops.TreeAugmented(rb.mb)
+    q = s.assemble(mb.q)
+    v, h, rng = s.project_velocity(q, [0.5, -0.4, 0.3, 0.2, 0.1, 0.0]), 0.002, np.random.default_rng(1)
+    true = rb.predict(q, v, horizon=3 * h, step=h)
+    motors = [mb.dof_names.index(x) for x in ("mot1", "mot2")]
+    free = [mb.dof_names.index(x) for x in s.independent(q)]
+    free += [6 + i for i in free]
+    begins = StateFilter(rb, q, v, covariance=np.repeat([0.02, 0.1], 6) ** 2).covariance
+    values, vectors = np.linalg.eigh(begins)
+    scores = []
+    for _ in range(8):
+        d = vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(12))
+        f = StateFilter(rb, *s.project(mb.integrate(q, d[:6]), v + d[6:]), covariance=np.repeat([0.02, 0.1], 6) ** 2)
+        for at in true.q[1:]:
+            f.predict(np.zeros(6), h)
+            f.measure_dofs(at[motors] + 0.01 * rng.standard_normal(2), 0.01, ["mot1", "mot2"])
+        G = s.constraint_matrix(f.q)
+        assert np.abs(G @ f.covariance[:6]).max() < 1e-12
+        assert np.abs(G @ f.v).max() < 1e-9
+        assert np.linalg.matrix_rank(f.covariance, 1e-12) == 6
+        e = np.concatenate([mb.difference(f.q, true.q[-1]), true.v[-1] - f.v])[free]
+        scores.append(e @ np.linalg.solve(f.covariance[np.ix_(free, free)], e))
+    assert 3.0 < np.mean(scores) < 10.0  # chi-square of 6, mean of 8: 6 +- 1.2
+    assert np.allclose(StateFilter(rb, q, v, covariance=begins).covariance, begins, atol=1e-15)  # all known already
+
+
+def test_what_is_off_its_closures_or_rolls_is_refused():
+    rb = geared(1.0, 1.0)
+    with pytest.raises(LoopError, match=r"coupling 'gear' .* Close it first: s = sc.loops.TreeAugmented\(rb.mb\)"):
+        StateFilter(rb, [0.5, 0.0])
+    f = StateFilter(rb, covariance=1.0)
+    with pytest.raises(StateError, match="has no noise in a direction that is known exactly"):
+        f.measure_dofs([0.1, 0.2], 0.0)
+    rolling = sc.Multibody("rolling")
+    rolling.add_body("ball", None, sc.Free(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    rolling.close_loop("floor", "inertial", "ball", sc.RollingBall(0.5))
+    with pytest.raises(ModelError, match=r"closures of 'rolling' roll, .* filter a part of it without them"):
+        StateFilter(Robot(rolling), sc.loops.TreeAugmented(rolling).assemble(rolling.q))
+
+
 def test_what_is_wrong_is_refused():
     rb = Robot(sc.load("panda"))
     f = StateFilter(rb, covariance=0.0)
@@ -67,8 +145,6 @@ def test_what_is_wrong_is_refused():
         f.measure_pose("link7", 3, [0.1, 0.1])
     with pytest.raises(ModelError, match="is of a Robot"):
         StateFilter(rb.mb)
-    with pytest.raises(ModelError, match="which tie its errors"):
-        StateFilter(Robot(sc.load("five_bar")))
     free = sc.Multibody()
     free.add_body("a", hinge=sc.Free(), inertia=sc.Inertia(1.0))
     with pytest.raises(ModelError, match="coordinates are a quaternion: measure its pose"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.robot import Robot, estimate_offsets, estimate_payload
 from soacraft.spatial.rotations import exp
 
@@ -42,6 +42,55 @@ def test_standing_still_shows_mass_and_centre_alone():
     assert not got.physical  # no body has its mass off the frame and no moment there
     assert abs(got.mass - 0.7) < 1e-10
     assert np.abs(got.com - CUP.com).max() < 1e-9
+
+
+def test_a_platform_on_two_cranks_weighs_what_its_motor_feels():
+    """A parallelogram: its platform does not turn, so that the torque of one crank is -(2 m/2 + p + M) g l cos(q),
+    wherever on the platform the mass M is; the other hinges have no motor."""
+    m, p, M, length, g = 0.4, 1.5, 2.5, 0.8, 9.81
+    mb = sc.Multibody("scales", gravity=(0, 0, -g))
+    bar = sc.Inertia(m, (length / 2, 0, 0), 0.01 * np.eye(3))
+    mb.add_body("crank", None, sc.Pin((0, 1, 0)), bar)
+    at = sc.Pose(translation=(length, 0, 0))
+    mb.add_body("platform", "crank", sc.Pin((0, 1, 0)), sc.Inertia(p, (0.3, 0, 0.1), 0.02 * np.eye(3)), inboard=at)
+    mb.add_body("follower", None, sc.Pin((0, 1, 0)), bar, inboard=sc.Pose(translation=(1.2, 0, 0)))
+    mb["follower"].add_node("end", at)
+    mb["platform"].add_node("end", sc.Pose(translation=(1.2, 0, 0)))
+    mb.close_loop("pin", "follower/end", "platform/end", sc.Pin((0, 1, 0)))
+    x = np.array([0.3, 0.7, 1.1])
+    torque = -(m + p + M) * g * length * np.cos(x)
+    records = {"q": np.outer(x, [1.0, -1.0, 1.0]), "force": np.outer(torque, [1.0, 0.0, 0.0])}
+    got = estimate_payload(Robot(mb), "platform", records)
+    assert abs(got.mass - M) < 1e-9
+    assert np.isfinite(got.deviations).tolist() == [True] + [False] * 9
+    with pytest.raises(LoopError, match=r"loop 'pin' of 'scales' is open by .* Close it first: q = s.assemble\(q\)"):
+        estimate_payload(Robot(mb), "platform", {**records, "q": np.outer(x, [1.0, -1.0, 0.9])})
+
+
+def test_a_linkage_in_motion_shows_what_it_carries_whatever_its_loop_presses_with():
+    """Two motors of a five-bar linkage move it; forces of the closure, Gc* lambda, change nothing."""
+    rb, rng = Robot(sc.load("five_bar")), np.random.default_rng(3)
+    loaded = rb.mb.copy()
+    body = next(x.name for x in rb.mb.bodies if x.hinge_name == "free1")
+    load = sc.Inertia(1e6 * CUP.mass, CUP.com, 1e6 * CUP.moment)  # as heavy as its bars
+    loaded.add_body("cup", body, sc.Weld(), load)
+    s, nv = sc.loops.TreeAugmented(loaded), loaded.nv
+    q = np.array([s.assemble(s.assemble(loaded.q) + 0.2 * rng.standard_normal(nv)) for _ in range(12)])
+    v = s.project_velocity(q, rng.standard_normal((12, nv)))
+    force = s.inverse_dynamics(q, v, rng.standard_normal((12, 3)))  # accelerations of the independent dofs
+    vdot = s.forward_dynamics(q, v, force).vdot
+    presses = force + 5.0 * np.einsum("kmi,km->ki", s.constraint_matrix(q), rng.standard_normal((12, 6)))
+    for given in (force, presses):
+        got = estimate_payload(rb, body, {"q": q, "v": v, "vdot": vdot, "force": given})
+        seen = np.isfinite(got.deviations)
+        assert seen.sum() == 4  # mass, centre in the plane, moment about its normal
+        assert abs(got.mass / load.mass - 1.0) < 1e-9
+        assert np.abs(np.where(seen[1:4], got.com - load.com, 0.0)).max() < 1e-9
+        (axis,) = np.flatnonzero(seen[[4, 7, 9]])
+        about, wanted = (x.moment + x.mass * (x.com @ x.com * np.eye(3) - np.outer(x.com, x.com)) for x in (got, load))
+        assert abs(about[axis, axis] / wanted[axis, axis] - 1.0) < 1e-9
+    with pytest.raises(LoopError, match="vdot of all dofs of 'five_bar' does not agree with its closures"):
+        estimate_payload(rb, body, {"q": q, "v": v, "vdot": vdot + 1.0, "force": force})
 
 
 def test_noise_moves_it_by_as_much_as_is_claimed():

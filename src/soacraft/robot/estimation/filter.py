@@ -3,7 +3,8 @@
     predict    x <- f(x, T),                 P <- A P A* + Q dt             (A exact for the step)
     correct    K = P H* (H P H* + R)^-1,     x <- x + K (z - h(x)),    P <- (I - K H) P (I - K H)* + K R K*
 
-x = (q, v) moves along [dq; dv], so that quaternions stay unit and have three errors, not four.
+x = (q, v) moves along [dq; dv], so that quaternions stay unit and have three errors, not four. A closed chain stays on
+its closures: what moves it is put back there, and errors are in the directions that they leave (`tangent`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import scipy.linalg
 from soacraft import dynamics as dyn
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StaleError, StateError, near
+from soacraft.loops import Solver, TreeAugmented
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.robot.estimation.prediction import read_covariance, read_variances
+from soacraft.robot.estimation.tangent import Tangent
 from soacraft.robot.estimation.wording import in_words_of
 from soacraft.robot.robot import Robot
+from soacraft.sim.closed import Closed
 from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
@@ -49,6 +53,10 @@ class StateFilter(Strict):
 
     `covariance` is of [dq; dv] (2 nv, 2 nv), or its diagonal.
 
+    A closed chain begins on its closures and stays there. They are readings without noise: of the covariance that is
+    given what agrees with them is kept, so that its rank is twice the number of dofs that can move by themselves, and a
+    reading of one dof tells of all that are tied to it. Closures that roll are refused.
+
     >>> import numpy as np
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("pendulum"))
@@ -61,16 +69,17 @@ class StateFilter(Strict):
     def __init__(self, robot: Robot, q: Any = None, v: Any = None, covariance: Any = 1.0) -> None:
         if not isinstance(robot, Robot):
             raise ModelError(f"a StateFilter is of a Robot, got {robot!r:.60}.")
-        if robot.mb.is_closed:
-            raise ModelError(
-                f"{robot.mb.name!r} has loops or couplings, which tie its errors: filter a part of it without them."
-            )
         self._robot, self._version, mb = robot, robot.mb.version, robot.mb
         self._q, self._v = read_q(mb, mb.q if q is None else q), read_v(mb, mb.v if v is None else v)
         if self._q.ndim > 1 or self._v.ndim > 1:
             raise StateError("a StateFilter begins at one state, got a batch.")
         self._P = read_variances(covariance, 2 * mb.nv, "covariance")
         self._step: tuple[Any, Propagator] | None = None
+        self._closed: Solver | None = TreeAugmented(mb) if mb.is_closed else None
+        if self._closed is not None:
+            with in_words_of("the filter", "dt="):
+                Closed(self._closed).require_closed(self._q, self._v)
+            self._P = _even(Tangent(self._closed, self._q, self._v).given(self._P))
 
     @property
     def q(self) -> Array:
@@ -89,7 +98,8 @@ class StateFilter(Strict):
 
     def predict(self, force: Any, dt: float, noise: Any = None) -> Array:
         """Go on for `dt` seconds under a generalized force (nv); A (2 nv, 2 nv). `noise` adds to the covariance for
-        each second. One step of "rk4", O(n nv)."""
+        each second; of a closed chain, what its closures leave of such pushes. One step of "rk4", O(n nv), with loops
+        O(nv^3)."""
         mb = self._model()
         T = read_v(mb, force, "force")
         h = float(finite(dt, (), "dt", StateError))
@@ -102,13 +112,15 @@ class StateFilter(Strict):
         with in_words_of("the filter", "dt="):
             s = self._step[1].rollout_derivatives(self._q, self._v, T[None], 1)
         A = np.array(s.A[0])
+        if self._closed is not None and noise is not None:
+            Q = Tangent(self._closed, s.q[-1], s.v[-1]).nearest(Q)
         P = _even(A @ self._P @ A.T + Q * h)
         self._q, self._v, self._P = s.q[-1], s.v[-1], P
         return A
 
     def correct(self, residual: Any, H: Any, noise: Any) -> Innovation:
         """Take a reading: `residual` z - h(x) (m), its Jacobian H = dh/dx (m, 2 nv) along [dq; dv], and the covariance
-        R of its noise (m, m), its diagonal, or one variance. O(nv^2 m)."""
+        R of its noise (m, m), its diagonal, or one variance. O(nv^2 m), with loops O(nv^3)."""
         mb = self._model()
         r = finite(residual, (None,), "residual", StateError)
         H = finite(H, (len(r), 2 * mb.nv), "H", StateError)
@@ -127,6 +139,9 @@ class StateFilter(Strict):
         q, v = np.asarray(mb.integrate(self._q, d[: mb.nv])), finite_or_refused(self._v + d[mb.nv :], "the velocity")
         with np.errstate(over="ignore", invalid="ignore"):
             distance = finite_or_refused(np.array(r @ scipy.linalg.cho_solve(factor, r)), "the distance of the reading")
+        if self._closed is not None:
+            q, v = self._closed.project(q, v)
+            P = _even(Tangent(self._closed, q, v).nearest(P))
         self._q, self._v, self._P = q, v, P
         return Innovation(r, S, float(distance))
 

@@ -1,4 +1,10 @@
-"""Inertia in a hand, from forces along a motion, by least squares in the regressor of the model."""
+"""Inertia in a hand, from forces along a motion, by least squares in the regressor of the model.
+
+    force - T(model) = Y pi - Gc* lambda            lambda what closures hold with, none in a tree
+
+Nobody reads lambda. Columns N of the motions that the closures allow, Gc N = 0, leave it out: N* (force - T) = N* Y pi.
+They are orthonormal in the units in which forces are compared, so that noise of the forces stays as large as it was.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +18,7 @@ from soacraft import dynamics as dyn
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.regressor import parameter_regressor
 from soacraft.errors import ModelError, StateError
+from soacraft.loops import TreeAugmented
 from soacraft.model.hinges import Weld
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q, read_v
@@ -66,7 +73,9 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
 
         force - T(model) = Y pi,    Y the regressor of a body at the frame          (`analysis.parameter_regressor`)
 
-    Standing still shows mass and centre of mass alone. O(N n depth).
+    Standing still shows mass and centre of mass alone. In a closed chain what hands and loops press on each other with
+    plays no part; records must be on its closures (`s.assemble`, `s.project_velocity` of a solver of `sc.loops`). O(N n
+    depth), with loops O(N nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -81,8 +90,6 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
     node = mb.frame(frame)
     if not isinstance(node.carrier, Body):
         raise ModelError(f"{node.full_name!r} is on the inertial frame, which carries nothing.")
-    if mb.is_closed:
-        raise ModelError(f"{mb.name!r} has loops or couplings, which share the load: let go of them first.")
     if not isinstance(records, Mapping) or not {"q", "force"} <= set(records) <= {"q", "v", "vdot", "force"}:
         got = sorted(map(str, records)) if isinstance(records, Mapping) else records
         raise StateError(f"records have q, v, vdot and force, got {got!r:.80}.")
@@ -96,13 +103,23 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
         name += "_"
     whole.add_body(name, node.carrier.name, Weld(), Inertia(0.0), inboard=node.offset)
     order = [whole.dof_names.index(x) for x in mb.dof_names]
-    regressor = parameter_regressor(whole, q, v, vdot)
+    regressor = parameter_regressor(whole, q, v, vdot, ignore_loops=True)
     columns = [i for i, x in enumerate(regressor.names) if x.rpartition(".")[0] == name]
     length = length_of(mb) or 1.0
     weigh = np.where([u == "r" for u in "".join(mb.layout.units.hinge)], 1.0, length)  # forces as moments
     Y = np.asarray(regressor.matrix)[..., columns][:, order] * weigh[:, None]
-    missing = (T - np.asarray(dyn.inverse_dynamics(mb, q, v, vdot))) * weigh
+    missing = (T - np.asarray(dyn.inverse_dynamics(mb, q, v, vdot, ignore_loops=True))) * weigh
+    if mb.is_closed:
+        N = _motions(mb, q, v, vdot, weigh)
+        Y, missing = N.mT @ Y, (N.mT @ missing[..., None])[..., 0]
     return _payload(Y.reshape(-1, 10), missing.reshape(-1), length)
+
+
+def _motions(mb: Multibody, q: Array, v: Array, vdot: Array, weigh: Array) -> Array:
+    """N of every record, (N, nv, m), where velocities are divided by what forces are multiplied by."""
+    solver = TreeAugmented(mb)
+    solver.inverse_dynamics(q, v, vdot)  # refuses what the closures do not allow, by name
+    return np.linalg.qr(np.asarray(solver.velocity_map(q)) / weigh[:, None])[0]
 
 
 def _payload(Y: Array, b: Array, length: float) -> Payload:
