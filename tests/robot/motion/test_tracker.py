@@ -126,10 +126,85 @@ def test_a_limb_alone():
     limits = MotionLimits.of(rb, velocity=V, acceleration=A, jerk=J)
     tracker = Tracker(rb, DT, limits, limb)
     assert tracker.dof_names == limb.dof_names
-    with pytest.raises(
-        StateError, match=r"a Tracker follows coordinates, and dof .* is not the rate of one: give limb="
-    ):
-        Tracker(rb, DT, limits)
+    every = Tracker(rb, DT, limits)  # the free base as well
+    assert every.dof_names == rb.mb.dof_names
+    assert every.rest(rb.mb.q).q.shape == (rb.mb.nq,)
+
+
+# -- balls and free bodies ---------------------------------------------------------------------------------------------
+
+
+def turning(hinge, velocity=V, acceleration=A, jerk=J, dt=DT):
+    """A body on a hinge, and a pin on it."""
+    mb = sc.Multibody("turning")
+    mb.add_body("body", None, hinge, sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.add_body("arm", "body", sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    rb = Robot(mb)
+    return mb, Tracker(rb, dt, MotionLimits.of(rb, velocity=velocity, acceleration=acceleration, jerk=jerk))
+
+
+@pytest.mark.parametrize("hinge", [sc.Spherical(), sc.Free()])
+def test_a_body_that_turns_comes_to_its_target_within_its_limits(hinge):
+    """Limits along dofs hold exactly, configurations are those of the velocities, and the way bends by little."""
+    mb, tracker = turning(hinge)
+    start, goal = mb.random_state(3)[0], mb.random_state(8)[0]
+    state, most = tracker.rest(start), None
+    for _ in range(400):
+        new = tracker.step(state, goal)
+        most = new.remaining if most is None else most
+        assert (np.abs(new.v) <= V * (1 + 1e-9)).all()
+        assert (np.abs(new.vdot) <= A * (1 + 1e-9)).all()
+        assert (np.abs(new.vdot - state.vdot) <= J * DT * (1 + 1e-9)).all()
+        moved, turn = mb.difference(state.q, new.q), np.linalg.norm(state.v) + np.linalg.norm(new.v)
+        assert np.abs(moved - 0.5 * DT * (new.v + state.v)).max() <= J * DT**3 + DT**3 * A * turn
+        state, most = new, most - DT
+        if state.arrived:
+            break
+    assert state.arrived
+    assert most > -0.3  # of about two seconds
+    assert np.abs(mb.difference(state.q, goal)).max() < 1e-7
+    again = tracker.step(state, goal)
+    assert np.abs(mb.difference(again.q, goal)).max() < 1e-10
+    assert np.abs(again.v).max() < 1e-4
+
+
+def test_a_turn_about_one_axis_is_that_of_a_pin():
+    mb, ball = turning(sc.Spherical())
+    flat, pin = turning(sc.Pin((0, 0, 1)))
+    goal = mb.integrate([0, 0, 0, 1.0, 0], [0, 0, 1.1, 0.4])
+    a, b = ball.rest([0, 0, 0, 1.0, 0]), pin.rest(flat.q)
+    for _ in range(60):
+        a, b = ball.step(a, goal), pin.step(b, [1.1, 0.4])
+        assert np.abs(mb.difference([0, 0, 0, 1.0, 0], a.q)[2:] - b.q).max() < 1e-12
+        assert np.abs(a.v[2:] - b.v).max() < 1e-12
+        assert abs(a.remaining - b.remaining) < 1e-9
+
+
+def test_a_body_beside_its_target_goes_along_its_screw():
+    """From the state of a target that moves with a constant twist u: q exp(t u), all along."""
+    mb, tracker = turning(sc.Free())
+    q, u = mb.random_state(2)[0], np.array([0.7, -1.1, 0.4, 0.5, 0.2, -0.9, 0.3])
+    state = (q, u, np.zeros(7))
+    for k in range(50):
+        state = tracker.step(state, mb.integrate(q, k * DT * u), u)
+    assert np.abs(mb.difference(mb.integrate(q, 50 * DT * u), state.q)).max() < 1e-10
+
+
+def test_hinges_that_cannot_be_followed_are_named():
+    mb, _ = turning(sc.Spherical())
+    mb["body"].limits = sc.Limits(upper=1.0)
+    rb = Robot(mb)
+    told = {"velocity": V, "acceleration": A, "jerk": J}
+    with pytest.raises(StateError, match=r"largest angle of a ball, and hinge 'body' has one of 1 rad: .*position="):
+        Tracker(rb, DT, MotionLimits.of(rb, **told))
+    tracker = Tracker(rb, DT, MotionLimits.of(rb, **told, position=False))
+    with pytest.raises(StateError, match="q of a Tracker: hinge 'body' is not a unit quaternion"):
+        tracker.rest([0, 0, 0, 2.0, 0])
+    rolling = sc.Multibody("rolling")
+    rolling.add_body("ball", None, sc.RollingBall(0.5), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    rb = Robot(rolling)
+    with pytest.raises(StateError, match=r"cannot follow hinge 'ball': the velocities of RollingBall.* Give limb="):
+        Tracker(rb, DT, MotionLimits.of(rb, **told))
 
 
 def test_what_is_refused():

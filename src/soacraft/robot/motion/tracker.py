@@ -4,6 +4,11 @@
 Each step computes the fastest way from the present state to the target within limits of velocity, acceleration and
 jerk, and goes along it for dt. Limits of position are kept by induction: a step is taken only where the robot could
 still stop within them afterwards; a dof for which that fails brakes instead, and is named.
+
+Balls and free bodies go along dofs, in their own axes (`turning`): the way is planned to difference(q, target) as if
+velocities were its rates, which they are at the target and for a turn about one axis. Velocity, acceleration and jerk
+keep their limits exactly, and the configuration is that of the velocities. Elsewhere the way bends, each step plans it
+anew, and the time that remains is an estimate; such ways are not the fastest.
 """
 
 from __future__ import annotations
@@ -14,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import ConvergenceError, StateError
-from soacraft.model.states.ranges import Ranges
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.motion.extras import package
 from soacraft.robot.motion.limits import MotionLimits, read_limits
+from soacraft.robot.motion.turning import Chart
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -36,7 +41,8 @@ class Tracked:
     v: Array
     vdot: Array
     remaining: float
-    """Seconds to the target from here, if it goes on as it does."""
+    """Seconds to the target from here, if it goes on as it does; where a ball or a free body turns, as far as is
+    known."""
     limited: tuple[str, ...]
     """Dofs that brake, or are to rest at the target, since the way to it and on would leave their limits."""
 
@@ -74,10 +80,7 @@ class Tracker:
             raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
         mb, limits = robot.mb, read_limits(robot, limits)
         dofs = np.arange(mb.nv) if limb is None else limb.v_places
-        place = Ranges(mb, limits=False).place[dofs]
-        if (place < 0).any():
-            name = mb.dof_names[dofs[int(np.argmax(place < 0))]]
-            raise StateError(f"a Tracker follows coordinates, and dof {name!r} is not the rate of one: give limb=...")
+        self._chart = Chart(mb, dofs, np.arange(mb.nq) if limb is None else limb.q_places, limits.balls)
         self._names = tuple(mb.dof_names[i] for i in dofs)
         for kind in ("velocity", "acceleration", "jerk"):
             bad = ~np.isfinite(getattr(limits, kind)[dofs])
@@ -88,6 +91,7 @@ class Tracker:
                 )
         self._lower, self._upper = limits.lower[dofs], limits.upper[dofs]
         self._limits = [getattr(limits, kind)[dofs] for kind in ("velocity", "acceleration", "jerk")]
+        self._times = self._chart.pieces(self._limits[0], self._dt)
         ruckig = package("ruckig", "a Tracker")
         self._ruckig = ruckig
         self._otg = ruckig.Ruckig(len(dofs), self._dt)
@@ -99,17 +103,17 @@ class Tracker:
 
     @property
     def dof_names(self) -> tuple[str, ...]:
-        """The dofs that move; q, v and vdot are theirs."""
+        """The dofs that move; v and vdot are theirs, and q are the coordinates of their hinges."""
         return self._names
 
     def rest(self, q: Any) -> Tracked:
-        """The state of rest at q (dofs)."""
-        q = self._read(q, "q")
-        return Tracked(q, np.zeros(len(q)), np.zeros(len(q)), np.inf, ())
+        """The state of rest at q."""
+        zero = np.zeros(len(self._names))
+        return Tracked(self._chart.read(q, "q of a Tracker"), zero, zero.copy(), np.inf, ())
 
     def step(self, state: Tracked | tuple[Any, Any, Any], q: Any, v: Any = None, vdot: Any = None) -> Tracked:
         """The state after dt on the way from `state`, (q, v, vdot) or what a step gave, to a target at q with velocity
-        v and acceleration vdot, zero by default.
+        v and acceleration vdot, zero by default; of a ball or a free body in its own axes.
 
         Targets beyond a limit are refused, and so are states from which the robot cannot stop within its limits of
         position. O(dofs).
@@ -117,9 +121,10 @@ class Tracker:
         given = (state.q, state.v, state.vdot) if isinstance(state, Tracked) else state
         if not isinstance(given, list | tuple) or len(given) != 3:
             raise StateError(f"the state of a Tracker is (q, v, vdot), or what a step gave; got {state!r:.60}.")
-        here = [self._read(x, what) for x, what in zip(given, ("q", "v", "vdot"), strict=True)]
-        zero = np.zeros(len(self._names))
-        aim = [self._read(q, "target"), *(zero if x is None else self._read(x, what) for x, what in
+        start = self._chart.read(given[0], "q of a Tracker")
+        here = [self._chart.places(start, start), self._read(given[1], "v"), self._read(given[2], "vdot")]
+        zero, target = np.zeros(len(self._names)), self._chart.read(q, "target of a Tracker")
+        aim = [self._chart.places(start, target), *(zero if x is None else self._read(x, what) for x, what in
                ((v, "target velocity"), (vdot, "target acceleration")))]  # fmt: skip
         self._require_inside(aim)
         passing = (
@@ -127,9 +132,9 @@ class Tracker:
         )
         aim[1:] = [np.where(passing, 0.0, x) for x in aim[1:]]
         way, frame = self._way(here, aim)
-        after, within = here, np.zeros(len(zero), dtype=bool)
+        after, within, turned = here, np.zeros(len(zero), dtype=bool), np.zeros((2, len(self._times), len(zero)))
         if way is not None:
-            after = self._at(way, frame)
+            after, turned = self._at(way, frame), self._integrals(way, here, frame)
             within = self._within(way, here, after)
         if not within.all():
             stop = self._brake(here)
@@ -141,9 +146,11 @@ class Tracker:
                     f"limits {self._lower[i]:.6g} to {self._upper[i]:.6g}."
                 )
             after = [np.where(within, x, y) for x, y in zip(after, self._at(stop, zero), strict=True)]
+            turned = np.where(within, turned, self._integrals(stop, here, zero))
         limited = tuple(n for n, ok in zip(self._names, within & ~passing, strict=True) if not ok)
         left = np.inf if way is None else float(way.duration) - self._dt
-        return Tracked(after[0], after[1], after[2], left if within.all() else max(left, self._dt), limited)
+        end = self._chart.moved(start, after[0], self._times, *turned)
+        return Tracked(end, after[1], after[2], left if within.all() else max(left, self._dt), limited)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -222,6 +229,14 @@ class Tracker:
         q, v, a = (np.array(x) for x in way.at_time(self._dt))
         return [q + self._dt * frame, v + frame, a]
 
+    def _integrals(self, way: Any, here: list[Array], frame: Array) -> Array:
+        """Of v and of t v from zero to each of the times, (2, times, dofs); zeros where nothing turns."""
+        t = self._times[:, None]
+        if not self._chart.turns:
+            return np.zeros((2, len(t), len(frame)))
+        own = np.stack([integrals(way, [here[0], here[1] - frame, here[2]], x) for x in self._times], axis=1)
+        return own + np.stack([t * frame, 0.5 * t * t * frame])
+
     def _leaves(self, way: Any, here: list[Array]) -> Any:
         """Which dofs leave their limits of position along a way."""
         low, high = extent(way, here)
@@ -239,17 +254,7 @@ class Tracker:
 def extent(way: Any, here: list[Array], until: float = np.inf) -> tuple[Array, Array]:
     """The lowest and the highest position of each dof along a trajectory of constant jerks, up to a time: at the ends
     of its pieces, and where v + a t + j t^2/2 = 0 within them."""
-    (profiles,) = way.profiles
-    t = np.array([[*x.brake.t, *x.t] for x in profiles])
-    j = np.array([[*x.brake.j, *x.j] for x in profiles])
-    T = np.clip(until - (np.cumsum(t, axis=1) - t), 0.0, t)
-    q, v, a = (np.empty((len(t), t.shape[1] + 1)) for _ in range(3))
-    q[:, 0], v[:, 0], a[:, 0] = here
-    for k in range(t.shape[1]):
-        x = T[:, k]
-        a[:, k + 1] = a[:, k] + x * j[:, k]
-        v[:, k + 1] = v[:, k] + x * (a[:, k] + 0.5 * x * j[:, k])
-        q[:, k + 1] = q[:, k] + x * (v[:, k] + x * (a[:, k] / 2.0 + x * j[:, k] / 6.0))
+    T, _, q, v, a, j = _pieces(way, here, until)
     low, high = q.min(axis=1), q.max(axis=1)
     q, v, a = q[:, :-1], v[:, :-1], a[:, :-1]
     root = np.sqrt(np.maximum(a * a - 2.0 * j * v, 0.0))
@@ -259,3 +264,30 @@ def extent(way: Any, here: list[Array], until: float = np.inf) -> tuple[Array, A
         p = q + x * (v + x * (a / 2.0 + x * j / 6.0))
         low, high = np.minimum(low, p.min(axis=1)), np.maximum(high, p.max(axis=1))
     return low, high
+
+
+def integrals(way: Any, here: list[Array], until: float) -> Array:
+    """The integrals of v and of t v of each dof along a trajectory of constant jerks, up to a time, (2, dofs)."""
+    T, start, q, v, a, j = _pieces(way, here, until)
+    v, a = v[:, :-1], a[:, :-1]
+    within = T * T * (v / 2.0 + T * (a / 3.0 + T * j / 8.0))
+    return np.stack([q[:, -1] - q[:, 0], np.sum(start * (q[:, 1:] - q[:, :-1]) + within, axis=1)])
+
+
+def _pieces(way: Any, here: list[Array], until: float) -> tuple[Array, ...]:
+    """How long each piece of a trajectory lasts up to a time, when it begins, q, v and a at its ends, and its jerk.
+    After its end it goes on without jerk."""
+    (profiles,) = way.profiles
+    after = [until] if np.isfinite(until) else [0.0]
+    t = np.array([[*x.brake.t, *x.t, *after] for x in profiles])
+    j = np.array([[*x.brake.j, *x.j, 0.0] for x in profiles])
+    start = np.cumsum(t, axis=1) - t
+    T = np.clip(until - start, 0.0, t)
+    q, v, a = (np.empty((len(t), t.shape[1] + 1)) for _ in range(3))
+    q[:, 0], v[:, 0], a[:, 0] = here
+    for k in range(t.shape[1]):
+        x = T[:, k]
+        a[:, k + 1] = a[:, k] + x * j[:, k]
+        v[:, k + 1] = v[:, k] + x * (a[:, k] + 0.5 * x * j[:, k])
+        q[:, k + 1] = q[:, k] + x * (v[:, k] + x * (a[:, k] / 2.0 + x * j[:, k] / 6.0))
+    return T, start, q, v, a, j
