@@ -55,7 +55,7 @@ def dress(body: sc.Body, k: int, rng: np.random.Generator) -> None:
     if k % 3 == 1:
         body.armature = rng.uniform(0.0, 1.0, nv)
         rest = body.hinge.integrate(body.hinge.neutral(), np.full(nv, 0.1))
-        body.passive = Passive(rng.uniform(0.0, 9.0, nv), 0.1, -0.0, rest)
+        body.passive = Passive(rng.uniform(0.0, 9.0, nv), 0.1, -0.0, rest, rng.uniform(1.0, 2.0, nv), 0.05)
     if k % 5 == 2:
         body.gravity_compensation = rng.uniform(0.0, 1.0)
     if k % 3 == 2 and nv:

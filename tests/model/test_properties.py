@@ -135,6 +135,12 @@ def test_rest_of_a_ball_is_a_unit_quaternion():
         ("passive", {"damping": 1}, "passive of hinge 'shoulder' must be a Passive(...), got {'damping': 1}."),
         ("passive", Passive(damping=[1, 2]), "damping of hinge 'shoulder' needs one number, or 1 for its dofs; got 2."),
         ("passive", Passive(rest=[1, 2]), "rest of hinge 'shoulder' needs 1 coordinates, got 2."),
+        (
+            "passive",
+            Passive(friction=2, static=1.5),
+            "static friction of hinge 'shoulder' is 1.5, less than its dry friction, 2; leave it out where it is no "
+            "more.",
+        ),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(attribute, value, text):
@@ -161,6 +167,8 @@ def test_bad_values_are_refused_and_change_nothing(attribute, value, text):
         (lambda: Passive(damping="x"), "damping of a hinge must be real numbers, got text: 'x'"),
         (lambda: Passive(friction=[[1]]), "friction of a hinge must have shape (any,), got shape (1, 1)"),
         (lambda: Passive(rest=np.nan), "rest of a hinge must be finite, got nan at index 0"),
+        (lambda: Passive(static=-1), "static of a hinge must not be negative, got -1."),
+        (lambda: Passive(stribeck_speed=[1, -1]), "stribeck_speed of a hinge must not be negative, got (1, -1)."),
         (
             lambda: setattr(Limits(), "upper", 1),
             "Limits cannot be changed; set a new one on the body, such as Limits(lower=...).",
@@ -194,6 +202,8 @@ def test_removed_bodies_are_stale():
 def test_text_equality_and_hash():
     assert repr(Limits()) == "Limits()"
     assert repr(Passive()) == "Passive()"
+    assert repr(Passive(friction=1, static=2, stribeck_speed=3)) == "Passive(friction=1, static=2, stribeck_speed=3)"
+    assert Passive(friction=1, static=2) != Passive(friction=1)
     assert repr(Limits(lower=[-1, -np.inf], velocity=2)) == "Limits(lower=[-1.0, -inf], velocity=2)"
     assert (
         repr(Passive(1, [2, 0.5], 0.25, [1, 2])) == "Passive(stiffness=1, damping=(2, 0.5), friction=0.25, rest=(1, 2))"

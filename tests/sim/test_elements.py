@@ -99,6 +99,24 @@ def test_stribeck_and_viscous():
     assert f.force(0.0, mb.state(v=[9.0]))[0] == pytest.approx(-1.0 - 1.8)
 
 
+def test_friction_that_is_not_told_is_that_of_the_hinge():
+    """A spring pulls slowly: the block slips when it pulls with the hinge's static friction."""
+    mb = block()
+    mb["block"].passive = sc.Passive(friction=1.0, static=1.5, stribeck_speed=0.1)
+    f, told = sc.sim.HingeFriction("slide"), sc.sim.HingeFriction("slide", coulomb=0.5)
+    for x in (f, told):
+        x.bind(mb)
+        x.sign = 1.0
+    assert f.bounds == (-1.5, 1.5)
+    assert f.force(0.0, mb.state(v=[0.1]))[0] == pytest.approx(-1.0 - 0.5 / np.e)
+    assert told.bounds == (-0.5, 0.5)
+    assert told.force(0.0, mb.state(v=[0.1]))[0] == pytest.approx(-0.5)
+    p = sc.sim.Propagator(mb)
+    p.add(sc.sim.HingeFriction("slide"))
+    p.control("slide", lambda t, state: 8.0 * (t - state.q[0]))
+    assert next(x.t for x in p.advance_to(0.3).events) == pytest.approx(1.5 / 8.0, abs=1e-8)
+
+
 def test_a_compliant_limit_returns_the_energy():
     """Without damping a spring: half a period inside, the speed turned round."""
     mb = block(v=1.0)

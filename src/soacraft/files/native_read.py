@@ -214,11 +214,11 @@ class Reader:
         return Pose.unchecked(R, p)
 
     def _passive(self, x: schema.Passive, hinge: kinds.Hinge, place: str) -> Passive:
-        for name in ("stiffness", "damping", "friction"):
-            self._sized(getattr(x, name), hinge.nv, f"{place}.{name}", "dofs")
+        told = {name: getattr(x, name) for name in Passive.by_dof}
+        for name, given in told.items():
+            self._sized(given, hinge.nv, f"{place}.{name}", "dofs")
         self._sized(x.rest, hinge.nq, f"{place}.rest", "coordinates")
-        k, d, f = (0.0 if y is None else np.array(y) for y in (x.stiffness, x.damping, x.friction))
-        return Passive(k, d, f, x.rest)
+        return Passive(rest=x.rest, **{name: 0.0 if y is None else np.array(y) for name, y in told.items()})
 
     def _limits(self, x: schema.Limits, hinge: kinds.Hinge, place: str) -> Limits:
         found = {}

@@ -115,8 +115,7 @@ def _plain(value: Any) -> Any:
 def _passive(body: Body) -> schema.Passive | None:
     given = body.passive
     rest = None if given.rest is None else _numbers(given.rest)
-    k, d, f = (_unless_zero(x) for x in (given.stiffness, given.damping, given.friction))
-    found = schema.Passive(k, d, f, rest)
+    found = schema.Passive(rest=rest, **{name: _unless_zero(getattr(given, name)) for name in given.by_dof})
     return None if found == schema.Passive() else found
 
 

@@ -180,13 +180,16 @@ class Limits(Object):
 class Passive(Object):
     """Springs, dampers and dry friction of a hinge, one number for each dof; zero if left out.
 
-    `rest` has the coordinates at which the springs are relaxed, the neutral ones if left out.
+    `rest` has the coordinates at which the springs are relaxed, the neutral ones if left out. `static` is the friction
+    at rest, `friction` if left out, and `stribeck_speed` the speed at which the difference is gone.
     """
 
     stiffness: Numbers | None = None
     damping: Numbers | None = None
     friction: Numbers | None = None
     rest: Numbers | None = None
+    static: Numbers | None = None
+    stribeck_speed: Numbers | None = None
 
 
 class Array(Object):

@@ -262,7 +262,7 @@ def test_what_urdf_has_no_words_for(tmp_path):
     mb = serial_chain(2)
     mb.add_body("free", None, Free(), Inertia(1.0))
     mb.body("link1").armature = 0.1
-    mb.body("link1").passive = Passive(stiffness=1.0, damping=2.0, friction=3.0)
+    mb.body("link1").passive = Passive(stiffness=1.0, damping=2.0, friction=3.0, static=4.0)
     mb.body("free").passive = Passive(damping=1.0)
     mb.body("free").limits = Limits(velocity=1.0)
     mb.gravity = (0, 0, -1.62)
@@ -276,6 +276,7 @@ def test_what_urdf_has_no_words_for(tmp_path):
     lost = {(entry.element, entry.name, entry.attribute) for entry in report.lost}
     assert lost == {
         ("hinge", "link1", "armature"), ("hinge", "link1", "stiffness"), ("hinge", "free", "damping"),
+        ("hinge", "link1", "static"),
         ("gravity", "", ""), ("actuator", "two", ""), ("force", "link2/tip", ""),
     }  # fmt: skip
     ignored = {(entry.element, entry.name) for entry in report.ignored if not entry.dynamic}

@@ -54,7 +54,8 @@ def edit(rb, rng):
     elif choice == 6:
         body.outboard = sc.Pose.from_rpy(*rng.uniform(-1, 1, 3), rng.normal(size=3))
     elif choice == 7 and body.hinge.nv and body.name != "box":
-        body.passive = sc.Passive(damping=rng.uniform(0, 1), friction=rng.uniform(0, 1))
+        dry = {"friction": rng.uniform(0, 1), "static": rng.uniform(1, 2), "stribeck_speed": rng.uniform(0, 1)}
+        body.passive = sc.Passive(damping=rng.uniform(0, 1), **dry)
         body.limits = sc.Limits(effort=rng.uniform(1, 2))
     elif choice == 8:
         mb.gravity = rng.normal(size=3)

@@ -90,6 +90,25 @@ def test_friction_has_its_parts():
     near(slow, np.full(7, (2.0 + np.exp(-0.25)) * np.tanh(5.0)), 1e-12)
 
 
+def test_static_friction_and_its_speed_are_those_of_the_model(tmp_path):
+    """From a file, over to another robot by its changes; `coulomb` that is told leaves the model's static one out."""
+    mb = sc.load("double_pendulum")
+    mb["upper"].passive = sc.Passive(friction=2.0, static=3.0, stribeck_speed=0.1)
+    sc.save(mb, tmp_path / "model.json")
+    rb, other = rob.Robot(sc.load(tmp_path / "model.json")), rob.Robot(mb.copy())
+    wanted = np.array([(2.0 + np.exp(-0.25)) * np.tanh(5.0), 0.0])
+    near(rob.friction(rb, [0.05, 0.05]), wanted, 1e-12)
+    near(rob.friction(rb, [0.05, 0.05], coulomb=(2.0, 0.0)), [2.0 * np.tanh(5.0), 0.0], 1e-12)
+    since = rb.version
+    assert since == other.version
+    rb.mb["upper"].passive = sc.Passive(friction=2.0, static=4.0, stribeck_speed=0.1)
+    other.apply(rb.changes(since).to_bytes())
+    near(rob.friction(other, [0.05, 0.05]), [(2.0 + 2.0 * np.exp(-0.25)) * np.tanh(5.0), 0.0], 1e-12)
+    q, v = np.array([0.1, 0.2]), np.array([0.05, 0.05])
+    more = rob.feed_forward(rb, q, v, v, friction=True) - rob.feed_forward(rb, q, v, v)
+    near(more, rob.friction(rb, v, viscous=0.0), 1e-9)
+
+
 def test_friction_at_rest_does_not_depend_on_units():
     """A slide that is a thousand times longer, in other units, goes over into rest at a thousand times the speed."""
     found = []

@@ -13,7 +13,8 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft import sim
-from soacraft.errors import WiringError
+from soacraft.errors import StateError, WiringError
+from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.robot import components as laws
 
 
@@ -31,6 +32,35 @@ def ticked(mb, law, wires, duration, step=1e-3, **constants):
     return s, s.run(duration)
 
 
+def jointed(hinge):
+    """A body on a hinge, and an arm of two pins on it."""
+    mb, rng = sc.Multibody(f"arm on {type(hinge).__name__}"), np.random.default_rng(5)
+    mb.add_body("base", None, hinge, random_inertia(rng), random_pose(rng))
+    mb.add_body("upper", "base", sc.Pin((0, 1, 0)), random_inertia(rng), random_pose(rng))
+    mb.add_body("fore", "upper", sc.Pin((1, 0, 0)), random_inertia(rng), random_pose(rng))
+    return rob.Robot(mb)
+
+
+def with_quaternions():
+    """Laws of robots whose coordinates are not all free to choose: balls, free bodies, closed chains."""
+    dog, two, bars = rob.Robot(sc.load("anymal_b")), arms(0, how="loops"), rob.Robot(sc.load("five_bar"))
+    feet = tuple(f"{x}_SHANK" for x in ("LF", "RF", "LH", "RH"))
+    yield laws.FeetForces(robot=dog, feet=feet)
+    yield laws.Carrying(robot=two[0], object="box", hands=tuple(two[1]), squeeze=5.0)
+    yield laws.GravityCompensation(robot=bars)
+    yield laws.FeedForward(robot=bars)
+    for hinge in (sc.Spherical(), sc.Free()):
+        rb = jointed(hinge)
+        yield laws.GravityCompensation(robot=rb)
+        yield laws.FrictionCompensation(robot=rb, coulomb=1.0)
+        yield laws.FeedForward(robot=rb)
+        yield laws.ComputedTorque(robot=rb, kp=25.0 * np.eye(rb.mb.nv), kd=10.0)
+        yield laws.Decoupled(robot=rb, damping=3.0, kp=2.0)
+        yield laws.LQR(robot=rb, q0=rb.mb.q, Q=np.eye(2 * rb.mb.nv), R=2.0 * np.eye(rb.mb.nv))
+        yield laws.OperationalSpace(robot=rb, tip="fore", rows=(3, 4, 5))
+        yield laws.Impedance(robot=rb, tip="fore", kp=100.0 * np.eye(6), kd=10.0)
+
+
 CHECKED = [
     laws.GravityCompensation(robot="double_pendulum", payload=[{"frame": "lower/tip", "mass": 2.0}]),
     laws.FrictionCompensation(robot="double_pendulum", coulomb=1.0, viscous=(0.5, 0.2)),
@@ -43,7 +73,8 @@ CHECKED = [
                  path_v=((1.0,), (1.0,), (1.0,)), path_vdot=((0.0,), (0.0,), (0.0,))),
     laws.OperationalSpace(robot="panda", tip="link7", rows=(3, 4, 5)),
     laws.Impedance(robot="panda", tip="link7", kp=100.0, kd=(1.0, 1, 1, 10, 10, 10)),
-    laws.Admittance(inertia=2.0, damping=3.0, stiffness=10.0),
+    laws.Admittance(inertia=2.0, damping=3.0 * np.eye(6), stiffness=10.0),
+    *with_quaternions(),
 ]  # fmt: skip
 
 
@@ -55,7 +86,7 @@ def test_every_law_is_pure_of_its_shape_and_takes_a_batch(law):
 def test_every_law_is_a_component_and_is_registered():
     from soacraft.sim.components.registry import known_classes
 
-    made = {type(x) for x in CHECKED} | {laws.FeetForces, laws.Carrying}
+    made = {type(x) for x in CHECKED}
     assert {getattr(laws, x) for x in laws.__all__} - {laws.Payload} == made
     assert {x.__name__ for x in made} <= set(known_classes())
 
@@ -104,6 +135,43 @@ def test_decoupled_control_takes_the_kinetic_energy_away():
     _, run = ticked(mb, laws.Decoupled(robot="panda", damping=2.0), "qv", 0.1, step=2e-3, q_d=PANDA)
     energy = dyn.kinetic_energy(mb, run.q, run.v)
     near(energy / energy[0], np.exp(-4.0 * run.t), 1e-7)
+
+
+def test_a_velocity_nu_that_is_pushed_goes_a_parabola():
+    """A bar of 4 kg m^2 under nudot = 3 from rest, nu = 2 v: the angle is 3 t^2 / 4."""
+    mb = sc.Multibody("bar")
+    mb.add_body("bar", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0.5, 0, 0), 3.75 * np.eye(3)))
+    _, run = ticked(mb, laws.Decoupled(robot=mb.copy(), damping=0.0), "qv", 0.2, step=1e-2, q_d=[0.0], nudot=[3.0])
+    near(run.q[:, 0], 0.75 * run.t**2, 1e-9)
+
+
+def test_gains_may_be_matrices():
+    """eddot = -Kd edot - Kp e with both dofs coupled by the gains, and the rows of a file."""
+    mb = sc.load("double_pendulum")
+    kp, kd = np.array([[30.0, 5.0], [-2.0, 20.0]]), np.array([[9.0, 1.0], [0.0, 8.0]])
+    law = laws.ComputedTorque(robot="double_pendulum", kp=kp, kd=kd)
+    q, v, zero = np.array([0.3, -0.2]), np.array([1.0, 0.5]), np.zeros(2)
+    force = laws.ComputedTorque.force(law.p, q, v, zero, zero, zero)
+    near(dyn.forward_dynamics(mb, q, v, force), -kd @ v - kp @ q)
+    assert law.p.kp == ((30.0, 5.0), (-2.0, 20.0))
+    ragged = laws.ComputedTorque(robot="double_pendulum", kp=((1.0, 2.0), (3.0,)), kd=1.0)
+    with pytest.raises(StateError, match="kp must be an array of real numbers, got a ragged"):
+        laws.ComputedTorque.force(ragged.p, q, v, zero, zero, zero)
+
+
+def test_a_tip_says_how_it_is_damped():
+    """A stretched arm cannot go further out: the tip has what was asked for less what is missing."""
+    mb = sc.load("double_pendulum")
+    law = laws.OperationalSpace(robot=mb, tip="lower/tip", rows=(3, 5))
+    x, zero = np.array([1.0, 2.0]), np.zeros(2)
+    q = np.array([[0.4, 1.0], [0.4, 1e-3]])
+    force = laws.OperationalSpace.force(law.p, q, zero, x, zero)
+    missing = laws.OperationalSpace.missing(law.p, q, zero, x, zero)
+    assert laws.OperationalSpace.damped(law.p, q, zero, x, zero).tolist() == [0, 1]
+    assert not missing[0].any()
+    assert np.linalg.norm(missing[1]) > 0.1
+    J = dyn.jacobian(mb, q, "lower/tip")[:, [3, 5]]
+    near((J @ dyn.forward_dynamics(mb, q, zero, force)[..., None])[..., 0], x - missing)
 
 
 def test_a_pole_is_balanced_by_its_cart():
@@ -178,7 +246,8 @@ def test_arms_carry_a_box_in_a_system():
 def test_a_system_with_laws_is_kept_in_a_file(tmp_path):
     mb = sc.load("double_pendulum")
     mb.set_state([0.5, -0.3])
-    law = laws.ComputedTorque(robot="double_pendulum", kp=25.0, kd=10.0, payload=[laws.Payload("lower/tip", 0.5)])
+    gains = {"kp": 25.0 * np.eye(2), "kd": (10.0, 9.0)}
+    law = laws.ComputedTorque(robot="double_pendulum", **gains, payload=[laws.Payload("lower/tip", 0.5)])
     s, run = ticked(mb, law, "qv", 0.1, q_d=[0.0, 0.2])
     file = tmp_path / "controlled.toml"
     s.save(file)

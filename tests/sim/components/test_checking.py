@@ -49,3 +49,37 @@ def test_faults_are_told(component, why):
 def test_what_is_no_component_is_refused():
     with pytest.raises(WiringError, match="check_component takes a component, got 3"):
         sim.check_component(3)
+
+
+class Turned(sim.Component):
+    """Refuses what is no unit quaternion."""
+
+    q = sim.In(shape=4)
+
+    @sim.output()
+    def half(p, q):
+        if not np.allclose(np.linalg.norm(q, axis=-1), 1.0):
+            raise ValueError("no unit quaternion")
+        return np.arccos(q[..., 3])
+
+
+def test_values_that_not_all_numbers_are_are_drawn_by_the_component():
+    with pytest.raises(WiringError, match="fails: ValueError: no unit quaternion"):
+        sim.check_component(Turned())
+
+    class Drawn(Turned):
+        @staticmethod
+        def draw(p, rng):
+            q = rng.standard_normal(4)
+            return {"q": q / np.linalg.norm(q)}
+
+    class Short(Turned):
+        @staticmethod
+        def draw(p, rng):
+            return {"q": np.zeros(3)}
+
+    assert "1 equations are pure" in str(sim.check_component(Drawn()))
+    with pytest.raises(WiringError, match=r"'q' as Short draws it must be float numbers of shape \(4,\)"):
+        sim.check_component(Short())
+    with pytest.raises(WiringError, match="'draw' of Own is a reserved name"):
+        type("Own", (sim.Component,), {"draw": sim.In()})

@@ -99,14 +99,14 @@ def test_equations_that_come_along_have_twins():
 def test_twins_of_ours_have_the_bits_of_their_equations():
     """Sums of three products, and sines, may be rounded in another way."""
     rng = np.random.default_rng(4)
-    from soacraft.sim.components.checking import _draw, _wanted
+    from soacraft.sim.components.checking import _drawn, _wanted
     from soacraft.sim.components.twins import call_twin
 
     for x in examples():
         for equation in x.interface.equations:
             wanted = _wanted(x, equation)
             for _ in range(20 if equation.twin is not None else 0):
-                given = [_draw(x, equation, name, wanted, rng) for name in equation.arguments]
+                given = _drawn(x, equation, wanted, rng)
                 value = np.asarray(equation(*given), dtype=float)
                 taken = [np.ravel(a).tolist() for n, a in zip(equation.arguments, given, strict=True) if n != "p"]
                 twin = np.reshape(call_twin(equation.twin, taken, numbers_of(x.p), value.size), value.shape)

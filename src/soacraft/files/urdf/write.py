@@ -154,6 +154,8 @@ class _Writer:
             add("hinge", "ignored", name, "stiffness", "URDF has no springs", dynamic=True)
         if not moving and (passive.damping.any() or passive.friction.any()):
             add("hinge", "ignored", name, "damping", "URDF does not say how this joint is damped", dynamic=True)
+        if passive.static.any():
+            add("hinge", "ignored", name, "static", "URDF has no static friction", dynamic=True)
         bounds = (limits.lower, limits.upper, limits.velocity, limits.effort)
         if not moving and any(np.isfinite(x).any() for x in bounds):
             add("hinge", "ignored", name, "limits", "URDF has no limits for this joint")

@@ -77,17 +77,18 @@ def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: A
 
 @refusing_overflow()
 def friction(
-    robot: Robot, v: Any, *, viscous: Any = None, coulomb: Any = None, stribeck: Any = 0.0, speed: Any = None
+    robot: Robot, v: Any, *, viscous: Any = None, coulomb: Any = None, stribeck: Any = None, speed: Any = None
 ) -> Array:
     """The force that makes up for friction of the hinges, (..., nv). O(n).
 
         T = viscous v + (coulomb + stribeck exp(-(v/speed)^2)) tanh(10 v / speed)
 
-    Numbers, or one for each dof. `viscous` and `coulomb` are those of the model unless told, `body.passive.damping` and
-    `.friction`; no model says what `stribeck` is, the static friction less the dry one. `speed` is where that is gone,
-    0.03 of the natural speed of the dof unless told. `tanh` stands for the sign, so that it does not chatter at rest.
-    Dampers of the model are part of its dynamics, so `feed_forward` has made up for them already: take `viscous=0`
-    besides it, or `feed_forward(..., friction=True)`.
+    Numbers, or one for each dof. Those of the model unless told, in `body.passive`: `viscous` is its `damping`,
+    `coulomb` its `friction`, `stribeck`, the static friction less the dry one, its `static` less that, and `speed`,
+    where the difference is gone, its `stribeck_speed`. Where `coulomb` is told, `stribeck` is zero unless told as well;
+    a hinge without a speed has 0.03 of the natural speed of the dof. `tanh` stands for the sign, so that it does not
+    chatter at rest. Dampers of the model are part of its dynamics, so `feed_forward` has made up for them already: take
+    `viscous=0` besides it, or `feed_forward(..., friction=True)`.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("pendulum"))
@@ -96,15 +97,21 @@ def friction(
     array([2.])
     >>> sc.robot.friction(rb, [2.0], coulomb=3.0)
     array([4.])
+    >>> rb.mb["bob"].passive = sc.Passive(friction=1.0, static=1.5, stribeck_speed=0.1)
+    >>> sc.robot.friction(rb, [0.1]).round(3)                      # 1 + 0.5/e
+    array([1.184])
     """
     mb = model_of(robot)
     v = read_v(mb, v)
     own = {
         "viscous": by_dof(mb, lambda x: x.passive.damping),
         "coulomb": by_dof(mb, lambda x: x.passive.friction),
-        "stribeck": np.zeros(mb.nv),
-        "speed": SLOW * sizes_of_dofs(mb) / scale_of(mb).time,
+        "stribeck": by_dof(mb, lambda x: np.maximum(x.passive.static - x.passive.friction, 0.0)),
+        "speed": by_dof(mb, lambda x: x.passive.stribeck_speed),
     }
+    own["speed"] = np.where(own["speed"] > 0.0, own["speed"], SLOW * sizes_of_dofs(mb) / scale_of(mb).time)
+    if coulomb is not None:
+        own["stribeck"] = np.zeros(mb.nv)
     given = {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck, "speed": speed}
     a, c, s, w = (own[x] if given[x] is None else _by_dof(mb, given[x], x) for x in given)
     if (w <= 0.0).any() or any((x < 0.0).any() for x in (a, c, s)):

@@ -49,6 +49,9 @@ class TaskForce:
     """How many directions of the task are damped, since nearly nothing moves along them; 0: the task is exact."""
     inertia: Array
     """Lambda, (..., 6, 6), in axes of the base; with damping where there is any, zero in rows that are no task."""
+    missing: Array
+    """What damping takes of the acceleration, (..., 6), in axes of the base: the tip has so much less than was asked
+    for; zero where the task is exact, and in rows that are no task."""
 
     def __repr__(self) -> str:
         how = "exact" if not np.any(self.damped) else f"{int(np.max(self.damped))} directions damped"
@@ -98,11 +101,13 @@ def operational_space(
     batch = common_batch(q=q, v=v, acceleration=x, null=T0)
     given = [np.broadcast_to(y, (*batch, y.shape[-1])) for y in (q, v, x, T0)]
     force, inertia, damped = np.empty((*batch, mb.nv)), np.zeros((*batch, 6, 6)), np.zeros(batch, dtype=int)
+    missing = np.zeros((*batch, 6))
     for at in np.ndindex(*batch):
         one = _Tip(robot, limb, given[0][at], given[1][at], actuated)
-        force[at], damped[at], Lambda = one.driven(picked, given[2][at], None if null is None else given[3][at])
+        force[at], damped[at], Lambda, lost = one.driven(picked, given[2][at], None if null is None else given[3][at])
         inertia[(*at, *np.ix_(picked, picked))] = Lambda
-    return TaskForce(force, damped if batch else int(damped), inertia)
+        missing[(*at, picked)] = lost
+    return TaskForce(force, damped if batch else int(damped), inertia, missing)
 
 
 @refusing_overflow()
@@ -177,8 +182,9 @@ class _Tip:
         self.J = np.asarray(dyn.jacobian(mb, q, limb.tip, **self.base))
         self.bias: Array = self.free.X.T @ needed(mb, q, v, self.free.x0)
 
-    def driven(self, picked: Any, x: Array, T0: Array | None) -> tuple[Array, int, Array]:
-        """The force, how many directions are damped, and Lambda, for rows of the task."""
+    def driven(self, picked: Any, x: Array, T0: Array | None) -> tuple[Array, int, Array, Array]:
+        """The force, how many directions are damped, Lambda, and the acceleration that damping takes, for rows of the
+        task."""
         mb, free, limb = self.mb, self.free, self.limb
         drift = np.asarray(dyn.jacobian_dot_v(mb, self.q, self.v, limb.tip, **self.base))
         J = (self.J @ free.X)[picked]
@@ -188,8 +194,10 @@ class _Tip:
         r = J.T @ (Lambda @ right)
         if T0 is not None:
             r0 = free.X.T @ np.where(free.motors, T0, 0.0)
+            right = right - Y @ r0
             r = r + r0 - J.T @ (Lambda @ (Y @ r0))
-        return free.force(r + self.bias), damped, Lambda
+        lost = right - Y @ (J.T @ (Lambda @ right)) if damped else np.zeros_like(right)
+        return free.force(r + self.bias), damped, Lambda, lost
 
     def _inertia(self, J: Array, Y: Array, picked: Any) -> tuple[Array, int]:
         """Lambda, and how many directions of it are damped.

@@ -9,7 +9,7 @@ import numpy as np
 from soacraft.errors import WiringError
 from soacraft.markup import Text
 from soacraft.sim.components.component import Component
-from soacraft.sim.components.declarations import Equation, OfState, Output, Quantity, Signal
+from soacraft.sim.components.declarations import Equation, OfState, Output, Quantity, Signal, as_value
 from soacraft.sim.components.twins import call_twin, numbers_of
 
 #: States of a batch, and draws that are tried.
@@ -22,8 +22,9 @@ _LAST_BITS = 1e-15
 
 def check_component(component: Component, seed: int = 0) -> Text:
     """Call every equation with random values: it gives the shape that is declared and finite numbers, changes no
-    argument, gives the same twice, and takes a leading batch axis; its twin gives the same to the last bits.
-    `WiringError` with all that is wrong.
+    argument, gives the same twice, and takes a leading batch axis; its twin gives the same to the last bits. Quantities
+    that not all numbers are values of, such as unit quaternions, are drawn by `Component.draw`. `WiringError` with all
+    that is wrong.
 
     >>> import soacraft as sc
     >>> print(sc.sim.check_component(sc.sim.LowPass(time_constant=0.1)))
@@ -48,7 +49,7 @@ def check_component(component: Component, seed: int = 0) -> Text:
 
 def _fault(component: Component, equation: Equation, rng: np.random.Generator) -> str:
     wanted = _wanted(component, equation)
-    draws = [[_draw(component, equation, name, wanted, rng) for name in equation.arguments] for _ in range(_BATCH)]
+    draws = [_drawn(component, equation, wanted, rng) for _ in range(_BATCH)]
     singles = []
     for given in draws:
         kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
@@ -109,7 +110,16 @@ def _wanted(component: Component, equation: Equation) -> Signal:
     return Signal((), None, None, float)
 
 
-def _draw(component: Component, equation: Equation, name: str, wanted: Signal, rng: np.random.Generator) -> Any:
+def _drawn(component: Component, equation: Equation, wanted: Signal, rng: np.random.Generator) -> list[Any]:
+    """Arguments of an equation: what the component draws itself, else any numbers."""
+    own, known = component.draw(component.p, rng), component.interface.quantities
+    for name in own.keys() & known.keys():
+        what = f"{name!r} as {type(component).__name__} draws it"
+        own[name] = as_value(own[name], known[name].signal(component.p), what)
+    return [own[x] if x in own else _draw(component, x, wanted, rng) for x in equation.arguments]
+
+
+def _draw(component: Component, name: str, wanted: Signal, rng: np.random.Generator) -> Any:
     if name == "p":
         return component.p
     if name == "dt":

@@ -95,6 +95,26 @@ class Component:
         if "Params" in cls.__dict__:
             check_params(cls)
 
+    @staticmethod
+    def draw(p: Any, rng: np.random.Generator) -> dict[str, Any]:
+        """Random values of quantities that not every number of their shape is one of, by name, for `check_component`:
+        unit quaternions, a state and its velocities on closures. None unless a class says so.
+
+        >>> import numpy as np
+        >>> from soacraft import sim
+        >>> class Turned(sim.Component):
+        ...     q = sim.In(shape=4)                                    # a unit quaternion
+        ...     @sim.output()
+        ...     def half(p, q): return np.arccos(q[..., 3])
+        ...     @staticmethod
+        ...     def draw(p, rng):
+        ...         q = rng.standard_normal(4)
+        ...         return {"q": q / np.linalg.norm(q)}
+        >>> print(sim.check_component(Turned()))
+        Turned: 1 equations are pure, of their shapes, and take a batch
+        """
+        return {}
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{x}={getattr(self.p, x)!r}" for x in type(self.p).__struct_fields__)
         return f"{type(self).__name__}({fields})"
@@ -163,7 +183,7 @@ def read_class(cls: type) -> Interface:
     )
     names = found.quantities
     for name in [*names, *bundles]:
-        if name in (*RESERVED, "interface", "Params"):
+        if name in (*RESERVED, "interface", "Params", "draw"):
             raise WiringError(f"{name!r} of {cls.__name__} is a reserved name; give the quantity another one.")
     for x in found.equations:
         known = [y for y in names if y not in found.outputs or not isinstance(x, Output)]

@@ -23,8 +23,9 @@ class HingeFriction:
         slipping   -sign (coulomb + (static - coulomb) exp(-(v / stribeck)^2)) - viscous v       (Stribeck)
         sticking   v = 0, with the force that it takes, up to `static`
 
-    A dof that comes to rest sticks if static friction can hold it; the instants are events of the run. `coulomb` is by
-    default the friction of the hinge (`body.passive.friction`), `static` is `coulomb`. Where closures tie dofs that
+    A dof that comes to rest sticks if static friction can hold it; the instants are events of the run. `coulomb`,
+    `static` and `stribeck` are by default those of the hinge, `friction`, `static` and `stribeck_speed` of
+    `body.passive`; `static` is `coulomb` where that is told here, or the hinge has none. Where closures tie dofs that
     stick to each other, so that the force of each is not determined, they stick as long as forces within their bounds
     can hold them. With `smooth` (rad/s or m/s) the sign is tanh(v / smooth), nothing sticks, and there are no events.
 
@@ -49,7 +50,7 @@ class HingeFriction:
         self.hinge, self.name = hinge, f"friction of {hinge}"
         self._given = coulomb, static
         self._viscous = not_negative(viscous, f"viscous {self.name}")
-        self._stribeck = _speed(stribeck, f"stribeck speed of the {self.name}")
+        self._told = self._stribeck = _speed(stribeck, f"stribeck speed of the {self.name}")
         self.smooth = _speed(smooth, f"smooth speed of the {self.name}")
         self.sign = 0.0
         """The direction in which the dof slips; 0 where it sticks."""
@@ -58,10 +59,14 @@ class HingeFriction:
         """Find the dof and its friction."""
         self.number, _ = find_dof(mb, self.hinge)
         body = next(x for x in mb.bodies if mb.v_slice(x).start <= self.number < mb.v_slice(x).stop)
-        own = body.passive.friction[self.number - mb.v_slice(body).start]
+        at = self.number - mb.v_slice(body).start
+        own, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
         coulomb, static = self._given
+        if coulomb is None and static is None:
+            static = held or None
         self.coulomb = not_negative(own if coulomb is None else coulomb, f"coulomb {self.name}")
         self.static = not_negative(self.coulomb if static is None else static, f"static {self.name}")
+        self._stribeck = self._told or speed or None
         if self.static < self.coulomb:
             raise StateError(
                 f"the static {self.name}, {self.static:g}, must not be less than {self.coulomb:g}, coulomb."

@@ -85,7 +85,7 @@ def copy_hinge_numbers(who: str, twin: Body, old: Body, order: list[int] | None)
         _refuse_uneven(who, old)
     twin.armature = old.armature[order]
     rest = passive.rest[order] if passive.rest is not None and old.hinge.nq == old.hinge.nv else None
-    twin.passive = Passive(passive.stiffness[order], passive.damping[order], passive.friction[order], rest)
+    twin.passive = Passive(rest=rest, **{name: getattr(passive, name)[order] for name in Passive.by_dof})
     parts = (limits.lower, limits.upper, limits.velocity, limits.effort)
     twin.limits = Limits(*(x[order] for x in parts))
 
@@ -94,7 +94,7 @@ def _refuse_uneven(who: str, body: Body) -> None:
     """Turned around, the velocity of a spherical hinge is -R v and that of a free one -Ad(T) v: what is told dof by dof
     cannot be told again, unless it is the same for the three dofs of a spherical hinge."""
     passive, limits = body.passive, body.limits
-    by_dof = [body.armature, passive.damping, passive.friction]
+    by_dof = [body.armature, passive.damping, passive.friction, passive.static, passive.stribeck_speed]
     bounds = [limits.lower, limits.upper, limits.velocity, limits.effort]
     if isinstance(body.hinge, Free):
         even = not any(x.any() for x in by_dof) and all(np.isinf(x).all() for x in bounds)

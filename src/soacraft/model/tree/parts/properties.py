@@ -91,36 +91,66 @@ class Passive(_PerDof):
         force = -stiffness (q - rest) - damping v
 
     `rest` (nq) is where the springs are relaxed, by default the neutral coordinates; q - rest is a rotation vector for
-    a spherical hinge. Springs and dampers act in all dynamics, unless `passive=False`. `friction` is kept and does not
-    act.
+    a spherical hinge. Springs and dampers act in all dynamics, unless `passive=False`. Dry friction is kept and does
+    not act by itself; `sim.HingeFriction` and `robot.friction` take it from here:
+
+        friction + (static - friction) exp(-(v / stribeck_speed)^2)                                       (Stribeck)
+
+    `static` is what holds a dof at rest, at least `friction`, and zero where it is no more than that; `stribeck_speed`,
+    in rad/s or m/s, is where the difference is gone, and zero where nobody told.
 
     >>> Passive(stiffness=10.0, damping=0.5)
     Passive(stiffness=10, damping=0.5)
+    >>> Passive(friction=1.0, static=1.5, stribeck_speed=0.1)
+    Passive(friction=1, static=1.5, stribeck_speed=0.1)
     """
 
-    __slots__ = ("_lines", "damping", "friction", "rest", "stiffness")
-    fields = ("stiffness", "damping", "friction", "rest")
+    __slots__ = ("_lines", "damping", "friction", "rest", "static", "stiffness", "stribeck_speed")
+    fields = ("stiffness", "damping", "friction", "rest", "static", "stribeck_speed")
+    by_dof = ("stiffness", "damping", "friction", "static", "stribeck_speed")
     _lines: bytes
     stiffness: Array
     damping: Array
     friction: Array
     rest: Array | None
+    static: Array
+    stribeck_speed: Array
 
-    def __init__(self, stiffness: Any = 0.0, damping: Any = 0.0, friction: Any = 0.0, rest: Any = None) -> None:
-        for name, given in zip(self.fields, (stiffness, damping, friction), strict=False):
-            object.__setattr__(self, name, frozen(finite(given, _shape(given), f"{name} of a hinge")))
+    def __init__(
+        self,
+        stiffness: Any = 0.0,
+        damping: Any = 0.0,
+        friction: Any = 0.0,
+        rest: Any = None,
+        static: Any = None,
+        stribeck_speed: Any = None,
+    ) -> None:
+        told = zip(self.by_dof, (stiffness, damping, friction, static, stribeck_speed), strict=True)
+        for name, given in told:
+            if given is None and name in ("static", "stribeck_speed"):  # as many zeros as there are frictions
+                given = np.zeros(self.friction.shape)
+            x = finite(given, _shape(given), f"{name} of a hinge")
+            if name in ("static", "stribeck_speed") and (x < 0.0).any():
+                raise ModelError(f"{name} of a hinge must not be negative, got {_text(x)}.")
+            object.__setattr__(self, name, frozen(x))
         at = None if rest is None else frozen(read_numbers(rest, "rest of a hinge"))
         object.__setattr__(self, "rest", at)
 
     def sized(self, hinge: Hinge, what: str) -> Passive:
         """The same numbers with one entry for each dof."""
-        stiffness, damping, friction = (
-            _by_dof(getattr(self, name), hinge.nv, name, "", what) for name in self.fields[:3]
+        stiffness, damping, friction, static, speed = (
+            _by_dof(getattr(self, name), hinge.nv, name, "", what) for name in self.by_dof
         )
+        for held, dry in zip(static.tolist(), friction.tolist(), strict=True):
+            if 0.0 < held < dry:
+                raise ModelError(
+                    f"static friction of {what} is {held:g}, less than its dry friction, {dry:g}; leave it out where "
+                    "it is no more."
+                )
         if self.rest is not None and self.rest.shape != (hinge.nq,):
             raise ModelError(f"rest of {what} needs {hinge.nq} coordinates, got {self.rest.size}.")
         rest = None if self.rest is None else normalize_of(hinge, self.rest, f"rest of {what}")
-        return Passive(stiffness, damping, friction, rest)
+        return Passive(stiffness, damping, friction, rest, static, speed)
 
     @property
     def acts(self) -> bool:
@@ -157,7 +187,7 @@ def no_limits(nv: int) -> Limits:
 def no_passive(nv: int) -> Passive:
     """No springs, dampers or friction on so many dofs."""
     zero = np.zeros(nv)
-    return Passive(zero, zero, zero)
+    return Passive(zero, zero, zero, None, zero, zero)
 
 
 def read_armature(given: Any, hinge: Hinge, what: str) -> Array | None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from soacraft.robot.control import compensation
-from soacraft.robot.control.components.law import Gains, Law, Motors, Payloads, carried, nq, nv
+from soacraft.robot.control.components.law import Law, Motors, Numbers, Payloads, carried, nq, nv
 from soacraft.robot.control.lending import robot_of
 from soacraft.sim.components.declarations import In, output
 from soacraft.sim.components.declarations import Params as Base
@@ -37,10 +37,10 @@ class FrictionCompensation(Law):
 
     class Params(Base):
         robot: str
-        viscous: Gains | None = None
-        coulomb: Gains | None = None
-        stribeck: Gains = 0.0
-        speed: Gains | None = None
+        viscous: Numbers | None = None
+        coulomb: Numbers | None = None
+        stribeck: Numbers | None = None
+        speed: Numbers | None = None
 
     v = In(shape=nv)
 

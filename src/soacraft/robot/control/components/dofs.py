@@ -14,7 +14,8 @@ from soacraft.sim.components.declarations import Params as Base
 
 
 class ComputedTorque(Law):
-    """force = `sc.robot.computed_torque`: eddot + kd edot + kp e = 0, e = difference(q, q_d).
+    """force = `sc.robot.computed_torque`: eddot + kd edot + kp e = 0, e = difference(q, q_d). Gains are numbers, one
+    for each dof, or the rows of a matrix.
 
     >>> import soacraft as sc
     >>> law = ComputedTorque(robot="double_pendulum", kp=25.0, kd=10.0)
@@ -45,7 +46,8 @@ class ComputedTorque(Law):
 
 
 class Decoupled(Law):
-    """force = `sc.robot.decoupled`: nudot = -damping nu + m^-1 kp difference(q, q_d)."""
+    """force = `sc.robot.decoupled`: nudot = nudot_d - damping nu + m^-1 kp difference(q, q_d), nudot_d the input
+    `nudot`."""
 
     class Params(Base):
         robot: str
@@ -55,14 +57,15 @@ class Decoupled(Law):
     q = In(shape=nq)
     v = In(shape=nv)
     q_d = In(shape=nq)
+    nudot = In(shape=nv, default=0.0)
 
     @output(shape=nv)
-    def force(p, q, v, q_d):
-        return joint_space.decoupled(robot_of(p.robot), q, v, p.damping, q_d=q_d, kp=p.kp)
+    def force(p, q, v, q_d, nudot):
+        return joint_space.decoupled(robot_of(p.robot), q, v, p.damping, q_d=q_d, kp=p.kp, nudot=nudot)
 
 
 class LQR(Law):
-    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are diagonals."""
+    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are numbers, diagonals or matrices."""
 
     class Params(Base):
         robot: str
@@ -84,7 +87,8 @@ class LQR(Law):
 
 
 class PathLQR(Law):
-    """The force of `sc.robot.lqr_path` at t, q and v, along knots at `times`; Q, R and Qf are diagonals."""
+    """The force of `sc.robot.lqr_path` at t, q and v, along knots at `times`; Q, R and Qf are numbers, diagonals or
+    matrices."""
 
     class Params(Base):
         robot: str

@@ -1,4 +1,4 @@
-"""What the laws share as components: a robot by its name, shapes of ports, payloads, batches."""
+"""What the laws share as components: a robot by its name, shapes of ports, payloads, batches, states to try."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from soacraft.errors import WiringError
+from soacraft.errors import LoopError, WiringError
+from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.freedoms import solver_of
 from soacraft.robot.control.lending import lend, robot_of
+from soacraft.robot.robot import Robot
 from soacraft.sim.components.component import Component
+from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 
-Gains = float | tuple[float, ...]
+#: A number, or one for each dof or axis.
+Numbers = float | tuple[float, ...]
+#: The same, or the rows of a matrix.
+Gains = float | tuple[float | tuple[float, ...], ...]
 Motors = str | tuple[str, ...] | None
 Vector = tuple[float, ...]
 
@@ -47,12 +54,40 @@ class Law(Component):
         name, self._robot = lend(params["robot"])
         super().__init__(**{**{key: _told(x) for key, x in params.items()}, "robot": name})
 
+    @staticmethod
+    def draw(p: Any, rng: np.random.Generator) -> dict[str, Any]:
+        """Two random states of the robot with accelerations, on its closures: where it is, and where it should be."""
+        robot = robot_of(p.robot)
+        here, there = _state(robot, rng), _state(robot, rng)
+        return dict(zip(("q", "v", "vdot", "q_d", "v_d", "vdot_d"), (*here, *there), strict=True))
+
 
 def _told(value: Any) -> Any:
     """Numbers of numpy, alone, in arrays and in tuples, as files keep them."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     return tuple(map(_told, value)) if isinstance(value, list | tuple) else value
+
+
+def _state(robot: Robot, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """q, v and vdot of a random state, of a closed chain within reach of its present one."""
+    mb: Multibody = robot.mb
+    v, vdot = rng.standard_normal((2, mb.nv))
+    if not mb.is_closed:
+        return mb.random_state(rng)[0], v, vdot
+    s = solver_of(robot)
+    q = s.assemble(mb.q)
+    way = np.asarray(s.velocity_map(q))
+    way = way @ rng.standard_normal(way.shape[-1])
+    for part in (0.3, 0.1, 0.03, 0.01):
+        try:
+            q, v = s.project(mb.integrate(q, part * way), v)
+            break
+        except LoopError:  # too far for one step
+            continue
+    else:
+        v = s.project_velocity(q, v)
+    return q, v, np.asarray(s.forward_dynamics(q, v, vdot).vdot)
 
 
 def nq(p: Any) -> int:

@@ -20,7 +20,8 @@ from soacraft.spatial.rotations import quaternion_to_matrix
 
 class OperationalSpace(Law):
     """force = `sc.robot.operational_space`: the tip has `acceleration` [angular; linear], in axes of the base, and the
-    force `null` acts where it does not disturb that."""
+    force `null` acts where it does not disturb that. `damped` says how many directions are damped next to a singular
+    pose, and `missing` what of the acceleration that takes."""
 
     class Params(Base):
         robot: str
@@ -36,15 +37,21 @@ class OperationalSpace(Law):
 
     @output(shape=nv)
     def force(p, q, v, acceleration, null):
-        rb = robot_of(p.robot)
-        return task_space.operational_space(
-            rb, limb_of(rb, p.base, p.tip), q, v, acceleration, null, rows=p.rows, actuated=p.actuated
-        ).force
+        return _driven(p, q, v, acceleration, null).force
+
+    @output(dtype=int)
+    def damped(p, q, v, acceleration, null):
+        return _driven(p, q, v, acceleration, null).damped
+
+    @output(shape=lambda p: len(p.rows))
+    def missing(p, q, v, acceleration, null):
+        return _driven(p, q, v, acceleration, null).missing[..., p.rows]
 
 
 class Impedance(Law):
     """force = `sc.robot.impedance`: a spring and a damper between the tip and a goal, which is a pose [x, y, z, w of
-    its quaternion; position] and a twist [angular; linear], in axes of the base."""
+    its quaternion; position] and a twist [angular; linear], in axes of the base. Gains are numbers, six of them, or
+    the rows of a matrix."""
 
     class Params(Base):
         robot: str
@@ -71,7 +78,8 @@ class Impedance(Law):
 
 
 class Admittance(Component):
-    """acceleration = `sc.robot.admittance`: inertia xddot + damping xdot + stiffness x = wrench."""
+    """acceleration = `sc.robot.admittance`: inertia xddot + damping xdot + stiffness x = wrench, each a number, six of
+    them, or the rows of a matrix."""
 
     class Params(Base):
         inertia: Gains
@@ -135,6 +143,12 @@ class Carrying(Law):
             ).force
 
         return each(one, q, v, acceleration)
+
+
+def _driven(p, q, v, acceleration, null):
+    rb = robot_of(p.robot)
+    limb = limb_of(rb, p.base, p.tip)
+    return task_space.operational_space(rb, limb, q, v, acceleration, null, rows=p.rows, actuated=p.actuated)
 
 
 def _stood(p, q, v, vdot):
