@@ -35,11 +35,14 @@ def counted_rows(limb: Limb, goal: Pose, q: Array) -> Array:
 def conditions(limb: Limb, within: Array) -> tuple[int, Mask]:
     """The most conditions that goals of a limb with an engine are, with tolerances (6), infinite where an axis is free:
     the rank of the rows that count. And the dofs that can move, (nv)."""
-    engine, most = limb.engine, 0
+    engine, most, counts = limb.engine, 0, np.isfinite(within)
     assert engine is not None
+    known = limb.data.conditions.get(tuple(counts.tolist()))
+    if known is not None:
+        return known
     moving = engine.lower < engine.upper
     for q in np.random.default_rng(0).uniform(engine.low, engine.high, (_DRAWN, limb.nv)):
         rows = counted_rows(limb, limb.true_pose(q), q)[:, moving]
-        s = np.linalg.svd(rows[np.isfinite(within)], compute_uv=False)
+        s = np.linalg.svd(rows[counts], compute_uv=False)
         most = max(most, int(np.sum(s > RANK * np.linalg.norm(rows))))
-    return most, moving
+    return limb.data.conditions.setdefault(tuple(counts.tolist()), (most, moving))

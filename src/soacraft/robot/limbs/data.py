@@ -86,6 +86,8 @@ class LimbData:
         """Whether compiled code alone can say that a pose is met."""
         self.spans: dict[tuple[int, bool], Span | None] = {}
         """How far each tip can be, by its number and whether it is turned as its goal; made where that is asked."""
+        self.conditions: dict[tuple[bool, ...], tuple[int, Mask]] = {}
+        """The rank of the rows that count, and the dofs that move, by which rows count; made where that is asked."""
         self._plans: dict[Any, Plan] = {}
         self._independent: tuple[Indices, Indices] | None = None
 

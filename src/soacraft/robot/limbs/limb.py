@@ -18,7 +18,7 @@ from soacraft.errors import ConvergenceError, ModelError, StaleError, StateError
 from soacraft.kinematics.limbs import LimbEngine
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.subgraph import SubGraph
-from soacraft.robot.limbs import following, reaching, ties
+from soacraft.robot.limbs import branches, following, reaching, ties
 from soacraft.robot.limbs.asking import Solver, in_base
 from soacraft.robot.limbs.closed_form import CLOSED_FORM, ClosedForm
 from soacraft.robot.limbs.data import LimbData, path
@@ -305,10 +305,11 @@ class Limb(Strict):
         self, pose: Pose, free: Any = (), *, relative_to: Any = None, tolerance: Any = None, seeds: int | None = None
     ) -> Array:
         """Every configuration found at which the tip is at a pose, (k, nq), of a limb with as many dofs as conditions.
-        Those that differ by whole turns are one: that nearest to the middle of the range. A redundant limb has curves
-        of them, a planar one also where its turns are free: `self_motion`."""
+        Those that differ by whole turns are one: that nearest to the middle of the range. From many starts, then from
+        what was found beyond folds and by symmetry, until that leads to no others. A redundant limb has curves of them,
+        a planar one also where its turns are free: `self_motion`."""
         self._require_current()
-        return reaching.solutions(self, in_base(self, pose, relative_to), free, tolerance, seeds)
+        return branches.solutions(self, in_base(self, pose, relative_to), free, tolerance, seeds)
 
     def self_motion(self, q: Any, step: float = 0.02, most: int = 2000, *, free: Any = ()) -> Array:
         """The curve through q along which the tip of a limb with one dof more than conditions stays where it is, but
@@ -388,7 +389,7 @@ class Limb(Strict):
     @property
     def is_current(self) -> bool:
         """Whether it is of the robot as it is. It follows what the robot does itself: `attach`, `detach`, `grasp`,
-        `ungrasp`, `undo`, `apply`."""
+        `ungrasp`, `undo`, `apply`, and `World.give_to_robot`."""
         return self._robot.mb.version == self._version or self._follows()
 
     def _follows(self) -> bool:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.dynamics.arguments import read_threads
-from soacraft.errors import StateError
 from soacraft.kinematics.limbs import Plan
 from soacraft.robot.limbs.asking import (
-    ALL,
     Goals,
     Question,
     as_rows,
@@ -26,8 +24,7 @@ from soacraft.robot.limbs.asking import (
     read_starts,
     read_tolerance,
 )
-from soacraft.robot.limbs.counting import conditions
-from soacraft.robot.limbs.searching import SAME, one
+from soacraft.robot.limbs.searching import one
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
 from soacraft.robot.limbs.ties import tied_dofs
 from soacraft.spatial.checks import Array
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     from soacraft.robot.limbs.limb import Limb
     from soacraft.robot.world.world import World
 
-__all__ = ["Reach", "missed", "reach", "read_tolerance", "solutions", "tied_dofs"]
+__all__ = ["Reach", "missed", "reach", "read_tolerance", "tied_dofs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,34 +164,3 @@ def _shaped(
     return Reach(
         q.reshape(*batch, limb.nq), found.reshape(batch), left, tried.reshape(batch), why.reshape(batch), whole
     )
-
-
-def solutions(limb: Limb, pose: Any, free: Any, tolerance: Any, seeds: Any) -> Array:
-    """`Limb.solutions`."""
-    if len(limb.tips) > 1:
-        raise StateError(f"limb {limb.name!r} has {len(limb.tips)} tips: ask for solutions of limbs of one tip each.")
-    if not isinstance(pose, Pose) or pose.batch_shape:
-        raise StateError(f"solutions of limb {limb.name!r} are those of one Pose(...), got {pose!r:.60}.")
-    how = read_question(limb, free, tolerance, ALL if seeds is None else seeds, None, None, None, (True,))
-    within, engine = how.within[0], limb.data.engine
-    count = int(np.isfinite(within).sum())
-    rank, dofs = count, limb.nv
-    if engine is not None:
-        rank, moving = conditions(limb, within)
-        dofs = int(moving.sum())
-    if dofs > rank:
-        raise StateError(
-            f"limb {limb.name!r} has {dofs} dofs for {rank} conditions: its solutions are curves. Follow one with "
-            f"self_motion(q{'' if count == 6 else ', free=...'}), or hold dofs."
-        )
-    if engine is None:
-        raise StateError(f"limb {limb.name!r} is no chain of screws: ask ik from several `near` instead.")
-    if limb.closed_form is not None and count == 6:
-        rows = limb.closed_form.solutions(pose, within, engine.middle)
-    else:
-        rows = engine.search(as_rows(pose)[None], engine.middle[None], Plan(within, how.seeds, all=1)).q
-    kept: list[Array] = []
-    for q in map(engine.unwound, rows):
-        if all(engine.apart(q, x) > SAME for x in kept):
-            kept.append(q)
-    return np.array(sorted(kept, key=lambda x: tuple(x.round(6)))).reshape(len(kept), limb.nq)

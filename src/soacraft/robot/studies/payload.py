@@ -18,7 +18,6 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError, StateError
-from soacraft.model.tree.frames.frame import Body
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.studies.efforts import Efforts, efforts_of
 from soacraft.robot.studies.ground import unit_weight
@@ -164,7 +163,7 @@ def masses(T0: Array, T1: Array, lower: Array, upper: Array) -> tuple[Array, Arr
 def _open(limb: Limb, q: Array, v: Array, vdot: Array, c: Array) -> tuple[Array, Array]:
     """T0 and T1 of a limb whose base is at rest, with all that hangs from it as it is now."""
     mb = limb.robot.mb
-    graph = mb.subgraph(_outboard(limb))
+    graph = mb.subgraph(dict.fromkeys(x for body in limb.bodies for x in body.subtree()))
     places = [graph.dof_names.index(x) for x in limb.dof_names]
     layout = graph.layout
     at = np.concatenate([np.arange(layout.hinge_q[k].start, layout.hinge_q[k].stop) for k in
@@ -185,12 +184,3 @@ def _closed(limb: Limb, q: Array, v: Array, vdot: Array, c: Array, limits: Effor
     empty = forces_of(mb, q, v, vdot, limits)
     wrench = unit_weight(mb, limb.tip, q, v, vdot, c)
     return empty, forces_of(mb, q, v, vdot, limits, {limb.tip: wrench}) - empty
-
-
-def _outboard(limb: Limb) -> list[Body]:
-    """The limb's bodies and all that hang from them."""
-    kept: list[Body] = []
-    for body in limb.robot.mb.bodies:
-        if body in limb.bodies or (isinstance(body.parent, Body) and body.parent in kept):
-            kept.append(body)
-    return kept
