@@ -40,6 +40,8 @@ class Source:
     """The file in `scripts/shapes` with the capsules of its bodies."""
     apart: str = ""
     """Bodies that need no look for contact, "a b, c d": neighbours whose shapes overlap, and those never in reach."""
+    palm: str = ""
+    """Of a hand: the body that its fingers are on. Frames to grasp with are nodes of it, from the file's sites."""
 
 
 #: The pairs of panda.srdf in PyPI's example-robot-data 6.0.0, which has the meshes too.
@@ -87,11 +89,11 @@ SOURCES = {
     ),
     "shadow_hand": Source(
         "shadow_hand/right_hand_nomesh.xml", "Apache-2.0", f"{MENAGERIE} shadow_hand",
-        "Shadow Dexterous Hand, a right hand of 24 dofs.",
+        "Shadow Dexterous Hand, a right hand of 24 dofs.", palm="rh_palm",
     ),
     "robotiq_2f85": Source(
         "robotiq_2f85/2f85_nomesh.xml", "BSD-2-Clause", f"{MENAGERIE} robotiq_2f85",
-        "Robotiq 2F-85, a gripper whose fingers are loops.",
+        "Robotiq 2F-85, a gripper whose fingers are loops.", palm="base",
     ),
     "husky": Source(
         "husky/husky_clean.urdf", "BSD-3-Clause", "PyPI pybullet 3.2.7 pybullet_data/husky",
@@ -121,6 +123,8 @@ def make(name: str, source: Source, folder: Path) -> ModelFacts:
     for pair in filter(None, source.apart.split(", ")):
         body1, body2 = pair.split()
         mb.add_record(sc.Record("contact exclude", "", {"body1": body1, "body2": body2}))
+    if source.palm:
+        sc.robot.Robot(mb).hand("hand", source.palm)
     mb.import_report, mb.mesh_folder = _named_from(folder, mb.import_report), None  # the meshes do not come along
     write_bytes(LIBRARY / "licences" / f"{name}.txt", _licence(path).encode())
     write_native(mb, LIBRARY / f"{name}.json")

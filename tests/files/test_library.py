@@ -134,6 +134,20 @@ def test_two_arms_in_one_model_keep_their_pairs_apart():
     assert not len(sc.contact.Scene(both).contacts(both.neutral()))
 
 
+@pytest.mark.parametrize(("name", "palm", "grasp"), [("shadow_hand", "rh_palm", "grasp_site"),
+                                                     ("robotiq_2f85", "base", "pinch")])  # fmt: skip
+def test_hands_have_an_end_effector_of_the_palm_and_all_that_is_on_it(name, palm, grasp):
+    mb = sc.load(name)
+    (hand,) = (x for x in mb.records if x.kind == "end_effector")
+    (group,) = (x for x in mb.records if x.kind == "group")
+    assert dict(hand.attributes) == {"parent_link": palm, "group": group.name}
+    assert set(group.attributes["links"]) == {x.name for x in mb[palm].subtree()}
+    assert f"{palm}/{grasp}" in mb
+    rb = sc.robot.Robot(mb)
+    rb.read_srdf()
+    assert rb.limbs == (hand.name,)
+
+
 def test_loops_and_couplings():
     counts = {name: (facts.loops, facts.couplings) for name, facts in library.index().items()}
     assert counts["five_bar"] == (1, 0)

@@ -53,10 +53,10 @@ from soacraft.robot.whole_body.tasks import (
 )
 from soacraft.robot.whole_body.velocity import VelocityPlan
 from soacraft.robot.world.allowed import Allowed
-from soacraft.robot.world.details import Cover
 from soacraft.robot.world.edges import Edge, Edges
 from soacraft.robot.world.queries import Distances
 from soacraft.robot.world.room import Room
+from soacraft.robot.world.wishes import Cover
 from soacraft.robot.world.world import World
 
 __all__ = [

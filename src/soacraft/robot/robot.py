@@ -248,7 +248,7 @@ right_shoulder_yaw, right_elbow)
 
         A gripper whose fingers are hinged on the body that holds needs no word, nor does one that an SRDF file tells;
         fingers of several links do, since they look like an arm. It is kept in the records of the model as an end
-        effector of SRDF, so that copies and files have it.
+        effector of SRDF, so that copies and files have it; hands of the library come with theirs, "hand".
 
         >>> import soacraft as sc
         >>> rb = sc.robot.Robot(sc.load("shadow_hand"))
@@ -292,10 +292,28 @@ right_shoulder_yaw, right_elbow)
         with self._edits.own():
             self._holds.give(obj, None if hands is None else _several(hands))
 
-    def update_attachment(self, obj: Any, pose: Pose) -> None:
-        """Correct the pose of an object in the hand that it hangs from, as an estimator sees it. Other hands that hold
-        it stay where they are, and hold it elsewhere."""
-        self._holds.place(obj, pose)
+    def update_attachment(self, obj: Any, pose: Pose, hand: Any = None) -> None:
+        """Correct the pose of an object in a hand that holds it, as an estimator sees it: the hand that is named, or
+        that it hangs from, or that alone holds it.
+
+        Where it hangs, other hands that hold it stay where they are, and hold it elsewhere. Where a closure holds it (a
+        door, a drawer, a second hand), the closure is at that pose from then on, and the state becomes the nearest one
+        at which all loops close within limits, with the nearest velocities; if none does, a `LoopError` says what stays
+        open, and nothing has changed.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("panda")
+        >>> mb.set_state(q=[0.1, 0.3, 0.2, -1.5, 0.1, 2.0, 0.8])
+        >>> _ = mb.add_body("drawer", hinge=sc.Prismatic((1, 0, 0)), inertia=sc.Inertia(1.0))
+        >>> rb = sc.robot.Robot(mb)
+        >>> rb.attach("drawer", "link7")
+        'drawer' held by 'link7' (loop 'link7 holds drawer'), 0 J lost
+        >>> seen = mb.pose("drawer", "link7") @ sc.Pose(translation=(0.0, 0.003, -0.002))
+        >>> rb.update_attachment("drawer", seen)
+        >>> mb.pose("drawer", "link7").is_close(seen), sc.loops.report(mb).closed
+        (True, True)
+        """
+        self._holds.place(obj, pose, hand)
 
     def reactions(
         self, obj: Any, *, vdot: Any = None, force: Any = None, q: Any = None, v: Any = None, f_ext: Any = None

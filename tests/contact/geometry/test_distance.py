@@ -8,7 +8,18 @@ import pytest
 from tests.contact.geometry.shapes import CONVEX, PAIRS, random_pose, random_shape, separation, unit_vectors
 
 import soacraft as sc
-from soacraft.contact import Box, Capsule, ConvexHull, Cylinder, Ellipsoid, Nearest, Plane, Sphere, distance
+from soacraft.contact import (
+    Box,
+    Capsule,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Nearest,
+    Plane,
+    Sphere,
+    distance,
+)
 from soacraft.errors import ModelError
 from soacraft.spatial import Pose
 
@@ -241,6 +252,15 @@ def test_lengths_beyond_what_is_handled_are_refused():
         Sphere(1e80)
     with pytest.raises(ModelError, match=r"a Box reaches 8.66025e-81 m from its origin.*take another unit of length"):
         Box(1e-80, 1e-80, 1e-80)
+    for far in (1e80, 1e160, 1e308):  # squares of the last two are infinite
+        told = rf"reaches {0.5 * far:g} m from its origin; from 1e-60 to 1e+60 m is handled".replace("+", r"\+")
+        for sizes in ((far, far, far), (1.0, far, 0.0)):
+            with pytest.raises(ModelError, match=f"a Box {told}"):
+                Box(*sizes)
+        with pytest.raises(ModelError, match=f"a HeightField {told}"):
+            HeightField(np.zeros((2, 2)), far, 1.0, -1.0)
+    with pytest.raises(ModelError, match=r"a HeightField reaches inf m from its origin"):
+        HeightField(np.full((2, 2), -1e308), 1e308, 1.0)
     with pytest.raises(ModelError, match=r"a ConvexHull reaches 1e\+100 m"):
         ConvexHull(1e100 * np.concatenate([np.eye(3), [(0, 0, 0)]]))
     for pose in (at(0, 0, 1e200), Pose(translation=[(0, 0, 1e200)])):

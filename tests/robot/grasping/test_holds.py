@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.errors import ModelError, SoacraftError
+from soacraft.errors import LoopError, ModelError, SoacraftError
 from soacraft.files.native import same
 from soacraft.robot import Robot, World
 
@@ -86,7 +86,8 @@ def test_a_second_hand_closes_a_loop_that_solvers_take():
     assert rb.held == {}
 
 
-def test_a_door_is_held_by_a_loop_and_opens_with_the_arm():
+def at_the_door():
+    """A door, and a planar arm of three links whose hand is at its knob."""
     mb = sc.Multibody("door and arm")
     mb.add_body("door", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(3.0, (0.4, 0, 0), 0.2 * np.eye(3)))
     mb["door"].add_node("knob", sc.Pose(translation=(0.8, 0, 0)))
@@ -101,6 +102,12 @@ def test_a_door_is_held_by_a_loop_and_opens_with_the_arm():
     r = arm.ik(sc.Pose(translation=(0.8, 0.0, 0.0)), free=("rx", "ry", "rz"))
     assert r.found
     mb.set_state(q=arm.of_robot(r.q))
+    return rb
+
+
+def test_a_door_is_held_by_a_loop_and_opens_with_the_arm():
+    rb = at_the_door()
+    mb = rb.mb
     told = rb.attach("door", "a2/hand")
     assert told.how == "loop"
     solvers = [sc.loops.TreeAugmented(mb), sc.loops.FullyAugmented(mb), sc.loops.ConstraintEmbedding(mb)]
@@ -191,7 +198,7 @@ def test_what_is_refused():
     with pytest.raises(ModelError, match="which is no hand"):
         rb.attach("right2", "inertial")
     rb.detach("box")
-    with pytest.raises(ModelError, match="hangs from no hand"):
+    with pytest.raises(ModelError, match="'box' is not held; it holds nothing"):
         rb.update_attachment("box", sc.Pose())
     before = np.array(rb.mb.q)
     with pytest.raises(ModelError, match="held by"):
@@ -416,6 +423,89 @@ def test_a_pose_that_would_pull_an_object_out_of_another_loop_is_refused():
     with pytest.raises(ModelError, match="'box' cannot be put elsewhere: loop 'rope' joins 'right0' and 'box/eye'"):
         rb.update_attachment("box", sc.Pose())
     assert rb.version == before
+
+
+def apart(mb):
+    """The rates of the pose of the door in the hand by dofs: one turn and two ways, (3, nv)."""
+    J = dyn.jacobian(mb, mb.q, ["door", "a2/hand"], expressed_in="inertial")
+    lever = mb.pose("a2/hand").translation - mb.pose("door").translation
+    door = np.array([J[2], J[3] - lever[1] * J[2], J[4] + lever[0] * J[2]])  # at the hand
+    return door - J[[8, 9, 10]]
+
+
+@pytest.mark.parametrize("hinge", [None, sc.Pin((0, 0, 1))])
+def test_the_pose_of_a_door_in_the_hand_is_corrected(hinge):
+    """It is as it was seen, all loops close, and of all states that do this is the nearest: the way from the last one
+    has no part along the motion that the mechanism keeps with the door fast in the hand."""
+    rb = at_the_door()
+    mb = rb.mb
+    rb.grasp("door", ["a2/hand"], hinge)
+    mb.set_state(v=sc.loops.TreeAugmented(mb).project_velocity(mb.q, [0.5, -0.3, 0.2, 0.7]))
+    first, v, since, other = np.array(mb.q), np.array(mb.v), rb.version, rb.copy()
+    seen = mb.pose("door", "a2/hand") @ sc.Pose.from_rpy(0.0, 0.0, 0.05, (0.03, -0.02, 0.0))
+    rb.update_attachment("door", seen)
+    assert mb.pose("door", "a2/hand").is_close(seen)
+    assert sc.loops.report(mb).closed
+    along = np.linalg.svd(apart(mb))[2][-1]
+    assert np.abs(apart(mb) @ along).max() < 1e-12
+    assert abs(along @ (mb.q - first)) < 1e-6 * np.linalg.norm(mb.q - first)
+    held = apart(mb) if hinge is None else apart(mb)[1:]
+    assert np.abs(held @ mb.v).max() < 1e-9  # the hand stays on the door
+    assert np.abs(mb.v).max() > 0.1
+    other.apply(rb.changes(since).to_bytes())
+    assert other.version == rb.version
+    assert rb.undo() == "place 'door' 'a2/hand'"
+    assert rb.version == since
+    assert (mb.q == first).all()
+    assert (mb.v == v).all()
+
+
+def test_a_pose_of_a_door_that_cannot_be_closed_is_refused_and_changes_nothing():
+    """Tilted out of the plane, farther than the arm reaches, or past a limit of the door."""
+    rb = at_the_door()
+    mb = rb.mb
+    rb.attach("door", "a2/hand")
+    before, now = mb.pose("door", "a2/hand"), rb.version
+    tilted, far = before @ sc.Pose.from_rpy(0.2, 0.0, 0.0), before @ sc.Pose(translation=(9.0, 0.0, 0.0))
+    for seen in (tilted, far):
+        with pytest.raises(LoopError, match=r"'door' cannot be held by 'a2/hand' at this pose: .*'a2/hand holds door'"):
+            rb.update_attachment("door", seen)
+        assert rb.version == now
+    seen = before @ sc.Pose(translation=(-0.3, 0.0, 0.0))
+    rb.copy().update_attachment("door", seen)
+    tight = rb.copy()
+    for body in tight.mb.bodies:
+        k = tight.mb.layout.hinge_q[tight.mb.layout.index[body]]
+        body.limits = sc.Limits(np.array(tight.mb.q)[k] - 1e-3, np.array(tight.mb.q)[k] + 1e-3)
+    now = tight.version
+    with pytest.raises(LoopError, match=r"'door' cannot be held by 'a2/hand' at this pose: .*limit"):
+        tight.update_attachment("door", seen)
+    assert tight.version == now
+    assert tight.undo() == "take 'door' 'a2/hand'"
+
+
+def test_the_hand_whose_grasp_is_corrected_is_named_where_several_hold():
+    rb = two_arms()
+    mb = rb.mb
+    rb.grasp("box", ["left2/hand", "right2/hand"], sc.Pin((0, 0, 1)))
+    seen = mb.pose("box", "right2/hand") @ sc.Pose(translation=(0.02, -0.01, 0.0))
+    with pytest.raises(ModelError, match="'box' is held by 'left2/hand' and 'right2/hand': say in which of them its "
+                                         "pose is, by hand="):  # fmt: skip
+        rb.update_attachment("box", seen)
+    with pytest.raises(ModelError, match="'box' is not held by 'left1'"):
+        rb.update_attachment("box", seen, hand="left1")
+    rb.update_attachment("box", seen, hand="right2/hand")
+    assert mb.pose("box", "right2/hand").is_close(seen)
+    assert sc.loops.report(mb).closed
+    rb.ungrasp("box")
+    rb.attach("box", "left2/hand")
+    rb.grasp("box", ["right2/hand"])
+    seen = mb.pose("box", "right2/hand") @ sc.Pose(translation=(0.02, -0.01, 0.0))
+    at = mb.pose("box", "left2/hand")
+    rb.update_attachment("box", seen, hand="right2/hand")  # it hangs from the other, and stays there
+    assert mb.pose("box", "right2/hand").is_close(seen)
+    assert mb.pose("box", "left2/hand").is_close(at)
+    assert sc.loops.report(mb).closed
 
 
 def test_hands_that_are_none_are_refused():

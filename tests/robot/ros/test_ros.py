@@ -234,6 +234,18 @@ def test_an_object_in_the_frame_of_a_body_moves_with_it(panda):
     assert w.item("tool").on == "link7"
 
 
+def test_a_geometry_stays_when_shapes_are_appended(panda):
+    w = World(panda)
+    ball = sc.Geometry("eye", "sphere", (0.2,), sc.Pose(translation=(0.0, 0.0, 0.3)))
+    w.add("thing", ball, sc.Pose(translation=(1.0, 0.0, 0.0)))
+    at, eye = sc.Pose(translation=(0.0, 1.0, 0.0)), w.item("thing").parts["shape"]
+    ros.read_collision_object(w, ros.collision_object("thing", Sphere(0.1), at, operation=2))
+    parts = w.item("thing").parts
+    assert len(parts) == 2
+    assert parts["shape"] == eye
+    assert w.item("thing").pose.translation.tolist() == [1.0, 0.0, 0.0]
+
+
 def test_an_object_in_the_frame_of_a_node_is_moved_and_appended_to_there(panda):
     """In the frame of the message, whatever frame of the same body it was added in."""
     w = World(panda)

@@ -16,6 +16,15 @@ def swing(length=1.0, radius=0.05):
     return Robot(mb)
 
 
+def door_model():
+    """A panel that turns on a post."""
+    door = sc.Multibody("door")
+    door.root.add_geometry(sc.Geometry("post", "box", (0.02, 0.02, 1.0), role="collision"))
+    panel = door.add_body("panel", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
+    panel.add_geometry(sc.Geometry("wood", "box", (1.0, 0.02, 1.0), sc.Pose(translation=(0.5, 0, 0))))
+    return door
+
+
 def two_arms(scale=1.0, fingers=True):
     """Two arms of three capsules; each hand has two fingers of two links; a free box and a door stand by."""
     mb = sc.Multibody("two arms")

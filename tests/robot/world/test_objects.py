@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.robot.world.robots import swing, two_arms
+from tests.robot.world.robots import door_model, swing, two_arms
 
 import soacraft as sc
 from soacraft.contact import Box, ConvexHull, Cylinder, HeightField, Sphere, TriangleMesh
 from soacraft.errors import ModelError, StateError
 from soacraft.robot import Robot, World
 from soacraft.robot.world.voxels import Voxels
-
-
-def door_model():
-    door = sc.Multibody("door")
-    door.root.add_geometry(sc.Geometry("post", "box", (0.02, 0.02, 1.0), role="collision"))
-    panel = door.add_body("panel", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
-    panel.add_geometry(sc.Geometry("wood", "box", (1.0, 0.02, 1.0), sc.Pose(translation=(0.5, 0, 0))))
-    return door
 
 
 def test_objects_come_move_and_go():
@@ -254,6 +246,93 @@ def test_a_model_given_to_the_robot_can_be_grasped():
     assert ("gate.panel/wood", "right2/skin") in w.scene.pairs
 
 
+@pytest.mark.parametrize("model", [False, True])
+def test_limbs_follow_when_the_robot_is_given_an_object(model):
+    rb = two_arms()
+    arm = rb.limb("arm", "inertial", "right2/hand")
+    w = World(rb)
+    w.add("gate", *(() if model else (Sphere(0.1),)), model=door_model() if model else None)
+    before = arm.pose()
+    w.give_to_robot("gate", *(() if model else (sc.Inertia(1.0),)))
+    assert arm.is_current
+    assert rb["arm"] is arm
+    assert arm.pose() == before
+    assert tuple(rb.mb.dof_names[i] for i in arm.v_places) == arm.dof_names
+    rb.mb.add_body("post", hinge=sc.Weld())  # an edit of another
+    assert not arm.is_current
+
+
+def test_a_geometry_is_taken_as_it_is():
+    """A ball of radius 0.3 two metres along x of its own pose, which is one metre up in the object; role and masks of
+    its model do not hide it, and it is on the link where that was said."""
+    own = sc.Pose.from_quaternion((0.0, 0.0, np.sin(0.25 * np.pi), np.cos(0.25 * np.pi)), (0.0, 2.0, 0.0))
+    ball = sc.Geometry("eye", "sphere", (0.3,), own, "visual", attributes={"contype": 0, "conaffinity": 0})
+    w = World(swing())
+    w.add("ball", ball, sc.Pose(translation=(0, 0, 1.0)))
+    for angle in (0.0, 0.7):
+        c = np.array([np.cos(angle), np.sin(angle), 0.0])
+        want = np.linalg.norm(c - [0, 2.0, 1.0]) - 0.3 - 0.05
+        assert w.distances([angle]).distance == pytest.approx([want], abs=1e-12)
+    assert w.distances([0.0]).pairs == [("ball/shape", "link/ball")]
+    w.replace("ball", {"a": ball, "b": (ball, sc.Pose(translation=(0, 1.0, 0))), "c": Sphere(0.1)}, on="link")
+    assert set(w.item("ball").parts) == {"a", "b", "c"}
+    w.add("post", Sphere(0.1), sc.Pose(translation=(-3.0, 0, 0)))
+    assert w.touching([np.pi / 2]) == [("ball/b", "post/shape")]
+    w.hide("ball/b")
+    assert not w.collides([np.pi / 2])
+
+
+def notched(folder):
+    """Two boxes of a mesh file, from x = -1 to -0.5 and from 0.5 to 1, and its geometry: the hull fills the gap."""
+    lines, count = [], 0
+    for x in (-1.0, 0.5):
+        at = [(x + 0.5 * i, j - 0.5, k - 0.5) for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+        lines += [f"v {a} {b} {c}" for a, b, c in at]
+        quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+        lines += ["f " + " ".join(str(count + i + 1) for i in quad) for quad in quads]
+        count += 8
+    folder.mkdir()
+    (folder / "notched.obj").write_text("\n".join(lines) + "\n")
+    return sc.Geometry("body", "mesh", (1.0, 1.0, 1.0), mesh="notched.obj")
+
+
+def test_the_mesh_of_a_geometry_is_read_in_its_folder(tmp_path):
+    """In the middle of the gap the ball is 0.5 - 0.05 from the triangles, and inside of the hull."""
+    rb, mesh = swing(), notched(tmp_path / "parts")
+    w, at = World(rb), sc.Pose(translation=(1.0, 0.0, 0.0))
+    with pytest.raises(ModelError, match=r"its mesh is the file 'notched.obj'; give folder="):
+        w.add("part", mesh, at)
+    assert w.objects == ()
+    w.add("part", mesh, at, folder=tmp_path / "parts")
+    assert w.collides([0.0])
+    w.detail("part", "mesh")
+    assert w.distances([0.0]).distance == pytest.approx([0.45], abs=1e-12)
+    rb.mb.mesh_folder = tmp_path / "parts"
+    other = World(rb)
+    other.add("part", mesh, at)  # the robot's own folder
+    assert other.collides([0.0])
+
+
+@pytest.mark.parametrize("own", [None, "parts", "elsewhere"])
+def test_a_geometry_that_is_given_to_the_robot_has_the_shape_it_had(tmp_path, own):
+    """Also where the robot has files in another folder."""
+    rb, mesh = swing(), notched(tmp_path / "parts")
+    (tmp_path / "elsewhere").mkdir()
+    if own:
+        rb.mb.mesh_folder = tmp_path / own
+    w = World(rb)
+    w.add("part", {"a": mesh, "b": Sphere(0.1)}, sc.Pose(translation=(1.0, 0.0, 0.0)), folder=tmp_path / "parts")
+    w.detail("part/a", "mesh")
+    before = w.distances([0.0])
+    assert before.distance == pytest.approx([0.45, -0.15], abs=1e-12)
+    w.give_to_robot("part", sc.Inertia(1.0))
+    after = w.distances(rb.mb.q)
+    assert after.pairs == before.pairs
+    assert after.distance == pytest.approx(before.distance, abs=1e-12)
+    copied = w.copy().distances(rb.mb.q)
+    assert (copied.distance == after.distance).all()
+
+
 def test_what_is_refused():
     w = World(swing())
     with pytest.raises(ModelError, match="there is 'link' already"):
@@ -264,8 +343,13 @@ def test_what_is_refused():
         w.add("thing")
     with pytest.raises(ModelError, match="must be a shape, or"):
         w.add("thing", 3.0)
-    with pytest.raises(ModelError, match=r"give a shape such as sc.contact.Box\(1, 1, 1\), not a Geometry"):
-        w.add("thing", sc.Geometry("a", "sphere", (1.0,)))
+    with pytest.raises(ModelError, match=r"shape 'thing/shape': its mesh is the file 'a.stl'; give folder=..., where "
+                                         r"its file is, or a shape such as sc.contact.TriangleMesh"):  # fmt: skip
+        w.add("thing", sc.Geometry("a", "mesh", mesh="a.stl"))
+    with pytest.raises(ModelError, match="object 'thing' has no geometry whose file could be in folder='meshes'"):
+        w.add("thing", Sphere(1.0), folder="meshes")
+    with pytest.raises(ModelError, match="folder of object 'thing' takes a path"):
+        w.add("thing", sc.Geometry("a", "mesh", mesh="a.stl"), folder=3)
     with pytest.raises(ModelError, match=r"part 'a' of object 'thing' must be \(shape, pose\)"):
         w.add("thing", {"a": 3.0})
     with pytest.raises(ModelError, match="an object has a name without '/'"):

@@ -7,19 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.profiles import tries
+from tests.robot.world.robots import door_model, swing, two_arms
 
 import soacraft as sc
-from soacraft.contact import Box, Capsule, Plane, Sphere
+from soacraft.contact import Box, Capsule, ConvexHull, Plane, Sphere
 from soacraft.errors import ModelError, StateError
 from soacraft.robot import Robot, World
-
-
-def swing(length=1.0, radius=0.05):
-    """A ball on the end of a link without shape, that turns about z."""
-    mb = sc.Multibody("swing")
-    body = mb.add_body("link", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0))
-    body.add_geometry(sc.Geometry("ball", "sphere", (radius,), sc.Pose(translation=(length, 0, 0))))
-    return Robot(mb)
 
 
 def arm(seed, hinges=(sc.Pin, sc.Prismatic)):
@@ -146,3 +139,79 @@ def test_what_is_refused():
     ball.add_geometry(sc.Geometry("s", "sphere", (0.1,)))
     with pytest.raises(StateError, match=r"an edge needs bounds on how far hinges move .* body 'ball' has none"):
         World(Robot(rolling)).edge(rolling.q, rolling.q)
+
+
+def crowded(tmp_path):
+    """A world with objects of all kinds, of which much was said; the robot holds one that it was given."""
+    (tmp_path / "post.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    rb = two_arms()
+    w = World(rb)
+    w.add("table", Box(1.0, 1.0, 0.1), sc.Pose(translation=(0.3, 0.3, 0.2)))
+    w.add(
+        "tool", {"grip": Sphere(0.03), "bit": (Capsule(0.02, 0.1), sc.Pose(translation=(0, 0, 0.1)))}, on="left2/hand"
+    )
+    post = sc.Geometry("", "mesh", (0.3, 0.3, 0.3), mesh="post.obj")
+    w.add("post", post, sc.Pose(translation=(0.4, -0.6, 0.5)), folder=tmp_path)
+    w.add("gate", model=door_model(), pose=sc.Pose(translation=(0.5, -1.0, 0.3)))
+    w.set_state("gate", [0.4])
+    w.add_points("scan", np.random.default_rng(0).uniform(0.5, 0.8, (50, 3)))
+    w.add("cup", ConvexHull(0.1 * np.concatenate([np.eye(3), [(0, 0, 0)]])), sc.Pose(translation=(0.1, 0.3, 1.1)))
+    w.give_to_robot("cup", sc.Inertia(0.3))
+    rb.attach("cup", "left2/hand")
+    w.hide("scan")
+    w.pad("cup", 0.01)
+    w.pad("cup", 0.02, "table")
+    w.allow("gate.panel", "right2", "on its way")
+    w.detail("post", "mesh")
+    w.detail("right0", "spheres", count=3)
+    return w
+
+
+def test_a_copy_is_a_world_of_its_own_with_the_same_distances(tmp_path):
+    w = crowded(tmp_path)
+    q = w.sample(0, 4)
+    told = w.distances(q)
+    on_copy = w.robot.copy()
+    for other in (w.copy(), w.copy(on_copy), w.copy().copy(), w.copy(w.robot)):
+        found = other.distances(q)
+        assert found.pairs == told.pairs
+        assert (found.numbers == told.numbers).all()
+        assert (found.gradient == told.gradient).all()
+        assert (other.objects, other.given, other.hidden) == (w.objects, w.given, w.hidden)
+        assert (other.paddings, other.allowed, other.details) == (w.paddings, w.allowed, w.details)
+    assert w.copy(on_copy).robot is on_copy
+    assert w.copy(w.robot).robot is w.robot
+    assert w.copy().robot is not w.robot
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_what_is_done_to_a_copy_or_to_the_first_is_not_done_to_the_other(tmp_path, first):
+    w = crowded(tmp_path)
+    other = w.copy()
+    done, left = (w, other) if first else (other, w)
+    q = w.sample(0, 3)
+    told = left.distances(q)
+    done.move("table", sc.Pose())
+    done.set_state("gate", [1.0])
+    done.item("gate").model.set_state(q=[1.2])
+    done.remove("tool")
+    done.show("scan")
+    done.pad("cup", 0.1)
+    done.disallow("gate.panel", "right2")
+    done.detail("right0", "given")
+    done.robot.detach("cup")
+    done.robot.mb.set_state(q=np.array(done.robot.mb.q) + 0.0)
+    done.give_to_robot("gate")
+    found = left.distances(q)
+    assert found.pairs == told.pairs
+    assert (found.numbers == told.numbers).all()
+    assert left.robot.held == {"cup": ("left2/hand",)}
+
+
+def test_a_copy_on_a_robot_that_lacks_a_body_is_refused():
+    w = World(swing())
+    w.add("tool", Sphere(0.1), on="link")
+    with pytest.raises(ModelError, match="object 'tool' is on 'link', which the robot 'two arms' does not have"):
+        w.copy(two_arms())
+    with pytest.raises(ModelError, match="a World is around a Robot, got 3"):
+        w.copy(3)

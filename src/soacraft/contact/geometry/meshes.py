@@ -212,6 +212,7 @@ class HeightField(Shape):
         base = float(z.min()) - max(wide) if bottom is None else float(finite(bottom, (), "bottom of a HeightField"))
         if base >= z.min():
             raise ModelError(f"bottom of a HeightField must be below its heights, from {z.min():g} on, got {base:g}.")
+        self._require_size(max(0.5 * wide[0], 0.5 * wide[1], float(np.abs(z).max()), abs(base)))
         self._take(contact_mesh(*_ground(z, wide[0], wide[1], base), True))
         z.setflags(write=False)
         shown = f"{rows} x {columns} heights over {wide[0]:g} x {wide[1]:g} m, {z.min():g} to {z.max():g} m"

@@ -37,7 +37,7 @@ class Shape:
 
     def _require_size(self, far: float) -> None:
         """Refuse shapes that reach so far that products of lengths are no numbers."""
-        if np.isfinite(far) and not (far == 0.0 or 1.0 / LONGEST <= far <= LONGEST):
+        if self.kind != "plane" and not (far == 0.0 or 1.0 / LONGEST <= far <= LONGEST):
             raise ModelError(
                 f"a {type(self).__name__} reaches {far:g} m from its origin; from {1.0 / LONGEST:g} to {LONGEST:g} m "
                 "is handled: take another unit of length."
@@ -77,7 +77,10 @@ class _Sized(Shape):
         numbers.setflags(write=False)
         shown = ", ".join(repr(float(x)) for x in numbers)
         self._set(size=numbers, _shown=shown)
-        self._take(contact_primitive(KINDS.index(self.kind), self._halves(numbers)))
+        halves = self._halves(numbers)
+        if halves.max() > LONGEST:  # its square may be infinite
+            self._require_size(float(halves.max()))
+        self._take(contact_primitive(KINDS.index(self.kind), halves))
 
     def _halves(self, size: Array) -> Array:
         """Three numbers as the compiled code has them."""

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from soacraft.contact.dynamics.plastic import PlasticImpact, plastic_impact
-from soacraft.errors import ModelError
+from soacraft.errors import LoopError, ModelError
+from soacraft.loops.tree_augmented import TreeAugmented
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.states.kinematics import frame_pose, frame_velocity, pose_of_frame
@@ -20,6 +21,7 @@ from soacraft.model.tree.frames.frame import Body, Frame, Node
 from soacraft.model.tree.joining.restoring import Place, place_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.grasping.joined import Joined, is_outboard, node_name, told, unused
+from soacraft.robot.limbs.ties import tied_dofs
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import RelativePose
 from soacraft.spatial.pose import Pose
@@ -95,9 +97,7 @@ def closed(mb: Multibody, body: Body, frame: Frame, hinge: Hinge) -> Hold:
 def opened(mb: Multibody, body: Body, hold: Hold) -> None:
     """Take the closure of a hold away."""
     mb.remove_loop(hold.joined.loop)
-    node = mb.frame(hold.node)
-    assert isinstance(node, Node)
-    body.remove_node(node)
+    body.remove_node(_node(mb, hold))
 
 
 def moved(mb: Multibody, body: Body, at: Pose, nodes: AbstractSet[str]) -> None:
@@ -116,6 +116,39 @@ def moved(mb: Multibody, body: Body, at: Pose, nodes: AbstractSet[str]) -> None:
         assert isinstance(node, Node)
         node.pose = back @ node.pose
     body.inboard = at
+
+
+def held_at(mb: Multibody, body: Body, hold: Hold, pose: Pose) -> None:
+    """Let a hand hold a body by its closure at another pose in the hand, where the hinge of the closure is at zero. The
+    state is the nearest at which that and all other loops close within limits; where there is none, a `LoopError`, and
+    nothing is changed. O(n), and O(rows nv^2) a step."""
+    name, hand = hold.joined.loop, hold.joined.hand
+    trial = mb.copy()
+    _node(trial, hold).pose = pose.inv
+    fast = trial
+    if not isinstance(hold.hinge, Weld):  # the pose is met in the directions too that the hinge leaves free
+        fast = trial.copy()
+        fast.remove_loop(name)
+        fast.close_loop(name, hand, hold.node, WELD)
+    try:
+        near = TreeAugmented(fast).assemble(mb.q, limits=True)
+    except LoopError as wrong:
+        raise LoopError(f"{body.name!r} cannot be held by {hand!r} at this pose: {wrong}") from None
+    q, v, layout, tied = np.array(mb.q), np.array(mb.v), mb.layout, tied_dofs(mb)
+    for i, j in zip(layout.q_slices, layout.v_slices, strict=True):
+        if tied[j].any():
+            q[i] = near[i]
+    if v.any():
+        v = TreeAugmented(trial).project_velocity(q, v)
+    _node(mb, hold).pose = pose.inv
+    mb.set_state(q=q, v=v)
+
+
+def _node(mb: Multibody, hold: Hold) -> Node:
+    """The node of an object at which a closure holds it."""
+    node = mb.frame(hold.node)
+    assert isinstance(node, Node)
+    return node
 
 
 def freed(mb: Multibody, body: Body, hold: Hold, order: tuple[str, ...]) -> None:

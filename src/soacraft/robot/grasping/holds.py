@@ -9,7 +9,7 @@ velocities change as in a plastic impact.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from soacraft.errors import ModelError, near
@@ -20,7 +20,7 @@ from soacraft.model.tree.arguments import read_hinge
 from soacraft.model.tree.frames.frame import Body, Frame, Node
 from soacraft.model.tree.joining.restoring import Remembered, remember, restore
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.grasping.fastening import WELD, Hold, carry, closed, freed, hung, is_free, moved, opened
+from soacraft.robot.grasping.fastening import WELD, Hold, carry, closed, freed, held_at, hung, is_free, moved, opened
 from soacraft.robot.grasping.joined import Joined, is_outboard
 from soacraft.spatial.pose import Pose
 
@@ -105,8 +105,7 @@ class Holds:
                 raise ModelError(f"{body.name!r} is parted from hands, and none was given; leave them out for all.")
             names = list(dict.fromkeys(self._mb.frame(x).full_name for x in hands))
             for name in names:
-                if name not in holding:
-                    raise ModelError(f"{body.name!r} is not held by {name!r}{near(name, holding, 'but by')}")
+                _require_holder(body, name, holding)
         held, order = self._begin(), self._order
         was, version = remember(self._mb, body), self._mb.version
         try:
@@ -119,20 +118,22 @@ class Holds:
             raise
         self._keep(Done(f"give {body.name!r} {', '.join(map(repr, names))}", body.name, was, held, order))
 
-    def place(self, obj: Any, pose: Pose) -> None:
-        """Correct where an object is in the hand that it hangs from, as an estimator sees it. Other hands stay where
-        they are, and hold it elsewhere."""
+    def place(self, obj: Any, pose: Pose, hand: Any = None) -> None:
+        """Correct where an object is in a hand, by default the one that it hangs from, as an estimator sees it. Where
+        it hangs, other hands stay where they are and hold it elsewhere; a closure gets its pose, and loops close
+        again."""
         body = self._object(obj)
-        hung = [key for key, x in self._true().items() if key[0] == body.name and x.joined.how == "hung"]
-        if not hung:
-            raise ModelError(f"{body.name!r} hangs from no hand, so its pose there cannot be set.")
+        name = self._holder(body, hand)
         if not isinstance(pose, Pose) or pose.batch_shape:
             raise ModelError(f"the pose of {body.name!r} must be one Pose(...), got {pose!r:.60}.")
         held, order = self._begin(), self._order
-        nodes = {x.node for key, x in held.items() if key[0] == body.name and x.node}
-        was = remember(self._mb, body)
-        moved(self._mb, body, self._mb.frame(hung[0][1]).offset @ pose, nodes)
-        self._keep(Done(f"place {body.name!r} {hung[0][1]!r}", body.name, was, held, order))
+        was, hold = remember(self._mb, body), held[body.name, name]
+        if hold.joined.how == "hung":
+            nodes = {x.node for key, x in held.items() if key[0] == body.name and x.node}
+            moved(self._mb, body, self._mb.frame(name).offset @ pose, nodes)
+        else:
+            held_at(self._mb, body, hold, pose)
+        self._keep(Done(f"place {body.name!r} {name!r}", body.name, was, held, order))
 
     def undo(self) -> str:
         """Take back the last thing that was done, with the state before it, exactly; what it was."""
@@ -217,6 +218,21 @@ class Holds:
             )
         return frame
 
+    def _holder(self, body: Body, hand: Any) -> str:
+        """The hand whose grasp is meant: the one that is named, that the object hangs from, or that alone holds it."""
+        holds = {key[1]: x for key, x in self._true().items() if key[0] == body.name}
+        if not holds:
+            raise ModelError(self._not_held(body.name))
+        if hand is not None:
+            name = self._mb.frame(hand).full_name
+            _require_holder(body, name, holds)
+            return name
+        names = [x for x, hold in holds.items() if hold.joined.how == "hung"] or list(holds)
+        if len(names) > 1:
+            listed = " and ".join(map(repr, names))
+            raise ModelError(f"{body.name!r} is held by {listed}: say in which of them its pose is, by hand=...")
+        return names[0]
+
     def _true(self) -> dict[tuple[str, str], Hold]:
         """What is held as it was taken; an edit of the model may have parted or removed it."""
         mb = self._mb
@@ -285,6 +301,11 @@ class Holds:
                 joined = x.joined.replaced("hung", "")
                 held[other] = x._replace(joined=joined, node="", place=hold.place, q=hold.q, pose=hold.pose)
         self._held = held
+
+
+def _require_holder(body: Body, hand: str, holding: Collection[str]) -> None:
+    if hand not in holding:
+        raise ModelError(f"{body.name!r} is not held by {hand!r}{near(hand, holding, 'but by')}")
 
 
 def _listed(frames: Sequence[Frame]) -> str:

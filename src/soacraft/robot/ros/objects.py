@@ -74,7 +74,7 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
             raise StateError(f"object {name!r} is on {was.on!r}, and the message moves it in {frame!r:.60}.")
         world.move(name, at if on == was.frame else _placed(world, was.frame).inv @ _placed(world, on, at))
         return name
-    shapes = _shapes(name, message)
+    shapes: dict[str, Any] = _shapes(name, message)
     if name not in world.objects:
         world.add(name, shapes, at, on)
         return name
@@ -82,11 +82,11 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
     if what == APPEND:
         if _frame(world, on) != before.on:
             raise StateError(f"object {name!r} is on {before.on!r}, and the message appends in {frame!r:.60}.")
-        kept = {part: (shape, pose) for part, shape, pose in before.shapes}
+        kept = before.parts
         inner = before.pose.inv @ _placed(world, on, at)
         shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
         at, on = _placed(world, before.frame).inv @ before.pose, before.frame
-    world.replace(name, shapes, at, on)
+    world.replace(name, shapes, at, on, folder=before.folder if what == APPEND else None)
     return name
 
 

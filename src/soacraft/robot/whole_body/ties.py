@@ -1,7 +1,8 @@
 """Rows of a level, and rows that are decided on: how they push where a level pulls, and how they bend
 (`kinematics/level_ties.hpp`).
 
-    mu = (G G*)^-1 G (p - what the level is free to do of it),     T y = how  J* W^2 pull - G* mu  changes along a small step y
+    mu = (G G*)^-1 G (p - what the level is free to do of it)
+    T y = how  J* W^2 pull - G* mu  changes along a small step y
 """
 
 from __future__ import annotations

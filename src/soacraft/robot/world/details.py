@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 
-from soacraft.arguments import whole_number
 from soacraft.contact.geometry.filters import Placed
-from soacraft.contact.geometry.meshes import ConvexHull
 from soacraft.contact.geometry.records import ShapeMaker
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.geometry.shapes import Shape
@@ -20,56 +18,15 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
 from soacraft.progress import Bar
 from soacraft.robot.robot import Robot
-from soacraft.robot.world.covers import FINEST, MOST, cover, sticks_out
-from soacraft.robot.world.objects import Item
+from soacraft.robot.world.parts import Item
 from soacraft.robot.world.placing import Filters, Laid, Roll, WorldScene, item_shapes, lay_out, robot_shapes
 from soacraft.robot.world.rules import Rules
-from soacraft.robot.world.solids import Solid, box_of, has_cover, stands_out, volume_ratio
-from soacraft.spatial.checks import finite
+from soacraft.robot.world.solids import has_cover
+from soacraft.robot.world.wishes import GIVEN, KINDS, Cover, Detail, cover_of, read_size
 from soacraft.spatial.pose import Pose
 
-KINDS = ("given", "mesh", "hull", "box", "capsules", "spheres")
-#: Balls and capsules stand out by this part of the diagonal of a shape's box, unless told otherwise.
-ERROR = 0.1
 #: So many shapes of geometries are kept.
 _KEPT = 20_000
-
-
-class Detail(NamedTuple):
-    """A wish: a kind, and how close or how many."""
-
-    kind: str
-    error: float | None
-    number: int | None
-
-
-_GIVEN = Detail("given", None, None)
-
-
-@dataclass(frozen=True, eq=False)
-class Cover:
-    """What stands for a shape: shapes with their poses in its frame, how far they stand out of it and how far it
-    sticks out of them, at most, in metres, and their volume relative to its own (inf for a surface)."""
-
-    name: str
-    kind: str
-    shapes: tuple[tuple[Shape, Pose], ...]
-    stands_out: float
-    sticks_out: float
-    volume_ratio: float
-
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    def __repr__(self) -> str:
-        held = "all of it is inside" if self.sticks_out == 0.0 else f"it sticks out by at most {self.sticks_out:.3g} m"
-        size = f"{self.volume_ratio:.3g} times its volume"
-        return f"{self.name}: {_counted(self)}, {self.stands_out:.3g} m beyond it at most, {size}, {held}"
-
-
-def _counted(cover: Cover) -> str:
-    one = {"spheres": "sphere", "capsules": "capsule"}.get(cover.kind, cover.kind)
-    return f"1 {one}" if len(cover) == 1 else f"{len(cover)} {cover.kind}"
 
 
 class Details(Rules):
@@ -112,7 +69,7 @@ class Details(Rules):
             raise StateError(f"detail is {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}{near(str(kind), KINDS)}")
         if name is not None:
             self._require(name)
-        wish = Detail(kind, *_read_size(kind, error, count))
+        wish = Detail(kind, *read_size(kind, error, count))
         before = dict(self._details)
         self._details[name] = wish
         if kind == "given":
@@ -145,6 +102,28 @@ class Details(Rules):
 
     # -- inside --------------------------------------------------------------------------------------------------
 
+    def _new_item(self, name: str, shape: Any, pose: Any, on: Any, model: Any, folder: Any) -> Item:
+        item = super()._new_item(name, shape, pose, on, model, folder)
+        if item.records is not None:
+            cure = "give folder=..., where its file is, or a shape such as sc.contact.TriangleMesh(...)"
+            for x in item.records.root.geometries:
+                self._maker(item.records, "hull").make(x, f"{name}/{x.name}", cure)
+        return item
+
+    def _kept(self, name: str, item: Item) -> dict[str, Shape]:
+        kept = super()._kept(name, item)
+        if item.records is not None:
+            for x in item.records.root.geometries:
+                if x.mesh:
+                    full = f"{name}/{x.name}"
+                    meshes = "hull" if self._wish((full, name)) is GIVEN else "triangles"
+                    kept[x.name] = self._maker(item.records, meshes).make(x, full)
+        return kept
+
+    def _take(self, other: Self) -> None:
+        super()._take(other)
+        self._details, self._covers, self._plain = dict(other._details), dict(other._covers), dict(other._plain)
+
     def _wanted(self, mb: Multibody) -> Iterator[tuple[Multibody, Placed, tuple[str, ...], Shape | None]]:
         """The shapes that are not hidden: the model they are of, where they are, all names that mean them, and their
         shape where it was given as such."""
@@ -156,9 +135,10 @@ class Details(Rules):
             if not hidden.intersection(names):
                 yield own, placed, names, shapes.get(placed.name)
         for name, item in self._items.items():
+            source = own if item.source is None else item.source
             for placed, shape, names in self._stood(mb, name, item):
                 if not hidden.intersection(names):
-                    yield item.model or own, placed, names, shape
+                    yield source, placed, names, shape
 
     def _stood(self, mb: Multibody, name: str, item: Item) -> list[tuple[Placed, Shape | None, tuple[str, ...]]]:
         """The shapes of an object, made once for as long as it stays where it is."""
@@ -170,7 +150,7 @@ class Details(Rules):
 
     def _wish(self, names: tuple[str, ...]) -> Detail:
         """What was said of the first of some names, or of all."""
-        return next((self._details[x] for x in (*names, None) if x in self._details), _GIVEN)
+        return next((self._details[x] for x in (*names, None) if x in self._details), GIVEN)
 
     def _given_shape(self, model: Multibody, placed: Placed) -> Shape:
         """The shape of a geometry as it is, made once: geometries are never changed, only replaced."""
@@ -194,7 +174,7 @@ class Details(Rules):
             return Cover(placed.name, wish.kind, ((shape, Pose()),), 0.0, 0.0, 1.0)
         key = shape, wish
         if key not in self._covers:
-            self._covers[key] = _cover(shape, wish)
+            self._covers[key] = cover_of(shape, wish)
         return replace(self._covers[key], name=placed.name)
 
     def _maker(self, model: Multibody, meshes: str) -> _Maker:
@@ -214,7 +194,7 @@ class Details(Rules):
         if mb is not self._robot.mb:
             return Roll(mb, (y for x in self._wanted(mb) for y in self._laid(*x)))
         shapes = {x: tuple(x._geometries.values()) for x in (mb.root, *mb.bodies)}
-        folders = [x.model.mesh_folder for x in self._items.values() if x.model is not None]
+        folders = [x.source.mesh_folder for x in self._items.values() if x.source is not None]
         key = self._changes, shapes, mb.records, mb.mesh_folder, folders
         if self._roll is None or self._roll[0] != key:
             self._roll = key, Roll(mb, (y for x in self._wanted(mb) for y in self._laid(*x)))
@@ -247,13 +227,13 @@ class _Maker:
     def __init__(self, maker: ShapeMaker) -> None:
         self._maker = maker
 
-    def make(self, geometry: Geometry, name: str) -> Shape:
+    def make(self, geometry: Geometry, name: str, cure: str = "") -> Shape:
         """The shape of a geometry."""
         try:
             return self._maker.make(geometry, name)
         except ModelError as problem:
             said = str(problem).partition("; pass ")[0]
-            cure = f"leave it out with w.hide({name!r}), or set mb.mesh_folder to where its files are"
+            cure = cure or f"leave it out with w.hide({name!r}), or set mb.mesh_folder to where its files are"
             raise type(problem)(f"{said}; {cure}.") from None
 
 
@@ -264,41 +244,3 @@ def _geometry(geometry: Geometry, shape: Shape, pose: Pose) -> Geometry:
     size = tuple(np.asarray(getattr(shape, "size", ()))) if sized else geometry.size
     kind = shape.kind if sized else geometry.kind
     return replace(geometry, kind=kind, size=size, pose=geometry.pose @ pose)
-
-
-def _read_size(kind: str, error: Any, count: Any) -> tuple[float | None, int | None]:
-    if kind not in ("spheres", "capsules"):
-        if error is not None or count is not None:
-            raise StateError(f"error= and count= are of 'spheres' and 'capsules'; {kind!r} has none.")
-        return None, None
-    if error is not None and count is not None:
-        raise StateError("give error= or count=, not both: fewer shapes stand out farther.")
-    if count is not None:
-        number = whole_number(count, "count", 1)
-        if number > MOST:
-            raise StateError(f"count={number} shapes are too many: {MOST} is the most.")
-        return None, number
-    if error is None:
-        return None, None
-    value = float(finite(error, (), "error", StateError))
-    if not value > 0.0:
-        raise StateError(f"error must be positive, in metres, got {value:g}.")
-    return value, None
-
-
-def _cover(shape: Shape, wish: Detail) -> Cover:
-    solid = Solid(shape)
-    tolerance = FINEST * solid.size
-    if wish.kind in ("hull", "box"):
-        around, pose = (ConvexHull(shape.vertices), Pose()) if wish.kind == "hull" else box_of(shape)  # type: ignore[attr-defined]
-        beyond = stands_out(Solid(around), pose, solid, tolerance)
-        return Cover("", wish.kind, ((around, pose),), beyond, 0.0, volume_ratio([(around, pose)], solid))
-    if shape.kind == "sphere" or (shape.kind == "capsule" and wish.kind == "capsules"):
-        return Cover("", wish.kind, ((shape, Pose()),), 0.0, 0.0, 1.0)
-    error = wish.error
-    if error is None and wish.number is None:
-        error = ERROR * float(np.linalg.norm(solid.high - solid.low))
-    made = cover(solid, wish.kind == "capsules", error, wish.number)
-    shapes = tuple(made.shapes())
-    left = sticks_out(solid, made, min(tolerance, 0.02 * made.stands_out(solid)))
-    return Cover("", wish.kind, shapes, made.stands_out(solid), left, volume_ratio(shapes, solid))

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import Any, Self
 
-import numpy as np
-
+from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError, near
-from soacraft.model.hinges import Free
 from soacraft.model.tree.multibody import Multibody
-from soacraft.model.tree.parts.records import Geometry
 from soacraft.robot.robot import Robot
+from soacraft.robot.world.parts import Item, as_body, read_parts, read_pose
 from soacraft.robot.world.placing import body_names
 from soacraft.robot.world.voxels import Voxels
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
-
-
-class Item(NamedTuple):
-    """An object of a world: shapes with their poses in it, or a model; where it is, and on what."""
-
-    shapes: tuple[tuple[str, Shape, Pose], ...]
-    model: Multibody | None
-    pose: Pose
-    """In the body that it is on, or in the inertial frame."""
-    on: str | None
-    frame: str | None = None
-    """The body or node that `add` and `move` take poses in; None for the inertial frame."""
 
 
 class Objects(Strict):
@@ -60,18 +46,44 @@ class Objects(Strict):
         return tuple(name for name, bodies in self._given.items() if any(x in mb for x in bodies))
 
     def add(
-        self, name: str, shape: Any = None, pose: Pose | None = None, on: Any = None, *, model: Multibody | None = None
+        self,
+        name: str,
+        shape: Any = None,
+        pose: Pose | None = None,
+        on: Any = None,
+        *,
+        model: Multibody | None = None,
+        folder: str | PathLike[str] | None = None,
     ) -> None:
         """Add an object: a shape, several as `{name: (shape, pose)}`, or a model with hinges of its own, whose state is
-        kept. `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves."""
+        kept. `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves.
+
+        A `Geometry`, as bodies of a loaded model have them, is a shape too, with the pose that it has in itself,
+        whatever its role and its masks. A mesh is its hull, unless `detail` says otherwise; its file is in `folder`, by
+        default that of the robot's files.
+
+        >>> import soacraft as sc
+        >>> w = sc.robot.World(sc.robot.Robot(sc.load("panda")))
+        >>> w.add("other", sc.load("ur5e")["forearm_link"].geometries[-1], sc.Pose(translation=(0.5, 0.0, 0.3)))
+        >>> w.scene.shapes["other/shape"]
+        Capsule(0.038, 0.38)
+        """
         if not isinstance(name, str) or not name or "/" in name:
             raise ModelError(f"an object has a name without '/', got {name!r:.60}.")
-        made = self._new_item(name, shape, pose, on, model)
+        made = self._new_item(name, shape, pose, on, model, folder)
         self._refuse_known([name, *body_names(name, model)])
         self._items[name] = made
         self._change()
 
-    def replace(self, name: str, shape: Any, pose: Pose | None = None, on: Any = None) -> None:
+    def replace(
+        self,
+        name: str,
+        shape: Any,
+        pose: Pose | None = None,
+        on: Any = None,
+        *,
+        folder: str | PathLike[str] | None = None,
+    ) -> None:
         """Give an object other shapes and another place, as `add` takes them. What was said of it (`hide`, `pad`,
         `allow`, `detail`) still holds.
 
@@ -84,7 +96,7 @@ class Objects(Strict):
         """
         if self._item(name).model is not None:
             raise ModelError(f"object {name!r} is a model with hinges, which shapes do not replace; remove it first.")
-        self._items[name] = self._new_item(name, shape, pose, on, None)
+        self._items[name] = self._new_item(name, shape, pose, on, None, folder)
         self._change()
 
     def add_points(self, name: str, points: Any, voxel: float = 0.02) -> None:
@@ -111,7 +123,7 @@ class Objects(Strict):
         ('link7', 0.15)
         """
         item = self._item(name)
-        place = _read_pose(name, pose)
+        place = read_pose(name, pose)
         self._items[name] = item._replace(pose=self._offset(name, item) @ place)
         self._change()
 
@@ -148,24 +160,27 @@ class Objects(Strict):
         item, mb = self._item(name), self._robot.mb
         if item.on is not None:
             raise ModelError(f"object {name!r} is on {item.on!r} of the robot, which no hand can take it from.")
-        if item.model is not None:
-            if inertia is not None:
-                raise ModelError(f"object {name!r} is a model, whose bodies have inertias; give none.")
-            mb.add_model(item.model, None, None, item.pose, prefix=f"{name}.")
-            self._given[name] = body_names(name, item.model)
-        else:
-            if not isinstance(inertia, Inertia):
+        kept = self._kept(name, item)
+        with self._robot._edits.own():
+            if item.model is not None:
+                if inertia is not None:
+                    raise ModelError(f"object {name!r} is a model, whose bodies have inertias; give none.")
+                mb.add_model(item.model, None, None, item.pose, prefix=f"{name}.")
+            elif not isinstance(inertia, Inertia):
                 raise ModelError(f"object {name!r} needs an Inertia(mass, ...) to be a body, got {inertia!r:.60}.")
-            body = mb.add_body(name, None, Free(), inertia, inboard=item.pose)
-            for part, shape, pose in item.shapes:
-                self._robot._shapes[name, part] = body.add_geometry(_record(part, shape, pose)), shape
-            self._given[name] = (name,)
+            else:
+                mb.add_model(as_body(name, item, inertia, mb.gravity), None, None, item.pose)
+        self._given[name] = body_names(name, item.model) or (name,)
+        for part, shape in kept.items():
+            geometry = mb[name].geometries[part]
+            if not geometry.mesh or mb.mesh_folder != item.folder:  # files are read in one folder alone
+                self._robot._shapes[name, part] = geometry, shape
         del self._items[name]
         self._change()
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _new_item(self, name: str, shape: Any, pose: Any, on: Any, model: Any) -> Item:
+    def _new_item(self, name: str, shape: Any, pose: Any, on: Any, model: Any, folder: Any) -> Item:
         """What `add` was given, read."""
         if (shape is None) == (model is None):
             raise ModelError(f"object {name!r} is a shape, or a model=...; give one of them.")
@@ -174,14 +189,26 @@ class Objects(Strict):
                 f"object {name!r}: model= is a Multibody that stands in the inertial frame; got {model!r:.60}."
             )
         mb = self._robot.mb
-        place = Pose() if pose is None else _read_pose(name, pose)
+        place = Pose() if pose is None else read_pose(name, pose)
         frame = None if on is None else mb.frame(on)
         told = None
         if frame is not None:
             place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
             told = None if frame is mb.root else frame.full_name
-        shapes = () if shape is None else _shapes(name, shape)
-        return Item(shapes, None if model is None else model.copy(), place, on, told)
+        where = mb.mesh_folder if folder is None else read_path(folder, f"folder of object {name!r}").resolve()
+        shapes, records = read_parts(name, shape, where) if model is None else ((), None)
+        if folder is not None and records is None:
+            raise ModelError(f"object {name!r} has no geometry whose file could be in folder={folder!r:.60}.")
+        return Item(shapes, None if model is None else model.copy(), place, on, told, records)
+
+    def _kept(self, name: str, item: Item) -> dict[str, Shape]:
+        """The shapes of parts that the robot keeps once it is given the object, where no file of it tells them."""
+        return {part: shape for part, shape, _ in item.shapes}
+
+    def _take(self, other: Self) -> None:
+        """Have the objects of another world."""
+        self._items = {name: item.copy() for name, item in other._items.items()}
+        self._given = dict(other._given)
 
     def _offset(self, name: str, item: Item) -> Pose:
         """The pose of the frame that an object was put in, in the body that carries it."""
@@ -215,34 +242,3 @@ class Objects(Strict):
         if name not in self._items:
             raise ModelError(f"the world has no object {name!r:.60}{near(str(name), self._items)}")
         return self._items[name]
-
-
-def _read_pose(name: str, pose: Any) -> Pose:
-    if not isinstance(pose, Pose) or pose.batch_shape:
-        raise ModelError(f"the pose of object {name!r} must be one Pose(...), got {pose!r:.60}.")
-    return pose
-
-
-def _shapes(name: str, given: Any) -> tuple[tuple[str, Shape, Pose], ...]:
-    if isinstance(given, Shape):
-        return (("shape", given, Pose()),)
-    if isinstance(given, Geometry):
-        raise ModelError(f"object {name!r}: give a shape such as sc.contact.Box(1, 1, 1), not a Geometry.")
-    if not isinstance(given, dict) or not given:
-        raise ModelError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {given!r:.60}.")
-    made = []
-    for part, value in given.items():
-        shape, pose = value if isinstance(value, Sequence) and len(value) == 2 else (value, Pose())
-        if not isinstance(part, str) or not part or "/" in part:
-            raise ModelError(f"a part of object {name!r} has a name without '/', got {part!r:.60}.")
-        if not isinstance(shape, Shape) or not isinstance(pose, Pose):
-            raise ModelError(f"part {part!r:.40} of object {name!r} must be (shape, pose), got {value!r:.60}.")
-        made.append((part, shape, _read_pose(f"{name}/{part}", pose)))
-    return tuple(made)
-
-
-def _record(part: str, shape: Shape, pose: Pose) -> Geometry:
-    """The geometry of a shape; what only points tell is a mesh without a file, whose shape the robot keeps."""
-    if shape.kind in ("sphere", "capsule", "box", "cylinder", "ellipsoid", "plane"):
-        return Geometry(part, shape.kind, tuple(np.asarray(getattr(shape, "size", ()))), pose, role="collision")
-    return Geometry(part, "mesh", (), pose, role="collision")

@@ -43,6 +43,7 @@ from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
 from soacraft.robot.grasping.hands import gripped
+from soacraft.robot.world.parts import Item
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
@@ -124,7 +125,7 @@ def body_names(name: str, model: Multibody | None) -> tuple[str, ...]:
     return () if model is None else tuple(f"{name}.{x.name}" for x in model.bodies)
 
 
-def item_shapes(mb: Multibody, name: str, item: Any) -> Iterator[tuple[Placed, Shape | None, tuple[str, ...]]]:
+def item_shapes(mb: Multibody, name: str, item: Item) -> Iterator[tuple[Placed, Shape | None, tuple[str, ...]]]:
     """The shapes of an object on their carrier; those of a model are still to be made of their geometries."""
     for known in (name, *body_names(name, item.model)):
         if known in mb:
@@ -138,9 +139,9 @@ def item_shapes(mb: Multibody, name: str, item: Any) -> Iterator[tuple[Placed, S
     for part, shape, pose in item.shapes:
         full = f"{name}/{part}"
         yield Placed(full, carrier, number, _geometry(part, shape, item.pose @ pose)), shape, (full, name)
-    if item.model is None:
+    model = item.source
+    if model is None:
         return
-    model = item.model
     for x in collision_shapes(model):
         on_root = x.carrier is model.root
         owner = name if on_root else f"{name}.{x.carrier.name}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 from soacraft.contact.geometry.filters import collision_shapes
 from soacraft.errors import ModelError, StateError, near
+from soacraft.model.tree.frames.frame import Body
 from soacraft.robot.robot import Robot
 from soacraft.robot.world.objects import Objects
 from soacraft.robot.world.placing import robot_shapes
@@ -89,6 +91,10 @@ class Rules(Objects):
 
     # -- inside --------------------------------------------------------------------------------------------------
 
+    def _take(self, other: Self) -> None:
+        super()._take(other)
+        self._hidden, self._pads, self._allowed = set(other._hidden), dict(other._pads), dict(other._allowed)
+
     def _said(self) -> set[str]:
         """All names that something was said of."""
         return {*self._hidden, *(x for who in self._pads for x in who), *(x for who in self._allowed for x in who)}
@@ -102,10 +108,10 @@ class Rules(Objects):
             yield name
             for part, _, _ in item.shapes:
                 yield f"{name}/{part}"
-            if item.model is not None:
-                for x in collision_shapes(item.model):
-                    owner = name if x.carrier is item.model.root else f"{name}.{x.carrier.name}"
-                    yield from (owner, f"{owner}/{x.geometry.name}")
+            source = item.source
+            for x in () if source is None else collision_shapes(source):
+                owner = f"{name}.{x.carrier.name}" if isinstance(x.carrier, Body) else name
+                yield from (owner, f"{owner}/{x.geometry.name}")
         yield from (name for name in self.given)
 
     def _require(self, name: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.contact.geometry.scene import Scene
+from soacraft.errors import ModelError
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
 from soacraft.robot.world.allowed import Allowed, sampled
@@ -40,6 +41,27 @@ class World(Details):
         super().__init__(robot)
         self._made: tuple[Any, Queries] | None = None
         self._watch = Watch(robot.mb)
+
+    def copy(self, robot: Robot | None = None) -> World:
+        """An independent world for another module: all objects and what was said of them, around a copy of the robot,
+        made here or given (`rb.copy()`), or around the robot itself. Distances are the same bits. O(objects).
+
+        >>> import soacraft as sc
+        >>> w = sc.robot.World(sc.robot.Robot(sc.load("panda")))
+        >>> w.add("table", sc.contact.Box(0.5, 1.0, 0.1), sc.Pose(translation=(0.7, 0, 0.2)))
+        >>> w.pad("table", 0.01)
+        >>> planning = w.copy()
+        >>> w.remove("table")
+        >>> planning.objects, planning.paddings, planning.robot is w.robot
+        (('table',), {('table',): 0.01}, False)
+        """
+        made = World(self._robot.copy() if robot is None else robot)
+        mb = made.robot.mb
+        for name, item in self._items.items():
+            if item.on is not None and item.on not in mb:
+                raise ModelError(f"object {name!r} is on {item.on!r}, which the robot {mb.name!r} does not have.")
+        made._take(self)
+        return made
 
     # -- pairs ---------------------------------------------------------------------------------------------------
 
@@ -147,4 +169,3 @@ class World(Details):
         hidden = f", {len(self._hidden)} hidden" if self._hidden else ""
         pairs = f"{len(self._allowed)} pairs allowed"
         return f"World around {self._robot.mb.name!r}: {len(self._items)} objects{hidden}, {pairs}"
-
