@@ -74,14 +74,19 @@ def changes(v):
     return [int(np.count_nonzero(np.diff(x[x != 0.0]))) for x in signs.T]
 
 
-def drawn_loop(seed, levels, kind):
-    """Velocities of a control loop of contradictory tasks; of an arm that starts outside of its limits, too."""
+def drawn_case(seed, levels, kind):
+    """A model, contradictory tasks, where they begin and the step; of an arm that starts outside of its limits, too."""
     rng = np.random.default_rng([seed, levels, {"arm": 0, "planar": 1, "outside": 7}[kind]])
     mb = chain() if kind == "planar" else arm(rng, int(rng.integers(3 if kind == "outside" else 4, 8)))
     low, high = (np.array([getattr(b.limits, x)[0] for b in mb.bodies]) for x in ("lower", "upper"))
     dt, gain, beyond = float(rng.choice([0.005, 0.01])), float(rng.choice([5.0, 30.0])), 1.5 * (kind == "outside")
     tasks = far_away(mb, rng, levels, gain)
-    return run(mb, tasks, rng.uniform(low - beyond, high + beyond), dt)[0]
+    return mb, tasks, rng.uniform(low - beyond, high + beyond), dt
+
+
+def drawn_loop(seed, levels, kind):
+    """Velocities of such a control loop."""
+    return run(*drawn_case(seed, levels, kind))[0]
 
 
 @pytest.mark.parametrize("seed", [22, 47])
@@ -98,6 +103,20 @@ def test_compiled_loops_are_those_of_python(seed):
             other = plan.reference(q, dt)
             assert np.abs(step.v - other.v).max() < 1e-6 * (1.0 + np.abs(other.v).max())
         q = q + dt * step.v
+
+
+def test_compiled_steps_off_a_limit_and_back_are_those_of_python():
+    """A limit stops a dof that the first level pushes on, and is damped; the second takes it off the limit."""
+    mb, tasks, q, dt = drawn_case(41, 2, "planar")
+    plan, at_limit = rob.Robot(mb).velocity_plan(tasks), 0
+    for k in range(466):
+        step = plan.step(q, dt)
+        if k >= 450:
+            other = plan.reference(q, dt)
+            assert np.abs(step.v - other.v).max() < 1e-6 * (1.0 + np.abs(other.v).max())
+            at_limit += bool(abs(q[1] + 1.5) < 1e-9 and step.v[1] > 0.1)
+        q = q + dt * step.v
+    assert at_limit >= 3
 
 
 @pytest.mark.parametrize("kind", ["posture first", "posture last", "outside"])

@@ -43,14 +43,16 @@ protected:
         double* root = m_.roots + blocks_ * w_;
         index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
         clear(w_, root);
-        for (index r = begin; r < end; ++r, ++rows) {
-            copy(w_, J + r * w_, m_.ties + rows * w_);
-            for (index i = 0; i < w_; ++i) root[i] += J[r * w_ + i] * J[r * w_ + i];
-        }
+        for (index r = begin; r < end; ++r, ++rows) append(J + r * w_, rows, root);
         for (index i = 0; i < w_; ++i) root[i] = std::sqrt(part * std::sqrt(root[i]));
         m_.ends[blocks_++] = rows;
         clear(w_, m_.roots + blocks_ * w_);
         m_.ends[blocks_] = stop(rows), ++blocks_;
+    }
+    // A row behind so many others, and the squares of its columns.
+    void append(const double* row, index rows, double* squares) {
+        copy(w_, row, m_.ties + rows * w_);
+        for (index i = 0; i < w_; ++i) squares[i] += row[i] * row[i];
     }
     // Rows of the dofs that are held back, behind so many others.
     index stop(index rows) {
@@ -63,11 +65,7 @@ protected:
     // Rows that are kept, and hold the level back, behind so many others; the roots of their columns into `root`.
     index keep_rows(index rows, double* root) {
         clear(w_, root);
-        for (index k = 0; k < stopping_; ++k, ++rows) {
-            const double* c = m_.C + m_.stopping[k] * w_;
-            copy(w_, c, m_.ties + rows * w_);
-            for (index i = 0; i < w_; ++i) root[i] += c[i] * c[i];
-        }
+        for (index k = 0; k < stopping_; ++k, ++rows) append(m_.C + m_.stopping[k] * w_, rows, root);
         for (index i = 0; i < w_; ++i) root[i] = std::sqrt(std::sqrt(root[i]));
         return rows;
     }
