@@ -698,7 +698,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "bent = found <= bent ? found : bent;",
     ): "the same where they are equal",
     (
-        "core/include/soacraft/kinematics/level_damping.hpp",
+        "core/include/soacraft/kinematics/level_ties.hpp",
         "if (!(square > squared(least))) return;",
         "if (!(square >= squared(least))) return;",
     ): "a bound on real numbers",
@@ -712,6 +712,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!(bent > 0.0) || bent <= 0.25 * all) return;",
         "if (!(bent > 0.0) || bent < 0.25 * all) return;",
     ): "a bound on real numbers",
+    (
+        "core/include/soacraft/kinematics/levels.hpp",
+        "if (!last && turned_ && rank_ > seen) tie_kept(seen);",
+        "if (!last && turned_ || rank_ > seen) tie_kept(seen);",
+    ): "rows that are none, or that no level comes after",
     (
         "core/include/soacraft/kinematics/level_ties.hpp",
         "if (!(size > 0.0)) return;",

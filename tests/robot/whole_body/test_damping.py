@@ -142,6 +142,30 @@ def test_compiled_loops_at_limits_are_those_of_python(kind):
     assert compared > 10  # of damped steps
 
 
+def test_compiled_steps_of_a_damped_posture_are_those_of_python():
+    """A second level of a posture and a target out of reach: what it misses of both bends its rows."""
+    damped = 0
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 31])
+        mb = arm(rng, 6)
+        for body in mb.bodies:
+            body.limits = sc.Limits()
+        q, up = rng.uniform(-1.0, 1.0, 6), tuple(unit(rng))
+        first = rob.Reaching(sc.Direction("b2", axis=(0, 0, 1), direction=up), gain=5.0)
+        far = rob.Reaching(sc.Position("b5/tip", 6.0 * unit(rng)), level=1, gain=30.0)
+        plan = rob.Robot(mb).velocity_plan(
+            [first, far, rob.Posture(rng.uniform(-1, 1, 6), level=1, weight=0.3, gain=30.0)]
+        )
+        for k in range(60):
+            step = plan.step(q, 0.01)
+            if k % 10 == 0:
+                other, free = plan.reference(q, 0.01), plan.step(q, 0.01, damping=0.0)
+                assert np.abs(step.v - other.v).max() < 1e-6 * (1.0 + np.abs(other.v).max())
+                damped += bool(np.abs(step.v - free.v).max() > 1e-2 * np.abs(free.v).max())
+            q = q + 0.01 * step.v
+    assert damped > 10
+
+
 def turned(v):
     """How often a velocity turns round after a third of the time."""
     return max(changes(np.vstack([v[np.abs(v).max(axis=1).argmax()], v[len(v) // 3 :]])))

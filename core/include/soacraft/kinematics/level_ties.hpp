@@ -14,7 +14,7 @@ class LevelTies : public LevelProgram {
 protected:
     using LevelProgram::LevelProgram;
 
-    index blocks_ = 0;   // closures and levels that are decided on, two for each
+    index blocks_ = 0;   // rows of closures and levels that are decided on, and dofs that were stopped with them, by turns
     index blocked_ = 0;  // dofs that bounds hold back
 
     // |W^2 pull|
@@ -39,7 +39,7 @@ protected:
     // Keep rows that are decided on, and dofs that are stopped, for what follows. `known`: whether they can be asked for after a step;
     // else they bend by this part of the bound.
     void tie(index begin, index end, const double* J, bool known, double part = 1.0) {
-        m_.begins[blocks_] = known ? begin : -1, m_.begins[blocks_ + 1] = -1;
+        m_.begins[blocks_] = known ? begin : -1;
         double* root = m_.roots + blocks_ * w_;
         index rows = blocks_ > 0 ? m_.ends[blocks_ - 1] : 0;
         clear(w_, root);
@@ -142,7 +142,7 @@ protected:
         for (index r = 0; r < count; ++r) seen[m_.factor_order[r]] = mu[r];
         for (index r = 0; r < count; ++r) mu[r] = seen[r];
         for (index b = 0, r = 0; b <= blocks_; ++b) {
-            const bool known = b < blocks_ && m_.begins[b] >= 0;
+            const bool known = b < blocks_ && b % 2 == 0 && m_.begins[b] >= 0;
             double square = 0.0, sum = 0.0;
             for (const index end = b < blocks_ ? m_.ends[b] : kept; r < end; ++r) square += mu[r] * mu[r];
             const double* root = m_.roots + b * w_;
@@ -158,7 +158,7 @@ protected:
         clear(w_, to);
         const auto add_row = [&](index r, double by) { add(w_, by, J + r * w_, to), add(w_, -by, rows.J + r * w_, to); };
         for (index r = level.begin; r < level.end; ++r) add_row(r, squared(rows.weight[r]) * pull[r - level.begin]);
-        for (index b = 0, r = 0; b < blocks_; r = m_.ends[b], ++b)
+        for (index b = 0, r = 0; b < blocks_; r = m_.ends[b + 1], b += 2)  // dofs that are stopped do not bend
             for (index k = r; m_.begins[b] >= 0 && k < m_.ends[b]; ++k) add_row(m_.begins[b] + k - r, -m_.mu[k]);
         return true;
     }
