@@ -28,6 +28,45 @@ def test_minimum_jerk_has_its_known_peaks():
     assert "NOT within limits: velocity 1.17187 of that of link2 at t = 1 s" in repr(over)
 
 
+def test_loops_that_open_between_knots_are_told():
+    """Two hinges of which the second is the square of the first: a straight way from (0, 0) to (1, 1) is off by 1/4 in
+    its middle."""
+    mb = sc.serial_chain(2)
+    mb.couple("square", {"link1": (0.0, 1.0), "link2": -1.0})
+    rb = Robot(mb)
+    way = minimum_jerk(rb, [0.0, 0.0], [1.0, 1.0], 2.0)
+    told = way.check(MotionLimits.of(rb, effort=np.inf, opening=0.5))
+    assert told
+    assert told["closure"].dof == "square"
+    assert told["closure"].ratio == pytest.approx(0.5 + 0.5 * 0.5**2, rel=1e-9)
+    assert abs(told["closure"].time - 1.0) < 1e-6
+    open_way = way.check(MotionLimits.of(rb, effort=np.inf))
+    assert not open_way
+    assert "closure 31250.5 of square at t = 1 s" in repr(open_way)
+    assert not way.check(MotionLimits.of(rb, effort=np.inf, opening=np.inf)).rows
+    with pytest.raises(StateError, match=r"opening= must be positive, got -1\.0\."):
+        MotionLimits.of(rb, opening=-1.0)
+
+
+def test_a_path_of_a_closed_chain_is_closed_the_better_the_denser_it_is():
+    """A spline that ends at rest is off its knots' way by the spacing along it, and so off curved loops by its
+    square."""
+    mb = sc.load("five_bar")
+    rb, solver = Robot(mb), sc.loops.TreeAugmented(mb)
+
+    def opening(count):
+        q = [np.asarray(solver.assemble(mb.q))]
+        for _ in range(24):
+            step = np.asarray(solver.velocity_map(q[-1]))[:, 0]
+            q.append(np.asarray(solver.assemble(q[-1] + 0.05 * step)))
+        path = np.array(q)[:: 24 // (count - 1)]
+        told = spline(rb, path, np.linspace(0.0, 1.0, count)).check(MotionLimits.of(rb, effort=np.inf))
+        return np.sqrt(2.0 * told["closure"].ratio - 1.0)
+
+    coarse, fine = opening(7), opening(13)
+    assert 3.5 < coarse / fine < 4.5
+
+
 @tries(20)
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_no_sample_is_above_what_is_told_and_one_comes_close(seed, count):

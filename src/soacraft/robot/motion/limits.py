@@ -15,6 +15,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.errors import StateError, near
+from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges.base import difference_of
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.ranges import Ball, Ranges
@@ -31,6 +32,8 @@ _NODES, _GRID = 16, 129
 _LEFT_OUT, _HALVINGS = 1e-9, 8
 #: Between points of the grid a series of size one rises by less: 1 - cos(15 pi/256) = 0.017.
 _BETWEEN = 0.02
+#: By how much loops may be open on the way unless told, in radians or parts of their length.
+OPENING = 1e-3
 #: A ratio above one by less is rounding.
 ROUNDING = 1e-9
 
@@ -53,6 +56,8 @@ class MotionLimits:
     effort: Array
     balls: bool = True
     """Whether largest angles of spherical hinges are kept."""
+    opening: float = OPENING
+    """By how much loops and couplings may be open on the way, in radians or parts of their length."""
 
     @classmethod
     def of(
@@ -64,9 +69,11 @@ class MotionLimits:
         jerk: Any = None,
         effort: Any = None,
         position: bool = True,
+        opening: float = OPENING,
     ) -> MotionLimits:
         """Those of the model, with others in place of some: a number, one for each dof, or `{dof: number}`. Models
-        have no limits of acceleration and jerk. `position=False` leaves those of position out."""
+        have no limits of acceleration and jerk. `position=False` leaves those of position out. `opening` is by how much
+        loops and couplings may be open on the way, in radians or parts of their length; `np.inf` leaves that out."""
         if not isinstance(robot, Robot):
             raise StateError(f"limits are of a Robot, got {robot!r:.60}.")
         mb = robot.mb
@@ -82,7 +89,10 @@ class MotionLimits:
             "effort": _given(mb, effort, "effort", own["effort"]),
         }
         ranges = Ranges(mb, position)
-        return cls(ranges.lower, ranges.upper, **made, balls=position)
+        gap = float(_numbers(opening, "opening", 1, ((),)))
+        if not gap > 0.0:
+            raise StateError(f"opening= must be positive, got {opening!r:.40}.")
+        return cls(ranges.lower, ranges.upper, **made, balls=position, opening=gap)
 
 
 def _given(mb: Multibody, value: Any, what: str, rest: Array) -> Array:
@@ -129,18 +139,19 @@ class Worst:
     """The nearest that a motion comes to a kind of limit."""
 
     kind: str
-    """"position", "velocity", "acceleration" or "effort"."""
+    """"position", "velocity", "acceleration", "effort" or "closure"."""
     dof: str
+    """Or the loop or coupling."""
     time: float
     ratio: float
     """1 at the limit. Of positions: the distance from the middle of the range by half of it; where there is one limit
     alone, or no room between two, 1 plus what is beyond it in radians or lengths of the model; of a ball, half of 1
-    plus the squared part of its largest angle."""
+    plus the squared part of its largest angle; of a closure the same of what it may be open by."""
     slack: float
     """By how much more the ratio may be than was found; zero where it is exact."""
 
     def __repr__(self) -> str:
-        of = "" if self.kind == "position" else "that of "
+        of = "" if self.kind in ("position", "closure") else "that of "
         more = f" (+ {self.slack:.1g})" if self.slack > ROUNDING else ""
         return f"{self.kind} {self.ratio:.6g}{more} of {of}{self.dof} at t = {self.time:.4g} s"
 
@@ -193,7 +204,26 @@ def _ratios(mb: Multibody, limits: MotionLimits) -> dict[str, _Ratio]:
     if np.isfinite(limits.effort).any():
         require_tree(mb)
     kinds["effort"] = _both(mb, limits.effort, lambda m: np.asarray(dyn.inverse_dynamics(mb, *m)))
+    kinds["closure"] = _closures(mb, limits.opening)
     return kinds
+
+
+def _closures(mb: Multibody, opening: float) -> _Ratio:
+    """Loops and couplings that are active, by how much they are open."""
+    at = Constraints(mb, mb.current)
+    names = [x.name for x in at.loops for _ in range(2)] + [x.name for x in at.couplings] if mb.is_closed else []
+    zero = np.zeros(mb.nv)
+
+    def of(m: Moment) -> Array:
+        rows = []
+        for q in m.q:
+            at = Constraints(mb, mb.current.replace(q=q, v=zero, vdot=zero, forces=()))
+            rows.append(
+                [y for x in at.loops for y in (x.angle, x.distance / x.length)] + [x.opening for x in at.couplings]
+            )
+        return 0.5 + 0.5 * np.square(np.array(rows) / opening)
+
+    return (names if np.isfinite(opening) else []), of
 
 
 def _positions(mb: Multibody, limits: MotionLimits) -> _Ratio:

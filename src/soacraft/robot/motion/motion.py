@@ -92,7 +92,7 @@ class Motion:
         Between knots each quantity is a Chebyshev series, exact where it is a polynomial of degree 15 at most (all but
         effort, and velocities of quaternion hinges on curved pieces); else the pieces are halved until what is left out
         is below 1e-9 of the limit, and what remains is told as `slack`. Effort is inverse dynamics of the robot with
-        what it holds. O(pieces n).
+        what it holds. Of a closed chain the row "closure" tells how far loops are open between knots. O(pieces n).
 
         >>> import soacraft as sc
         >>> rb = sc.robot.Robot(sc.serial_chain(2))
