@@ -13,7 +13,7 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft.errors import StateError
-from soacraft.robot.control.freedoms import freedom, gain, motors_of, solver_of
+from soacraft.robot.control.freedoms import freedom, gain, motors_of
 
 
 @given(st.integers(0, 10_000))
@@ -63,15 +63,6 @@ def test_how_motors_share_the_work_does_not_depend_on_units():
         other, at = crane(length, mass, time)
         force = mass * length / time**2
         near(rob.gravity(other, at) / (force * np.array([length, length, 1.0])), T, 1e-7)
-
-
-def test_a_solver_follows_the_robot():
-    rb, _, _, _ = closed()
-    one = solver_of(rb)
-    assert solver_of(rb) is one
-    rb.mb.add_body("more", rb.mb.bodies[0], sc.Weld(), sc.Inertia(1.0))
-    assert solver_of(rb) is not one
-    rob.gravity(rb, solver_of(rb).assemble(np.array(rb.mb.q)))
 
 
 def test_gains_are_numbers_rows_or_matrices():

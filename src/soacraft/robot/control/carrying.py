@@ -28,7 +28,8 @@ from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.control.freedoms import model_of, sizes_of_dofs, solver_of
+from soacraft.robot.control.closures import closed_motion
+from soacraft.robot.control.freedoms import model_of, sizes_of_dofs
 from soacraft.robot.grasping.joined import is_outboard
 from soacraft.robot.grasping.sharing import Holding, balance_load, move_squeeze
 from soacraft.robot.robot import Robot
@@ -165,8 +166,7 @@ def _moved(
     M = np.asarray(dyn.mass_matrix(mb, q, ignore_loops=True))
     X, vdot = np.eye(nv), wanted
     if mb.is_closed:
-        s = solver_of(robot)
-        X, vdot = np.asarray(s.velocity_map(q)), np.asarray(s.forward_dynamics(q, v, np.zeros(nv)).vdot)
+        _, _, X, vdot = closed_motion(mb, q, v)
         vdot = vdot + X @ np.linalg.solve(X.T @ M @ X, X.T @ M @ (wanted - vdot))
     G = np.concatenate(rows)
     return np.asarray(vdot + X @ _nearest(mb, held, X.T @ M @ X, G @ X, np.concatenate(right) - G @ vdot))

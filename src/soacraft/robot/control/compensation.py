@@ -31,7 +31,6 @@ from soacraft.robot.control.freedoms import (
     motors_of,
     needed,
     sizes_of_dofs,
-    solver_of,
 )
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
@@ -134,8 +133,9 @@ def feed_forward(
     (..., nv). O(n), with loops O(nv^3).
 
     `payload` and `actuated` as for `gravity`. Where some dofs of a tree have no motor, vdot counts at the others, and
-    they go as they will. In a closed chain vdot is of all dofs, as the closures allow it, or of the independent ones
-    (`sc.loops`). Dampers and springs of the model are made up for; `friction=True` adds its dry friction.
+    they go as they will. In a closed chain vdot is of all dofs, as the closures allow it, or of the independent ones,
+    `sc.loops.TreeAugmented(mb).independent(q)`. Dampers and springs of the model are made up for; `friction=True` adds
+    its dry friction.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -219,8 +219,8 @@ def _needed(robot: Robot, free: Freedom, q: Array, v: Array, vdot: Array, payloa
     mb = robot.mb
     if len(vdot) == len(free.names) != mb.nv:
         vdot = free.X @ vdot + free.x0
-    else:
-        solver_of(robot).inverse_dynamics(q, v, vdot)  # refuses what the closures do not allow, by name
+    elif free.closed is not None:
+        free.closed.require(vdot)
     return needed(mb, q, v, vdot, reactions(mb, payload, q, v, vdot))
 
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -32,17 +31,15 @@ from soacraft.analysis.underactuated import underactuated
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import LoopError, StateError
-from soacraft.loops import Solver, TreeAugmented
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.closures import ClosedMotion, closed_motion
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
 #: What is left of a force that motors cannot give, relative to the force, below which it is rounding.
 _LEFT = 1e-9
-
-_solvers: WeakKeyDictionary[Robot, tuple[int, TreeAugmented]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +59,8 @@ class Freedom:
     sizes: Array
     """(nv): what forces are multiplied by where they are compared."""
     model: str
+    closed: ClosedMotion | None = None
+    """What closures allow, where there are some."""
 
     def force(self, r: Array) -> Array:
         """T with X* T = r, at the motors alone, the least of all such, (nv)."""
@@ -101,15 +100,6 @@ def tree_of(robot: Robot, what: str) -> Multibody:
     return mb
 
 
-def solver_of(robot: Robot) -> Solver:
-    """The solver of a closed chain, made once for its structure."""
-    mb = model_of(robot)
-    known = _solvers.get(robot)
-    if known is None or known[0] != mb.version:
-        known = _solvers[robot] = mb.version, TreeAugmented(mb)
-    return known[1]
-
-
 def motors_of(mb: Multibody, actuated: Any) -> Mask | None:
     """Which dofs have a motor: None for all, "model" for those that actuators of the model drive, or names."""
     if actuated is None:
@@ -147,13 +137,8 @@ def freedom(robot: Robot, q: Array, v: Array, actuated: Any = None) -> Freedom:
     every = np.ones(nv, dtype=np.bool_) if motors is None else motors
     sizes = sizes_of_dofs(mb)
     if mb.is_closed:
-        s = solver_of(robot)
-        names = s.independent(q)
-        X, at = np.asarray(s.velocity_map(q)), np.array([mb.dof_names.index(x) for x in names], dtype=int)
-        x0 = np.zeros(nv)
-        if v.any():
-            x0 = np.asarray(s.forward_dynamics(q, v, s.inverse_dynamics(q, v, np.zeros(len(at)))).vdot)
-        return Freedom(X, x0, names, at, every, sizes, mb.name)
+        found = closed_motion(mb, q, v)
+        return Freedom(found.X, found.x0, found.names, found.choice.independent, every, sizes, mb.name, found)
     if every.all():
         return Freedom(np.eye(nv), np.zeros(nv), tuple(mb.dof_names), np.arange(nv), every, sizes, mb.name)
     u = underactuated(mb, q, v, passive=~every)

@@ -21,11 +21,12 @@ from soacraft import loops
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.linearize import Linearization, linearize
 from soacraft.errors import SingularError, StaleError, StateError
+from soacraft.loops import Solver
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.compensation import feed_forward, refuse_forces
-from soacraft.robot.control.freedoms import freedom, model_of, motors_of, needed, sizes_of_dofs, solver_of
+from soacraft.robot.control.freedoms import freedom, model_of, motors_of, needed, sizes_of_dofs
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -90,7 +91,7 @@ def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, ac
     motors = motors_of(mb, actuated)
     force = _holding(robot, q, v, actuated)
     at = np.arange(mb.nv) if motors is None else np.flatnonzero(motors)
-    lin = linear_of(robot, q, v, force)
+    lin = linear_of(mb, q, v, force)
     A, B, places = np.asarray(lin.A), np.asarray(lin.B)[:, at], places_of(mb, lin)
     Q, R = weight(Q, len(A), "Q"), weight(R, len(at), "R", definite=True)
     K, S = np.zeros((mb.nv, len(A))), np.zeros_like(A)
@@ -151,9 +152,12 @@ def current(robot: Robot, version: int, what: str) -> Multibody:
     return robot.mb
 
 
-def linear_of(robot: Robot, q: Array, v: Array, force: Array) -> Linearization:
-    """The linear motion about a state: of a tree, or of the independent dofs of a closed chain."""
-    return loops.linearize(solver_of(robot), q, v, force) if robot.mb.is_closed else linearize(robot.mb, q, v, force)
+def linear_of(mb: Multibody, q: Array, v: Array, force: Array, solver: Solver | None = None) -> Linearization:
+    """The linear motion about a state: of a tree, or of the independent dofs of a closed chain, as a new solver chooses
+    them, or as one did for states before it."""
+    if not mb.is_closed:
+        return linearize(mb, q, v, force)
+    return loops.linearize(loops.TreeAugmented(mb) if solver is None else solver, q, v, force)
 
 
 def places_of(mb: Multibody, lin: Linearization) -> npt.NDArray[np.intp]:

@@ -19,6 +19,7 @@ import scipy.linalg
 
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.errors import SingularError, StateError
+from soacraft.loops import TreeAugmented
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
@@ -134,7 +135,7 @@ def lqr_path(
     at = np.arange(mb.nv) if motors is None else np.flatnonzero(motors)
     if motors is not None and not mb.is_closed:
         refuse_forces(mb, force, ~motors)
-    A, B, places = _linear(robot, q, v, force)
+    A, B, places = _linear(mb, q, v, force)
     for x, what in ((A, "A"), (B, "B")):
         finite_or_refused(x, f"{what} of the motion about the path")
     F, G = _steps(A, B[..., at], np.diff(times))
@@ -161,12 +162,12 @@ def _rows(x: Array, v: Array, what: str) -> Array:
     return np.broadcast_to(x, v.shape)
 
 
-def _linear(robot: Robot, q: Array, v: Array, force: Array) -> tuple[Array, Array, npt.NDArray[np.intp]]:
-    mb = robot.mb
+def _linear(mb: Multibody, q: Array, v: Array, force: Array) -> tuple[Array, Array, npt.NDArray[np.intp]]:
     if not mb.is_closed:
-        lin = linear_of(robot, q, v, force)
+        lin = linear_of(mb, q, v, force)
         return np.asarray(lin.A), np.asarray(lin.B), places_of(mb, lin)
-    each = [linear_of(robot, *x) for x in zip(q, v, force, strict=True)]
+    solver = TreeAugmented(mb)  # which keeps its dofs along the path while they serve
+    each = [linear_of(mb, *x, solver) for x in zip(q, v, force, strict=True)]
     for k, lin in enumerate(each):
         if lin.dof_names != each[0].dof_names:
             raise StateError(

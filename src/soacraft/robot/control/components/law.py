@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from soacraft.errors import LoopError, WiringError
+from soacraft.loops import TreeAugmented
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.control.freedoms import solver_of
 from soacraft.robot.control.lending import lend, robot_of
 from soacraft.robot.robot import Robot
 from soacraft.sim.components.component import Component
@@ -75,7 +75,7 @@ def _state(robot: Robot, rng: np.random.Generator) -> tuple[Array, Array, Array]
     v, vdot = rng.standard_normal((2, mb.nv))
     if not mb.is_closed:
         return mb.random_state(rng)[0], v, vdot
-    s = solver_of(robot)
+    s = TreeAugmented(mb)
     q = s.assemble(mb.q)
     way = np.asarray(s.velocity_map(q))
     way = way @ rng.standard_normal(way.shape[-1])
