@@ -401,14 +401,15 @@ right_shoulder_yaw, right_elbow)
 
     @property
     def version(self) -> str:
-        """What the robot is, as 64 hexadecimal digits: the digest of its model, state, limbs and what it holds. Robots
-        of one version give the same bits, whatever process they are in. It can be told what changed since the last
-        sixteen versions that were asked for. O(n)."""
+        """What the robot is, as 64 hexadecimal digits: the digest of its model, state, limbs, what it holds, and the
+        shapes of objects that a `World` gave it. Robots of one version give the same bits, whatever process they are
+        in. It can be told what changed since the last sixteen versions that were asked for. O(n)."""
         return self._memory.now(self)[0]
 
     def changes(self, since: str) -> Changes:
         """What changed since a version that `version` told: state, grasps, parameters, bodies and all else of the
-        model, and limbs. Plain data, `to_bytes` for another process, for `apply` there.
+        model, limbs, and shapes of objects that a `World` gave the robot (hulls, meshes, height fields, scans; files of
+        meshes in the robot's folder are not carried). Plain data, `to_bytes` for another process, for `apply` there.
 
         >>> import soacraft as sc
         >>> one = sc.robot.Robot(sc.load("panda"))
@@ -439,12 +440,17 @@ right_shoulder_yaw, right_elbow)
 
     def _own_shapes(self) -> dict[str, Shape]:
         """Shapes of geometries that no file tells, by name: of objects that a `World` gave, as long as they are so."""
-        bodies = self._mb._tree.bodies
-        return {
-            f"{body}/{name}": shape
-            for (body, name), (geometry, shape) in self._shapes.items()
-            if body in bodies and bodies[body]._geometries.get(name) == geometry
-        }
+        return {f"{body}/{name}": shape for (body, name), (_, shape) in self._kept_shapes().items()}
+
+    def _kept_shapes(self) -> dict[tuple[str, str], tuple[Geometry, Shape]]:
+        """The same by body and name, with the geometries that they are of."""
+        root, bodies = self._mb.root, self._mb._tree.bodies
+        found = {}
+        for (body, name), kept in self._shapes.items():
+            on = root if body == root.name else bodies.get(body)
+            if on is not None and on._geometries.get(name) == kept[0]:
+                found[body, name] = kept
+        return found
 
     def __repr__(self) -> str:
         return f"Robot {self._mb.name!r}: {self._mb.nv} dofs, limbs: {', '.join(self._limbs) or 'none'}"

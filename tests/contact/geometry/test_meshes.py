@@ -227,6 +227,22 @@ def test_shapes_are_equal_by_value_and_can_be_copied():
     assert cube() != cube(vertices=2.0 * CUBE)
 
 
+def test_copies_give_the_same_bits():
+    """Also of a hull of points some of which are inside, and of a mesh that lost triangles it was closed by."""
+    rng = np.random.default_rng(3)
+    hull = ConvexHull(rng.normal(size=(300, 3)))
+    flat = TriangleMesh([*CUBE[:3], CUBE[4], 0.5 * (CUBE[0] + CUBE[1])],
+                        [(0, 3, 1), (0, 2, 3), (1, 3, 2), (0, 1, 4), (0, 4, 2), (4, 1, 2)])  # fmt: skip
+    assert (flat.closed, flat.dropped) == (True, 1)
+    for shape in (hull, flat):
+        other = pickle.loads(pickle.dumps(shape))
+        assert repr(other) == repr(shape)
+        for _ in range(20):
+            where = random_pose(rng, 3.0)
+            one, two = (distance(x, Pose(), Capsule(0.1, 0.3), where) for x in (shape, other))
+            assert (one.distance, *one.normal) == (two.distance, *two.normal)
+
+
 def test_refusals_name_what_is_wrong():
     with pytest.raises(ModelError, match=r"the 8 points of a ConvexHull are in a plane.*thin Box"):
         ConvexHull(CUBE * [1, 1, 0])

@@ -333,6 +333,70 @@ def test_a_geometry_that_is_given_to_the_robot_has_the_shape_it_had(tmp_path, ow
     assert (copied.distance == after.distance).all()
 
 
+def stall(folder):
+    """A model whose mesh is in a folder: a part of it fixed on the ground, another on a hinge."""
+    mesh = notched(folder)
+    mb = sc.Multibody("stall")
+    mb.root.add_geometry(mesh)
+    mb.add_body("flap", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0), sc.Pose(translation=(0.0, 0.0, 1.0)))
+    mb["flap"].add_geometry(mesh)
+    mb.mesh_folder = folder
+    return mb
+
+
+@pytest.mark.parametrize("detail", [None, "mesh"])
+@pytest.mark.parametrize("own", [None, "parts", "elsewhere"])
+def test_a_model_that_is_given_to_the_robot_has_the_meshes_it_had(tmp_path, own, detail):
+    """Also where the robot has files in another folder, one by the same name among them."""
+    model, rb = stall(tmp_path / "parts"), swing()
+    notched(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "notched.obj").write_text("v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\nf 1 2 4\n")
+    if own:
+        rb.mb.mesh_folder = tmp_path / own
+    w = World(rb)
+    w.add("stall", model=model, pose=sc.Pose(translation=(1.0, 0.1, 0.0)))
+    if detail:
+        w.detail("stall", detail)
+    before = w.distances([0.0]).distance
+    assert len(before) == 2
+    w.give_to_robot("stall")
+    for world in (w, w.copy()):
+        found = world.distances(rb.mb.q)
+        after = {pair: x for pair, x in zip(found.pairs, found.distance, strict=True) if "link/ball" in pair}
+        assert {x for pair in after for x in pair} == {"inertial/stall.body", "stall.flap/body", "link/ball"}
+        assert sorted(after.values()) == pytest.approx(sorted(before), abs=1e-12)
+
+
+def test_meshes_of_a_model_that_are_not_there_are_refused_before_it_is_given(tmp_path):
+    rb, model = swing(), stall(tmp_path / "parts")
+    rb.mb.mesh_folder = tmp_path
+    model.mesh_folder = tmp_path / "gone"
+    w = World(rb)
+    w.add("stall", model=model)
+    nq = rb.mb.nq
+    with pytest.raises(ModelError, match=r"'stall.flap/body': its mesh 'notched.obj' is not in the folder '.*gone'; "):
+        w.give_to_robot("stall")
+    assert (rb.mb.nq, w.objects, rb._shapes) == (nq, ("stall",), {})
+    w.hide("stall")
+    w.give_to_robot("stall")
+    assert not w.collides(rb.mb.q)
+    w.show("stall")
+    with pytest.raises(ModelError, match=r"its mesh '.*gone.notched.obj' is not in the folder .*leave it out with w"):
+        w.collides(rb.mb.q)
+
+
+def test_what_a_robot_has_as_a_hull_is_no_mesh(tmp_path):
+    rb, mesh = swing(), notched(tmp_path / "parts")
+    rb.mb.mesh_folder = tmp_path
+    w = World(rb)
+    w.add("part", mesh, sc.Pose(translation=(1.0, 0.0, 0.0)), folder=tmp_path / "parts")
+    w.give_to_robot("part", sc.Inertia(1.0))
+    with pytest.raises(StateError, match=r"'part/shape' was given to the robot as its hull, and its file is not in"):
+        w.detail("part", "mesh")
+    assert w.details == {}
+    assert w.collides(rb.mb.q)
+
+
 def test_what_is_refused():
     w = World(swing())
     with pytest.raises(ModelError, match="there is 'link' already"):

@@ -38,21 +38,14 @@ class ConvexHull(Shape):
         self._require_size(float(np.abs(given).max(initial=0.0)))
         if len(given) < 4:
             raise ModelError(f"a ConvexHull needs at least 4 points that are not in a plane, got {len(given)}.")
-        middle, size = given.mean(axis=0), float(np.ptp(given, axis=0).max())
-        try:
-            hull = Qhull((given - middle) / (size or 1.0))
-        except (QhullError, ValueError):
-            raise ModelError(
-                f"the {len(given)} points of a ConvexHull are in a plane, and have no volume; use a thin Box, or a "
-                "TriangleMesh."
-            ) from None
-        used = np.sort(hull.vertices)
-        new = np.full(len(given), -1, dtype=np.int64)
-        new[used] = np.arange(len(used))
-        vertices = np.ascontiguousarray(given[used])
-        normals, faces = _faces(hull, given, new)
+        vertices, hull = given, _hull_of(given)
+        while len(hull.vertices) < len(vertices):  # so that the hull of its vertices is the same, bit by bit
+            vertices = vertices[np.sort(hull.vertices)]
+            hull = _hull_of(vertices)
+        vertices = np.ascontiguousarray(vertices)
+        normals, faces = _faces(hull, vertices)
         offsets = (vertices @ normals.T).max(axis=0)
-        near = _neighbours(new[hull.simplices], len(used))
+        near = _neighbours(hull.simplices.astype(np.int64), len(vertices))
         self._take(contact_hull(vertices, normals, offsets, *_ragged(faces), *_ragged(near)))
         vertices.setflags(write=False)
         self._set(vertices=vertices, _shown=f"{len(vertices)} vertices, {len(faces)} faces")
@@ -64,7 +57,18 @@ class ConvexHull(Shape):
         return ConvexHull, (np.array(self.vertices),)
 
 
-def _faces(hull: Any, points: Array, new: Integers) -> tuple[Array, list[Integers]]:
+def _hull_of(points: Array) -> Any:
+    middle, size = points.mean(axis=0), float(np.ptp(points, axis=0).max())
+    try:
+        return Qhull((points - middle) / (size or 1.0))
+    except (QhullError, ValueError):
+        raise ModelError(
+            f"the {len(points)} points of a ConvexHull are in a plane, and have no volume; use a thin Box, or a "
+            "TriangleMesh."
+        ) from None
+
+
+def _faces(hull: Any, points: Array) -> tuple[Array, list[Integers]]:
     """Normals of faces and their vertices, counter-clockwise from outside; triangles of one plane are one face."""
     normals, neighbours = hull.equations[:, :3], hull.neighbors
     owner = np.full(len(normals), -1, dtype=np.int64)
@@ -85,7 +89,7 @@ def _faces(hull: Any, points: Array, new: Integers) -> tuple[Array, list[Integer
         corners = np.unique(hull.simplices[members])
         x = points[corners] - points[corners].mean(axis=0)
         around = np.argsort(np.arctan2(x @ v, x @ u), kind="stable")
-        faces.append(new[corners[around]])
+        faces.append(corners[around].astype(np.int64))
         kept.append(n)
     return np.ascontiguousarray(kept), faces
 
@@ -136,8 +140,26 @@ class TriangleMesh(Shape):
         if not good.any():
             raise ModelError(f"a TriangleMesh needs a triangle with area; none of the {len(where)} given has one.")
         used, corners = np.unique(corners[good], return_inverse=True)  # vertices of no triangle are no part of it
-        points = np.ascontiguousarray(points[used])
-        corners = np.ascontiguousarray(corners.reshape(-1, 3), dtype=np.int64)
+        self._take_parts(points[used], corners.reshape(-1, 3), closed, inverted, dropped)
+
+    @classmethod
+    def restored(cls, vertices: Any, triangles: Any, closed: bool, inverted: bool, dropped: int) -> TriangleMesh:
+        """The mesh of which these are the fields, bit by bit: whether it is closed was decided by all triangles that it
+        was first given, not by those that are left.
+
+        >>> mesh = TriangleMesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2), (0, 1, 1)])
+        >>> TriangleMesh.restored(mesh.vertices, mesh.triangles, mesh.closed, mesh.inverted, mesh.dropped) == mesh
+        True
+        """
+        made = cls.__new__(cls)
+        points = finite(vertices, (None, 3), "the vertices of a TriangleMesh")
+        made._require_size(float(np.abs(points).max(initial=0.0)))
+        made._take_parts(points, _read_triangles(triangles, len(points)), bool(closed), bool(inverted), int(dropped))
+        return made
+
+    def _take_parts(self, points: Array, corners: Integers, closed: bool, inverted: bool, dropped: int) -> None:
+        points = np.ascontiguousarray(points)
+        corners = np.ascontiguousarray(corners, dtype=np.int64)
         self._take(contact_mesh(points, corners.ravel(), closed))
         points.setflags(write=False)
         corners.setflags(write=False)
@@ -150,7 +172,8 @@ class TriangleMesh(Shape):
         return self.vertices.tobytes(), self.triangles.tobytes()
 
     def __reduce__(self) -> Any:
-        return TriangleMesh, (np.array(self.vertices), np.array(self.triangles))
+        fields = np.array(self.vertices), np.array(self.triangles), self.closed, self.inverted, self.dropped
+        return TriangleMesh.restored, fields
 
 
 def _read_triangles(triangles: Any, count: int) -> Integers:

@@ -14,13 +14,17 @@ from soacraft.files.native import refuse_bulk, refuse_parts
 from soacraft.files.native_read import Reader
 from soacraft.files.xml_tree import MAX_BYTES
 from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.tree.frames.frame import Carrier
 from soacraft.model.tree.joining.becoming import become
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.changes.difference import difference, patched
 from soacraft.robot.changes.document import Document, document_of, holds_of, version_of
+from soacraft.robot.changes.shapes import Digests, ShapeData, data_of, digest_of, shape_of
 from soacraft.robot.grasping.holds import Holds
 
 if TYPE_CHECKING:
+    from soacraft.contact.geometry.shapes import Shape
+    from soacraft.model.tree.parts.records import Geometry
     from soacraft.robot.robot import Robot
 
 #: Of how many versions a robot remembers its document.
@@ -41,10 +45,20 @@ class Changes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     version: Digest
     """The version that it leads to."""
     difference: list[Any] | None
+    shapes: dict[Digest, ShapeData] = {}
+    """Of objects, by digest: those that the version it leads from has not."""
 
     def to_bytes(self) -> bytes:
-        """JSON."""
-        return msgspec.json.encode(self)
+        """JSON; what is too large to be read again is a `ModelFileError`."""
+        data = msgspec.json.encode(self)
+        if len(data) > MAX_BYTES:
+            largest = max((len(msgspec.json.encode(x)) for x in self.shapes.values()), default=0)
+            raise ModelFileError(
+                f"changes of {len(data)} bytes are too large to be read again, at most {MAX_BYTES} are; the largest "
+                f"shape of an object takes {largest}. Give the robot objects of coarser shapes, or apply the changes "
+                "as they are, in this process."
+            )
+        return data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Changes:
@@ -72,10 +86,11 @@ class Memory:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Document] = OrderedDict()
+        self._digests = Digests()
 
     def now(self, rb: Robot) -> tuple[str, Document]:
         """The version and the document of a robot as it is."""
-        document = document_of(rb)
+        document = document_of(rb, self._digests)
         version = version_of(document)
         CompiledModel.any_of(rb.mb.layout)  # up to date, so that the next call goes the same way in every such robot
         self._known[version] = document
@@ -95,7 +110,9 @@ class Memory:
             )
         old = self._known[since]
         version, new = self.now(rb)
-        return Changes("soacraft-changes/1", since, version, difference(_plain(old), _plain(new)))
+        kept, known = rb._kept_shapes(), {x.digest for x in old.shapes}
+        shapes = {x.digest: data_of(x.name, kept[x.body, x.part][1]) for x in new.shapes if x.digest not in known}
+        return Changes("soacraft-changes/1", since, version, difference(_plain(old), _plain(new)), shapes)
 
     def apply(self, rb: Robot, changes: Any) -> str:
         """Make a robot equal another, or leave it as it is; the version it then has."""
@@ -118,8 +135,11 @@ class Memory:
                 "another version of soacraft."
             )
         before, holds, limbs, count = rb.mb.copy(), rb._holds, dict(rb._limbs), rb.mb.version
+        shapes, kept = _shapes(rb, mine, wanted, changes.shapes), rb._shapes
         try:
             _do(rb, changes.difference, wanted)
+            if shapes is not None:
+                rb._shapes = _placed(rb.mb, wanted, shapes)
             reached = self.now(rb)[0]
             if reached != changes.version:
                 raise ModelError(
@@ -128,7 +148,7 @@ class Memory:
                 )
         except Exception:
             become(rb.mb, before)
-            rb._holds, rb._limbs = holds, limbs
+            rb._holds, rb._limbs, rb._shapes = holds, limbs, kept
             holds.rebound(count)
             raise
         return changes.version
@@ -145,6 +165,34 @@ def _read(plain: Any) -> Document:
         raise ModelFileError(f"changes cannot be read: {str(error)[:200]}.") from None
     refuse_parts(made.model, "changes")
     return made
+
+
+def _shapes(rb: Robot, mine: Document, wanted: Document, told: dict[str, ShapeData]) -> dict[str, Shape] | None:
+    """The shapes that a document names, by digest: those that a robot has, and those that were told; None where they
+    stay."""
+    if wanted.shapes == mine.shapes:
+        return None
+    kept = rb._kept_shapes()
+    made = {x.digest: kept[x.body, x.part][1] for x in mine.shapes}
+    for x in wanted.shapes:
+        if x.digest in made:
+            continue
+        if x.digest not in told or digest_of(told[x.digest]) != x.digest:
+            raise ModelFileError(f"changes cannot be read: they lack the shape of {x.name!r:.60}, or it is damaged.")
+        made[x.digest] = shape_of(x.name, told[x.digest])
+    return made
+
+
+def _placed(mb: Multibody, wanted: Document, made: dict[str, Shape]) -> dict[tuple[str, str], tuple[Geometry, Shape]]:
+    """Shapes for the geometries that a document names."""
+    found = {}
+    for x in wanted.shapes:
+        on: Carrier | None = mb.root if x.body == mb.root.name else mb._tree.bodies.get(x.body)
+        geometry = None if on is None else on._geometries.get(x.part)
+        if geometry is None:
+            raise ModelFileError(f"changes do not fit: they tell the shape of {x.name!r:.60}, which is not there.")
+        found[x.body, x.part] = geometry, made[x.digest]
+    return found
 
 
 def _do(rb: Robot, change: list[Any], wanted: Document) -> None:

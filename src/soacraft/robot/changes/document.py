@@ -1,4 +1,5 @@
-"""A robot as a document: its model in the native format, its limbs and what it holds. Documents that are equal are of
+"""A robot as a document: its model in the native format, its limbs, what it holds, and digests of the shapes that it
+keeps for objects. Documents that are equal are of
 robots that give the same bits; their digest is the version of a robot.
 """
 
@@ -15,6 +16,7 @@ from soacraft.files import schema
 from soacraft.files.native_hinges import hinge_from_plain
 from soacraft.files.native_write import hinge_of, model_of
 from soacraft.model.tree.joining.restoring import Place
+from soacraft.robot.changes.shapes import Digests, ShapeRecord
 from soacraft.robot.grasping.fastening import Hold
 from soacraft.robot.grasping.joined import Joined
 from soacraft.spatial.pose import Pose
@@ -67,9 +69,10 @@ class Document(schema.Object):
     limbs: tuple[LimbRecord, ...] = ()
     holds: tuple[HoldRecord, ...] = ()
     order: tuple[str, ...] = ()
+    shapes: tuple[ShapeRecord, ...] = ()
 
 
-def document_of(rb: Robot) -> Document:
+def document_of(rb: Robot, digests: Digests | None = None) -> Document:
     """The document of a robot; what cannot be said, such as a hinge of your own, is refused by name. O(n)."""
     mb = rb.mb
     limbs = []
@@ -77,7 +80,8 @@ def document_of(rb: Robot) -> Document:
         base, tip = x.ends
         limbs.append(LimbRecord(name, base, (tip,) if isinstance(tip, str) else tuple(tip)))
     held, order = rb._holds.told()
-    return Document(model_of(mb), tuple(limbs), tuple(map(_hold, held)), order)
+    shapes = {at: shape for at, (_, shape) in rb._kept_shapes().items()}
+    return Document(model_of(mb), tuple(limbs), tuple(map(_hold, held)), order, (digests or Digests()).records(shapes))
 
 
 def version_of(document: Document) -> str:

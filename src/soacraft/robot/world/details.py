@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -110,14 +111,18 @@ class Details(Rules):
                 self._maker(item.records, "hull").make(x, f"{name}/{x.name}", cure)
         return item
 
-    def _kept(self, name: str, item: Item) -> dict[str, Shape]:
+    def _kept(self, name: str, item: Item) -> dict[tuple[str, str], Shape]:
         kept = super()._kept(name, item)
-        if item.records is not None:
-            for x in item.records.root.geometries:
-                if x.mesh:
-                    full = f"{name}/{x.name}"
-                    meshes = "hull" if self._wish((full, name)) is GIVEN else "triangles"
-                    kept[x.name] = self._maker(item.records, meshes).make(x, full)
+        source, model = item.source, item.model is not None
+        if source is None or source.mesh_folder == self._robot.mb.mesh_folder:
+            return kept
+        for placed, _, names in item_shapes(self._robot.mb, name, item):
+            if placed.geometry.mesh:
+                meshes = "hull" if self._wish(names) is GIVEN else "triangles"
+                part = placed.geometry.name
+                at = (names[1], part) if names[1] != name or not model else (source.root.name, f"{name}.{part}")
+                with suppress(*((ModelError,) if self._hidden.intersection(names) else ())):
+                    kept[at] = self._maker(source, meshes).make(placed.geometry, placed.name)
         return kept
 
     def _take(self, other: Self) -> None:
@@ -132,6 +137,8 @@ class Details(Rules):
         for placed, names in robot_shapes(mb):
             if placed.carrier.name in given:
                 names = (*names, given[placed.carrier.name])
+            elif given and placed.carrier is mb.root:
+                names = (*names, *self._names_before(placed.geometry.name))
             if not hidden.intersection(names):
                 yield own, placed, names, shapes.get(placed.name)
         for name, item in self._items.items():
@@ -139,6 +146,11 @@ class Details(Rules):
             for placed, shape, names in self._stood(mb, name, item):
                 if not hidden.intersection(names):
                     yield source, placed, names, shape
+
+    def _names_before(self, part: str) -> tuple[str, ...]:
+        """What meant a shape on the inertial frame when it was one of a model that the robot was given."""
+        name = next((x for x in self._given if part.startswith(f"{x}.") and x not in self._robot.mb), None)
+        return () if name is None else (f"{name}/{part.removeprefix(f'{name}.')}", name)
 
     def _stood(self, mb: Multibody, name: str, item: Item) -> list[tuple[Placed, Shape | None, tuple[str, ...]]]:
         """The shapes of an object, made once for as long as it stays where it is."""
@@ -168,6 +180,11 @@ class Details(Rules):
         if wish.kind == "given":
             shape = own or self._given_shape(model, placed)
         else:
+            if own is not None and wish.kind == "mesh" and placed.geometry.mesh and not hasattr(own, "triangles"):
+                raise StateError(
+                    f"{placed.name!r} was given to the robot as its hull, and its file is not in the robot's folder: "
+                    "say w.detail(..., 'mesh') of it before w.give_to_robot, or 'hull' now."
+                )
             shape = own or self._maker(model, "triangles").make(placed.geometry, placed.name)
         solid = hasattr(shape, "triangles") or wish.kind in ("box", "capsules", "spheres")
         if wish.kind in ("given", "mesh") or not has_cover(shape) or not solid:
@@ -195,7 +212,7 @@ class Details(Rules):
             return Roll(mb, (y for x in self._wanted(mb) for y in self._laid(*x)))
         shapes = {x: tuple(x._geometries.values()) for x in (mb.root, *mb.bodies)}
         folders = [x.source.mesh_folder for x in self._items.values() if x.source is not None]
-        key = self._changes, shapes, mb.records, mb.mesh_folder, folders
+        key = self._changes, shapes, mb.records, mb.mesh_folder, folders, self._robot._shapes
         if self._roll is None or self._roll[0] != key:
             self._roll = key, Roll(mb, (y for x in self._wanted(mb) for y in self._laid(*x)))
         return self._roll[1]

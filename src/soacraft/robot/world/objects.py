@@ -11,7 +11,7 @@ from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError, near
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
-from soacraft.robot.world.parts import Item, as_body, read_parts, read_pose
+from soacraft.robot.world.parts import SIZED, Item, as_body, read_parts, read_pose
 from soacraft.robot.world.placing import body_names
 from soacraft.robot.world.voxels import Voxels
 from soacraft.spatial.inertia import Inertia
@@ -171,10 +171,12 @@ class Objects(Strict):
             else:
                 mb.add_model(as_body(name, item, inertia, mb.gravity), None, None, item.pose)
         self._given[name] = body_names(name, item.model) or (name,)
-        for part, shape in kept.items():
-            geometry = mb[name].geometries[part]
+        found = {}
+        for (body, part), shape in kept.items():
+            geometry = (mb.root if body == mb.root.name else mb[body]).geometries[part]
             if not geometry.mesh or mb.mesh_folder != item.folder:  # files are read in one folder alone
-                self._robot._shapes[name, part] = geometry, shape
+                found[body, part] = geometry, shape
+        self._robot._shapes = {**self._robot._shapes, **found}
         del self._items[name]
         self._change()
 
@@ -201,9 +203,10 @@ class Objects(Strict):
             raise ModelError(f"object {name!r} has no geometry whose file could be in folder={folder!r:.60}.")
         return Item(shapes, None if model is None else model.copy(), place, on, told, records)
 
-    def _kept(self, name: str, item: Item) -> dict[str, Shape]:
-        """The shapes of parts that the robot keeps once it is given the object, where no file of it tells them."""
-        return {part: shape for part, shape, _ in item.shapes}
+    def _kept(self, name: str, item: Item) -> dict[tuple[str, str], Shape]:
+        """The shapes that the robot keeps once it is given the object, by body and name there, where neither a size nor
+        a file of it tells them."""
+        return {(name, part): shape for part, shape, _ in item.shapes if shape.kind not in SIZED}
 
     def _take(self, other: Self) -> None:
         """Have the objects of another world."""

@@ -21,6 +21,8 @@ from soacraft.spatial.pose import Pose
 Shapes = tuple[tuple[str, Shape, Pose], ...]
 #: Objects have no masks: all that can touch something can touch them.
 _MASKS = ("contype", "conaffinity")
+#: Kinds of shapes that geometries tell by their sizes.
+SIZED = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "plane")
 
 
 class Item(NamedTuple):
@@ -44,7 +46,7 @@ class Item(NamedTuple):
     @property
     def folder(self) -> Path | None:
         """Where the mesh files of its geometries are."""
-        return None if self.records is None else self.records.mesh_folder
+        return None if self.source is None else self.source.mesh_folder
 
     @property
     def parts(self) -> dict[str, tuple[Shape | Geometry, Pose]]:
@@ -100,7 +102,7 @@ def as_body(name: str, item: Item, inertia: Inertia, gravity: Array) -> Multibod
     made.mesh_folder = item.folder
     body = made.add_body(name, None, Free(), inertia)
     for part, shape, pose in item.shapes:
-        sized = shape.kind in ("sphere", "capsule", "box", "cylinder", "ellipsoid", "plane")
+        sized = shape.kind in SIZED
         size = tuple(np.asarray(getattr(shape, "size", ()))) if sized else ()
         body.add_geometry(Geometry(part, shape.kind if sized else "mesh", size, pose, role="collision"))
     for geometry in () if item.records is None else item.records.root.geometries:

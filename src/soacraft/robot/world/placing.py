@@ -43,13 +43,12 @@ from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Geometry
 from soacraft.robot.grasping.hands import gripped
-from soacraft.robot.world.parts import Item
+from soacraft.robot.world.parts import SIZED, Item
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
 #: MJCF's masks with all bits.
 _ALL = {"contype": 0xFFFFFFFF, "conaffinity": 0xFFFFFFFF}
-_SIZED = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "plane")
 
 
 class Laid(NamedTuple):
@@ -243,6 +242,6 @@ def _paddings(names: Names, pads: Mapping[tuple[str, ...], float], count: int) -
 
 
 def _geometry(name: str, shape: Shape, pose: Pose) -> Geometry:
-    size = tuple(getattr(shape, "size", ())) if shape.kind in _SIZED else (1.0, 1.0, 1.0)
-    kind = shape.kind if shape.kind in _SIZED else "box"  # its shape is given to the scene itself
+    size = tuple(getattr(shape, "size", ())) if shape.kind in SIZED else (1.0, 1.0, 1.0)
+    kind = shape.kind if shape.kind in SIZED else "box"  # its shape is given to the scene itself
     return Geometry(name, kind, size, pose, role="collision", attributes=_ALL)

@@ -151,12 +151,13 @@ class World(Details):
         return shape.rpartition("/")[0]
 
     def _queries(self) -> Queries:
-        mb, made = self._robot.mb, self._made
-        if made is not None and made[0][:3] == (self._changes, mb.version, mb.parameters) and not self._watch.changed:
+        mb, made, kept = self._robot.mb, self._made, self._robot._shapes
+        now = self._changes, mb.version, mb.parameters
+        if made is not None and made[0][:3] == now and made[0][-1] is kept and not self._watch.changed:
             return made[1]
         self._watch.forget()
         shapes = tuple(x for c in (mb.root, *mb.bodies) for x in c._geometries.values())
-        key = (self._changes, mb.version, mb.parameters, shapes, mb.records, mb.mesh_folder)
+        key = (*now, shapes, mb.records, mb.mesh_folder, kept)
         if self._made is None or self._made[0] != key:
             self._made = key, Queries(mb, self._lay_out(mb, self._pads))
         return self._made[1]
