@@ -19,9 +19,12 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import ConvergenceError, StateError
+from soacraft.model.sizes.lengths import length_of
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.motion.extras import package
+from soacraft.robot.motion.jerks import Way
 from soacraft.robot.motion.limits import MotionLimits, read_limits
+from soacraft.robot.motion.ties import require_independent
 from soacraft.robot.motion.turning import Chart
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
@@ -60,6 +63,9 @@ class Tracker:
     """Follows targets with the dofs of a robot, or of one of its limbs, `dt` seconds a step. The same state and target
     give the same step; nothing is kept between steps.
 
+    Dofs that loops or couplings tie to each other are refused. Where they are independent, as those of a limb may be,
+    what is tied to them follows, and limits are of these dofs alone.
+
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("panda"))
     >>> tracker = sc.robot.Tracker(rb, 0.01, sc.robot.MotionLimits.of(rb, velocity=2.0, acceleration=10.0, jerk=100.0))
@@ -80,6 +86,7 @@ class Tracker:
             raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
         mb, limits = robot.mb, read_limits(robot, limits)
         dofs = np.arange(mb.nv) if limb is None else limb.v_places
+        require_independent(mb, dofs, "a Tracker")
         self._chart = Chart(mb, dofs, np.arange(mb.nq) if limb is None else limb.q_places, limits.balls)
         self._names = tuple(mb.dof_names[i] for i in dofs)
         for kind in ("velocity", "acceleration", "jerk"):
@@ -91,7 +98,8 @@ class Tracker:
                 )
         self._lower, self._upper = limits.lower[dofs], limits.upper[dofs]
         self._limits = [getattr(limits, kind)[dofs] for kind in ("velocity", "acceleration", "jerk")]
-        self._times = self._chart.pieces(self._limits[0], self._dt)
+        slides = np.array([u != "r" for u in "".join(mb.layout.units.hinge)], dtype=bool)[dofs]
+        self._unit = np.where(slides, np.exp2(np.round(np.log2(length_of(mb) or 1.0))), 1.0)
         ruckig = package("ruckig", "a Tracker")
         self._ruckig = ruckig
         self._otg = ruckig.Ruckig(len(dofs), self._dt)
@@ -132,9 +140,9 @@ class Tracker:
         )
         aim[1:] = [np.where(passing, 0.0, x) for x in aim[1:]]
         way, frame = self._way(here, aim)
-        after, within, turned = here, np.zeros(len(zero), dtype=bool), np.zeros((2, len(self._times), len(zero)))
+        after, within, ways = here, np.zeros(len(zero), dtype=bool), [] if way is None else [way]
         if way is not None:
-            after, turned = self._at(way, frame), self._integrals(way, here, frame)
+            after = self._at(way, frame)
             within = self._within(way, here, after)
         if not within.all():
             stop = self._brake(here)
@@ -146,10 +154,10 @@ class Tracker:
                     f"limits {self._lower[i]:.6g} to {self._upper[i]:.6g}."
                 )
             after = [np.where(within, x, y) for x, y in zip(after, self._at(stop, zero), strict=True)]
-            turned = np.where(within, turned, self._integrals(stop, here, zero))
+            ways.append(stop)
         limited = tuple(n for n, ok in zip(self._names, within & ~passing, strict=True) if not ok)
-        left = np.inf if way is None else float(way.duration) - self._dt
-        end = self._chart.moved(start, after[0], self._times, *turned)
+        left = np.inf if way is None else way.duration - self._dt
+        end = self._chart.moved(start, after[0], *self._turned(ways, here, within))
         return Tracked(end, after[1], after[2], left if within.all() else max(left, self._dt), limited)
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -159,7 +167,7 @@ class Tracker:
 
     def _slack(self) -> Array:
         wide = self._upper - self._lower
-        return _ROUNDING * np.where(np.isfinite(wide), np.maximum(wide, 1.0), 1.0)
+        return _ROUNDING * np.where(np.isfinite(wide), np.maximum(wide, self._unit), self._unit)
 
     def _require_inside(self, aim: list[Array]) -> None:
         q, v, a = aim
@@ -180,13 +188,15 @@ class Tracker:
     def _input(self, here: list[Array], frame: Array) -> Any:
         """What the package is asked, in a frame that moves with the velocity `frame`."""
         made = self._ruckig.InputParameter(len(self._names))
-        most, turn, jerk = self._limits
-        made.current_position, made.current_velocity, made.current_acceleration = here[0], here[1] - frame, here[2]
+        most, turn, jerk = (x / self._unit for x in self._limits)
+        frame = frame / self._unit
+        q, v, made.current_acceleration = (x / self._unit for x in here)
+        made.current_position, made.current_velocity = q, v - frame
         made.max_velocity, made.min_velocity = most - frame, -most - frame
         made.max_acceleration, made.max_jerk = turn, jerk
         return made
 
-    def _computed(self, given: Any) -> Any:
+    def _computed(self, given: Any) -> Way | None:
         """A trajectory; None where the package cannot compute it, which happens for some states."""
         way = self._ruckig.Trajectory(len(self._names))
         try:
@@ -199,21 +209,23 @@ class Tracker:
             raise StateError(
                 "no way to the target within the limits: a target that accelerates must be able to go on so."
             )
-        return way if int(got) >= 0 else None
+        return Way(way, self._unit) if int(got) >= 0 else None
 
-    def _way(self, here: list[Array], aim: list[Array]) -> tuple[Any, Array]:
+    def _way(self, here: list[Array], aim: list[Array]) -> tuple[Way | None, Array]:
         """To the target, all dofs in the same time where that can be computed, in a frame that moves with it, so that
         it is met where it will be; and the velocity of that frame."""
         frame = np.clip(aim[1], -_FRAME * self._limits[0], _FRAME * self._limits[0])
         given = self._input(here, frame)
-        given.target_position, given.target_velocity, given.target_acceleration = aim[0], aim[1] - frame, aim[2]
+        given.target_position, given.target_velocity, given.target_acceleration = (
+            x / self._unit for x in (aim[0], aim[1] - frame, aim[2])
+        )
         way = self._computed(given)
         if way is None:
             given.synchronization = self._ruckig.Synchronization.No
             way = self._computed(given)
         return way, frame
 
-    def _brake(self, here: list[Array]) -> Any:
+    def _brake(self, here: list[Array]) -> Way:
         """To rest, each dof as fast as it may."""
         given = self._input(here, np.zeros(len(self._names)))
         given.control_interface = self._ruckig.ControlInterface.Velocity
@@ -224,70 +236,31 @@ class Tracker:
             raise ConvergenceError(f"a way to rest from {[x.tolist() for x in here]!r:.200} was not computed.")
         return way
 
-    def _at(self, way: Any, frame: Array) -> list[Array]:
+    def _at(self, way: Way, frame: Array) -> list[Array]:
         """The state after dt."""
-        q, v, a = (np.array(x) for x in way.at_time(self._dt))
+        q, v, a = way.at(self._dt)
         return [q + self._dt * frame, v + frame, a]
 
-    def _integrals(self, way: Any, here: list[Array], frame: Array) -> Array:
-        """Of v and of t v from zero to each of the times, (2, times, dofs); zeros where nothing turns."""
-        t = self._times[:, None]
+    def _turned(self, ways: list[Way], here: list[Array], within: Any) -> tuple[Array, Array, Array]:
+        """Times from zero to dt, and the integrals of v and of t v up to each, (times, dofs), along the way to the
+        target for dofs that are `within`, along the last way for others; the first time alone where nothing turns."""
         if not self._chart.turns:
-            return np.zeros((2, len(t), len(frame)))
-        own = np.stack([integrals(way, [here[0], here[1] - frame, here[2]], x) for x in self._times], axis=1)
-        return own + np.stack([t * frame, 0.5 * t * t * frame])
+            return np.zeros(1), np.zeros((1, len(within))), np.zeros((1, len(within)))
+        most = np.max([x.fastest(here, self._dt) for x in ways], axis=0)
+        times = self._chart.pieces(most, self._dt)
+        each = [np.stack([x.integrals(here, t) for t in times], axis=1) for x in ways]
+        first, second = np.where(within, each[0], each[-1])
+        return times, first, second
 
-    def _leaves(self, way: Any, here: list[Array]) -> Any:
+    def _leaves(self, way: Way, here: list[Array]) -> Any:
         """Which dofs leave their limits of position along a way."""
-        low, high = extent(way, here)
+        low, high = way.extent(here)
         return np.maximum(self._lower - low, high - self._upper) > self._slack()
 
-    def _within(self, way: Any, here: list[Array], after: list[Array]) -> Any:
+    def _within(self, way: Way, here: list[Array], after: list[Array]) -> Any:
         """Which dofs stay within their limits of position during this step, and can stop within all limits after it."""
-        low, high = extent(way, here, self._dt)
+        low, high = way.extent(here, self._dt)
         slack = self._slack()
         inside = (low >= self._lower - slack) & (high <= self._upper + slack) & ~self._leaves(self._brake(after), after)
         fastest = np.abs(after[1] + 0.5 * after[2] * np.abs(after[2]) / self._limits[2])  # when vdot is back at zero
         return inside & (np.maximum(fastest, np.abs(after[1])) <= self._limits[0] * (1.0 + _ROUNDING))
-
-
-def extent(way: Any, here: list[Array], until: float = np.inf) -> tuple[Array, Array]:
-    """The lowest and the highest position of each dof along a trajectory of constant jerks, up to a time: at the ends
-    of its pieces, and where v + a t + j t^2/2 = 0 within them."""
-    T, _, q, v, a, j = _pieces(way, here, until)
-    low, high = q.min(axis=1), q.max(axis=1)
-    q, v, a = q[:, :-1], v[:, :-1], a[:, :-1]
-    root = np.sqrt(np.maximum(a * a - 2.0 * j * v, 0.0))
-    w = -a - np.where(a >= 0.0, root, -root)
-    for over, under in ((w, j), (2.0 * v, w)):  # the stable forms of both roots
-        x = np.clip(np.divide(over, under, out=np.zeros_like(over), where=under != 0.0), 0.0, T)
-        p = q + x * (v + x * (a / 2.0 + x * j / 6.0))
-        low, high = np.minimum(low, p.min(axis=1)), np.maximum(high, p.max(axis=1))
-    return low, high
-
-
-def integrals(way: Any, here: list[Array], until: float) -> Array:
-    """The integrals of v and of t v of each dof along a trajectory of constant jerks, up to a time, (2, dofs)."""
-    T, start, q, v, a, j = _pieces(way, here, until)
-    v, a = v[:, :-1], a[:, :-1]
-    within = T * T * (v / 2.0 + T * (a / 3.0 + T * j / 8.0))
-    return np.stack([q[:, -1] - q[:, 0], np.sum(start * (q[:, 1:] - q[:, :-1]) + within, axis=1)])
-
-
-def _pieces(way: Any, here: list[Array], until: float) -> tuple[Array, ...]:
-    """How long each piece of a trajectory lasts up to a time, when it begins, q, v and a at its ends, and its jerk.
-    After its end it goes on without jerk."""
-    (profiles,) = way.profiles
-    after = [until] if np.isfinite(until) else [0.0]
-    t = np.array([[*x.brake.t, *x.t, *after] for x in profiles])
-    j = np.array([[*x.brake.j, *x.j, 0.0] for x in profiles])
-    start = np.cumsum(t, axis=1) - t
-    T = np.clip(until - start, 0.0, t)
-    q, v, a = (np.empty((len(t), t.shape[1] + 1)) for _ in range(3))
-    q[:, 0], v[:, 0], a[:, 0] = here
-    for k in range(t.shape[1]):
-        x = T[:, k]
-        a[:, k + 1] = a[:, k] + x * j[:, k]
-        v[:, k + 1] = v[:, k] + x * (a[:, k] + 0.5 * x * j[:, k])
-        q[:, k + 1] = q[:, k] + x * (v[:, k] + x * (a[:, k] / 2.0 + x * j[:, k] / 6.0))
-    return T, start, q, v, a, j

@@ -24,6 +24,8 @@ from soacraft.spatial.checks import Array, finite
 
 #: Radians of a piece at most: what is left out is below 1e-12.
 _PIECE = 0.02
+#: So many pieces are computed for a step at most.
+_MOST = 10_000
 
 
 class _Turning(NamedTuple):
@@ -87,6 +89,11 @@ class Chart:
     def pieces(self, most: Array, dt: float) -> Array:
         """Times from zero to dt between which little is turned, at velocities of at most `most` (dofs)."""
         fastest = float(np.linalg.norm(most[self._angles])) if len(self._angles) else 0.0
+        if not fastest * dt <= _MOST * _PIECE:
+            raise StateError(
+                f"hinge {self._turning[0].name!r} and others like it turn at {fastest:.4g} rad/s, more than "
+                f"{_MOST * _PIECE:g} rad in a step of {dt:g} s: give a smaller dt, or smaller limits."
+            )
         return np.linspace(0.0, dt, 1 + max(1, int(np.ceil(fastest * dt / _PIECE))))
 
     def moved(self, q0: Array, x: Array, times: Array, first: Array, second: Array) -> Array:
