@@ -176,6 +176,14 @@ def test_bad_records_are_refused(records, said):
             estimate_offsets(rb, "link7", records["q"], sc.Pose())
 
 
+def test_a_structure_that_cannot_move_tells_no_payload():
+    mb = sc.serial_chain(2)
+    mb.couple("still", {"link1": 1.0})
+    mb.couple("as well", {"link2": 1.0})
+    with pytest.raises(StateError, match=r"the closures of 'chain' leave it no motion, .* at 'link2', and forces"):
+        estimate_payload(Robot(mb), "link2", {"q": np.zeros((3, 2)), "force": np.zeros((3, 2))})
+
+
 def gantry(s):
     """A slide, a pin and a slide, lengths in metres times s."""
     mb = sc.Multibody("gantry")

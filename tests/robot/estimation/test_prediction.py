@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.contact import Box, Plane
-from soacraft.errors import LoopError, SoacraftError, StateError
+from soacraft.errors import LoopError, SimulationError, SoacraftError, StateError
 from soacraft.robot import Robot, World, computed_torque
 from soacraft.robot.estimation.prediction import read_covariance
 
@@ -238,6 +238,20 @@ def test_a_closed_chain_rests_on_a_floor_under_a_law():
     assert p.touched == ((0.0, "a/skin", "floor/shape"),)
     lifted = rb.predict(q0, [0, 0], lambda t, q, v: [0.0, -30.0], horizon=0.012, step=4e-3, world=w)
     assert abs(lifted.v[-1, 0] - (30.0 - 9.80665) / 3.0 * 0.012) < 1e-9
+
+
+def test_a_closed_chain_bounces_the_same_under_a_law_and_with_a_covariance():
+    """Steps after an impact begin a little in the floor; where the first begins so deep, it is refused."""
+    rb, w, q0 = atwood(0.002)
+    told = {"horizon": 0.012, "step": 4e-3, "world": w, "restitution": 0.5}
+    plain = rb.predict(q0, [-0.3, 0.3], **told)
+    assert plain.q[:, 0].min() < 0.1 - 1e-4
+    law = rb.predict(q0, [-0.3, 0.3], lambda t, q, v: [0.0, 0.0], covariance=[1e-4] * 4, **told)
+    assert np.abs(law.q - plain.q).max() < 1e-12
+    assert np.abs(law.v - plain.v).max() < 1e-12
+    assert np.isfinite(law.covariance).all()
+    with pytest.raises(SimulationError, match=r"begins with 'a/skin' and 'floor/shape' 0.001 m in each other"):
+        rb.predict(q0 - [0.003, -0.003], [0, 0], **told)
 
 
 def test_a_covariance_in_a_world_is_that_of_the_closure():

@@ -1,5 +1,7 @@
 """Plans of closed chains: every configuration closes, the loops are nearly closed between, nothing is touched."""
 
+import gc
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -143,6 +145,16 @@ def test_planners_of_ompl_keep_the_loop_closed_and_give_the_same_again(name):
     verify(w, p, solver)
     again = plan(w, a, b, planner=name, most=800 if name == "RRTstar" else 4000, shortcuts=5)
     assert (again.path == p.path).all()
+
+
+def test_nothing_of_a_search_by_ompl_is_kept():
+    """OMPL holds what projects, and that must not hold OMPL: no collector sees through it."""
+    w, _, (a, b) = five_bar()
+    plan(w, a, b, planner="RRT", most=20)
+    robot = weakref.ref(w.robot)
+    del w
+    gc.collect()
+    assert robot() is None
 
 
 def test_ompl_goes_round_a_post():

@@ -81,5 +81,12 @@ def test_values_that_not_all_numbers_are_are_drawn_by_the_component():
     assert "1 equations are pure" in str(sim.check_component(Drawn()))
     with pytest.raises(WiringError, match=r"'q' as Short draws it must be float numbers of shape \(4,\)"):
         sim.check_component(Short())
+    kept = {"q": (0, 0, 0, 1)}
+    Drawn.draw = staticmethod(lambda p, rng: kept)
+    sim.check_component(Drawn())
+    assert kept == {"q": (0, 0, 0, 1)}  # what a component keeps is its own
+    Drawn.draw = staticmethod(lambda p, rng: None)
+    with pytest.raises(WiringError, match=r"Drawn.draw gives values by name, \{name: value\}; got None"):
+        sim.check_component(Drawn())
     with pytest.raises(WiringError, match="'draw' of Own is a reserved name"):
         type("Own", (sim.Component,), {"draw": sim.In()})

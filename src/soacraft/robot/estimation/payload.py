@@ -111,6 +111,11 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
     missing = (T - np.asarray(dyn.inverse_dynamics(mb, q, v, vdot, ignore_loops=True))) * weigh
     if mb.is_closed:
         N = _motions(mb, q, v, vdot, weigh)
+        if not N.shape[-1]:
+            raise StateError(
+                f"the closures of {mb.name!r} leave it no motion, so that they bear whatever is at "
+                f"{node.full_name!r}, and forces of the dofs do not tell it."
+            )
         Y, missing = N.mT @ Y, (N.mT @ missing[..., None])[..., 0]
     return _payload(Y.reshape(-1, 10), missing.reshape(-1), length)
 

@@ -131,6 +131,7 @@ class _Run:
         self.contact, self.near = world is not None, None
         self.met: dict[tuple[str, str], int] = {}
         """Pairs that pressed each other in steps of a closed chain, and the first of these."""
+        self.touch: _Contact | None = None
         self.p: Propagator | _Steps
         if world is None:
             self.p = Propagator(self.mb, integrator="rk4", step=h)
@@ -139,10 +140,11 @@ class _Run:
         self.near = Queries(self.mb, scene)
         mu, e = FRICTION if friction is None else friction, 0.0 if restitution is None else restitution
         if self.mb.is_closed:
-            self.p = _Steps(self.mb, h, lambda: Contact(scene, friction=mu, restitution=e))
+            self.p = _Steps(self.mb, h, lambda: _Contact(scene, friction=mu, restitution=e))
         else:
             self.p = Propagator(self.mb, integrator="moreau_midpoint", step=h)
-            self.p.add(Contact(scene, friction=mu, restitution=e))
+            self.touch = _Contact(scene, friction=mu, restitution=e)
+            self.p.add(self.touch)
 
     def states(self, q: Array, v: Array, force: Array, law: Law | None) -> tuple[Array, Array]:
         """States from one on; `force` is filled with what a law asks for."""
@@ -159,6 +161,8 @@ class _Run:
     def _rolled(self, first: int, q: Array, v: Array, force: Array) -> tuple[Array, Array]:
         """Steps from the one with a number on."""
         found = self.p.rollout(q, v, force, len(force))
+        if self.touch is not None:
+            self.touch.go_on()
         for k, pair in self.p.met if isinstance(self.p, _Steps) else ():
             self.met.setdefault(pair, first + k)
         return found
@@ -213,12 +217,20 @@ class _Run:
         return tuple(sorted((when, *pair) for pair, when in first.items()))
 
 
+class _Contact(Contact):
+    """Contact of steps that are taken one by one. Where the first begins is judged as that of any run."""
+
+    def go_on(self) -> None:
+        """What comes begins where steps led to, which may be in each other by the way of a step."""
+        self._penetration = np.inf
+
+
 class _Steps:
     """Steps of a closed chain with contact, which compiled code does not take: `rollout` as that of a `Propagator`, in
     Python, some milliseconds each."""
 
-    def __init__(self, mb: Multibody, h: float, contact: Callable[[], Contact]) -> None:
-        self.mb, self.h, self._contact = mb, h, contact
+    def __init__(self, mb: Multibody, h: float, contact: Callable[[], _Contact]) -> None:
+        self.mb, self.h, self._contact, self._began = mb, h, contact, False
         self.project = TreeAugmented(mb).project
         self.met: list[tuple[int, tuple[str, str]]] = []
         """What pressed in the last rollout: the number of the step, and the pair."""
@@ -232,6 +244,8 @@ class _Steps:
 
     def _one(self, q: Array, v: Array, force: Array, steps: int) -> tuple[Array, Array]:
         mb, contact, held = self.mb, self._contact(), [force[0]]
+        if self._began:
+            contact.go_on()
         mb.set_state(q, v)
         p = Propagator(mb, integrator="moreau", step=self.h)
         p.add(contact, lambda t, state: held[0])
@@ -241,7 +255,7 @@ class _Steps:
             p.advance_to((k + 1) * self.h)
             Q.append(np.array(mb.q))
             V.append(np.array(mb.v))
-        self.met = []
+        self.met, self._began = [], True
         for x in contact.steps:
             pressed = np.linalg.norm(x.impulses, axis=1) > 0.0
             self.met += [(round(x.t / self.h) - 1, pair) for pair, p in zip(x.pairs, pressed, strict=True) if p]

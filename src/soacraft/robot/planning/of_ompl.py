@@ -152,7 +152,19 @@ def _solved(
     name: str, checker: Checker, start: Array, goals: Array, ob: Any, og: Any
 ) -> tuple[list[Array] | None, int]:
     asked = _Motions(checker, np.array([start] if name in ONE_TREE else [start, *goals]))
-    states, failed = asked.states, asked.failed
+    held = [asked.valid, asked.motion]
+    try:
+        return _asked(name, asked, held, start, goals, ob, og)
+    finally:
+        held.clear()  # BITstar keeps its space and so these functions for ever, but not what they refer to
+        if isinstance(asked.states, ClosedStates):
+            asked.states.release()
+
+
+def _asked(
+    name: str, asked: _Motions, held: list[Callable[..., bool]], start: Array, goals: Array, ob: Any, og: Any
+) -> tuple[list[Array] | None, int]:
+    checker, states, failed = asked.checker, asked.states, asked.failed
     if name in INFORMED and not states.plain:
         raise StateError(
             f"planner={name!r} is for coordinates with limits, and here are {_besides(checker)}: take 'RRTstar', or "
@@ -161,7 +173,6 @@ def _solved(
     info = ob.SpaceInformation(states.made)
     if isinstance(states, ClosedStates):
         states.made.setSpaceInformation(info)
-    held = [asked.valid, asked.motion]
     info.setStateValidityChecker(lambda state: held[0](state))
     info.setMotionValidator(_validator(ob, info, held))
     info.setup()
@@ -202,7 +213,6 @@ def _solved(
             else None
         )
     planner.clear()
-    held.clear()  # BITstar keeps its space and so these functions for ever, but not what they refer to
     if failed:
         raise failed[0]
     return None if found is None else asked.along(found), count

@@ -112,8 +112,13 @@ class ClosedStates:
         bounds = np.concatenate(low), np.concatenate(high)
         self.size = len(bounds[0])
         # how many conditions there are is told to OMPL as none: projection does not ask
-        self.made = ob.ProjectedStateSpace(real_vector(ob, *bounds), _closing(ob, self, closed))
+        self._held: list[Any] = [self, closed]
+        self.made = ob.ProjectedStateSpace(real_vector(ob, *bounds), _closing(ob, self._held))
         self.made.setDelta(step)
+
+    def release(self) -> None:
+        """Let go of what OMPL was given, which holds this and is held by it, so that nobody would free either."""
+        self._held.clear()
 
     def numbers(self, q: Array) -> Array:
         """The real vector of a configuration; quaternions with their last number positive."""
@@ -148,15 +153,16 @@ class ClosedStates:
         state.copy(self.numbers(q).tolist())
 
 
-def _closing(ob: Any, states: ClosedStates, closed: Callable[[Array], Array | None]) -> Any:
+def _closing(ob: Any, held: list[Any]) -> Any:
     class Closing(ob.Constraint):  # type: ignore[misc]
         """Real vectors of closed configurations."""
 
         def project(self, x: Array) -> bool:
+            states, closed = held
             q = closed(states.of_numbers(x))
             if q is None:
                 return False
             x[:] = states.numbers(q)
             return True
 
-    return Closing(states.size, 0)
+    return Closing(held[0].size, 0)

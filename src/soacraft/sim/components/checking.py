@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -112,8 +113,11 @@ def _wanted(component: Component, equation: Equation) -> Signal:
 
 def _drawn(component: Component, equation: Equation, wanted: Signal, rng: np.random.Generator) -> list[Any]:
     """Arguments of an equation: what the component draws itself, else any numbers."""
-    own, known = component.draw(component.p, rng), component.interface.quantities
-    for name in own.keys() & known.keys():
+    given, known = component.draw(component.p, rng), component.interface.quantities
+    if not isinstance(given, Mapping):
+        raise WiringError(f"{type(component).__name__}.draw gives values by name, {{name: value}}; got {given!r:.60}.")
+    own = dict(given)
+    for name in (x for x in own if x in known):
         what = f"{name!r} as {type(component).__name__} draws it"
         own[name] = as_value(own[name], known[name].signal(component.p), what)
     return [own[x] if x in own else _draw(component, x, wanted, rng) for x in equation.arguments]
