@@ -228,6 +228,11 @@ def test_a_shape_that_was_given_is_that_of_the_body_it_was_given_to_alone():
         World(rb.copy()).collides(rb.mb.q)
 
 
+def test_a_geometry_that_is_too_large_is_refused_by_its_size_alone():
+    with pytest.raises(ModelError, match=r"a Box reaches 5e\+299 m .*: take another unit of length\.$"):
+        World(two_arms()).add("thing", sc.Geometry("box", "box", (1e300, 1.0, 1.0)))
+
+
 def test_a_model_given_to_the_robot_can_be_grasped():
     rb = two_arms()
     w = World(rb)

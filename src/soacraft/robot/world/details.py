@@ -249,7 +249,9 @@ class _Maker:
         try:
             return self._maker.make(geometry, name)
         except ModelError as problem:
-            said = str(problem).partition("; pass ")[0]
+            said, other, _ = str(problem).partition("; pass ")
+            if not other:  # it has a cure of its own
+                raise
             cure = cure or f"leave it out with w.hide({name!r}), or set mb.mesh_folder to where its files are"
             raise type(problem)(f"{said}; {cure}.") from None
 
