@@ -12,7 +12,6 @@ from soacraft.robot.limbs.closed_form import CLOSED_FORM
 
 def arms():
     """A UR5e that searches, and one whose branches are told in closed form."""
-    pytest.importorskip("eaik")
     rb = Robot(sc.load("ur5e"))
     searched, closed = (rb.limb(name, "inertial", "wrist_3_link") for name in ("searched", "closed"))
     closed.use(ik=CLOSED_FORM)
