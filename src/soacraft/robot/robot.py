@@ -217,8 +217,8 @@ right_shoulder_yaw, right_elbow)
         `controls` are a generalized force (nv), one for each step (steps, nv), or a control law f(t, q, v) that is
         asked at the start of each step. In a `world` shapes that may not touch push each other, hinges stop at their
         limits, and `touched` tells what met; `friction`, 0.5 unless told, and `restitution`, none unless told, are of
-        contact there. Without a world there is no contact. `covariance` of [dq; dv] (2 nv, 2 nv), or
-        its diagonal, is carried along by the derivatives of the steps, with `noise` added for each second. O(n) a step,
+        contact there. Without a world there is no contact. `covariance` of [dq; dv] (2 nv, 2 nv), its diagonal, or one
+        variance, is carried along by the derivatives of the steps, with `noise` added for each second. O(n) a step,
         with a covariance O(n nv), with one in a world or under a law 4 nv steps for each. Closed chains in a world run
         in Python, some milliseconds a step.
 

@@ -293,3 +293,11 @@ def test_friction_without_a_world_is_refused():
     for wrong in ({"friction": 0.3}, {"restitution": 0.5}):
         with pytest.raises(StateError, match="friction and restitution are of contact, and there is none without"):
             rb.predict(horizon=0.01, **wrong)
+
+
+def test_one_variance_is_that_of_all():
+    rb = Robot(sc.load("pendulum"))
+    one, each = (
+        rb.predict([0.3], horizon=0.02, covariance=x, noise=y) for x, y in ((0.1, 0.2), ([0.1] * 2, [0.2] * 2))
+    )
+    assert (one.covariance == each.covariance).all()

@@ -8,7 +8,7 @@ from tests.robot.studies.models import planar
 
 import soacraft as sc
 from soacraft.contact import Plane
-from soacraft.errors import LoopError, ModelError, SimulationError, StateError
+from soacraft.errors import ConvergenceError, LoopError, ModelError, SimulationError, StateError
 from soacraft.robot import Robot, World
 from soacraft.robot.estimation.filter import StateFilter
 from soacraft.robot.estimation.wording import in_words_of
@@ -42,6 +42,12 @@ def test_springs_that_are_too_fast_for_the_step():
     assert said.startswith("the prediction of 'cassie': the problem is stiff: stability limits the steps of 'rk4' to ")
     assert said.endswith(" Give step= at most that.")
     assert len(rb.predict(horizon=0.002, step=5e-4).t) == 5  # the cure is one
+
+
+def test_contacts_that_are_not_solved():
+    said = r"not solved; give a smaller step=, or other friction= and restitution=\.$"
+    with pytest.raises(ConvergenceError, match=said), in_words_of("the prediction", "step="):
+        raise ConvergenceError("2 contacts were not solved; take a shorter step or otherwise='report'")
 
 
 def test_closures_that_are_open():

@@ -97,8 +97,8 @@ def predict(
     steps = round(min(T / h, 2.0 * _MOST))
     if abs(steps * h - T) > 1e-9 * T or steps > _MOST:
         raise StateError(f"horizon must be a whole number of steps, at most {_MOST}; {T:g} is {T / h:.6g} of {h:g}.")
-    P = None if covariance is None else read_covariance(covariance, 2 * mb.nv, "covariance")
-    Q = np.zeros((2 * mb.nv, 2 * mb.nv)) if noise is None else read_covariance(noise, 2 * mb.nv, "noise")
+    P = None if covariance is None else read_variances(covariance, 2 * mb.nv, "covariance")
+    Q = np.zeros((2 * mb.nv, 2 * mb.nv)) if noise is None else read_variances(noise, 2 * mb.nv, "noise")
     if noise is not None and P is None:
         raise StateError("noise adds to a covariance: give covariance= too.")
     refuse_large((steps, 1 if P is None else 4 * mb.nv, 2 * mb.nv), f"a prediction of {steps} steps", "Take fewer.")

@@ -20,6 +20,10 @@ _CURES = (
     (r"; set it within, or give limits=False\.", "; begin within them, or give the model other limits."),
     (r"; set the state within, or give one_sided=False\.", "; begin within it."),
     (
+        r"; take a shorter step or otherwise='report'",
+        "; give a smaller {step}, or other friction= and restitution=.",
+    ),
+    (
         r" Close the model first: .*",
         " Close it first: s = sc.loops.TreeAugmented(rb.mb); q = s.assemble(q); v = s.project_velocity(q, v).",
     ),
