@@ -212,15 +212,13 @@ def _closures(mb: Multibody, opening: float) -> _Ratio:
     """Loops and couplings that are active, by how much they are open."""
     at = Constraints(mb, mb.current)
     names = [x.name for x in at.loops for _ in range(2)] + [x.name for x in at.couplings] if mb.is_closed else []
-    zero = np.zeros(mb.nv)
 
     def of(m: Moment) -> Array:
         rows = []
         for q in m.q:
-            at = Constraints(mb, mb.current.replace(q=q, v=zero, vdot=zero, forces=()))
-            rows.append(
-                [y for x in at.loops for y in (x.angle, x.distance / x.length)] + [x.opening for x in at.couplings]
-            )
+            at = Constraints(mb, mb.state(q=q))
+            gaps = [gap for x in at.loops for gap in (x.angle, x.distance / x.length)]
+            rows.append([*gaps, *(x.opening for x in at.couplings)])
         return 0.5 + 0.5 * np.square(np.array(rows) / opening)
 
     return (names if np.isfinite(opening) else []), of

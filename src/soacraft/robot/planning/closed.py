@@ -68,13 +68,10 @@ class ClosedChecker(Checker):
         found, sure = self._rows.assemble(q[None], self._guess, self._bounds.free, self._bounds.allowed)
         return np.asarray(found[0]) if sure[0] and not self.space.outside(found[0]) else None
 
-    def _constraints(self, q: Array) -> Constraints:
-        mb = self.space.mb
-        return Constraints(mb, mb.current.replace(q=q, v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=()))
-
     def closes(self, q: Array) -> bool:
         """Whether q is closed."""
-        return self._constraints(q).opening <= CLOSED and self._opened(q) <= CLOSED
+        mb = self.space.mb
+        return Constraints(mb, mb.state(q=q)).opening <= CLOSED and self._opened(q) <= CLOSED
 
     def _opened(self, q: Array) -> float:
         found = self.closed(q)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -121,8 +120,11 @@ class Details(Rules):
                 meshes = "hull" if self._wish(names) is GIVEN else "triangles"
                 part = placed.geometry.name
                 at = (names[1], part) if names[1] != name or not model else (source.root.name, f"{name}.{part}")
-                with suppress(*((ModelError,) if self._hidden.intersection(names) else ())):
+                try:
                     kept[at] = self._maker(source, meshes).make(placed.geometry, placed.name)
+                except ModelError:
+                    if not self._hidden.intersection(names):
+                        raise
         return kept
 
     def _take(self, other: Self) -> None:
