@@ -25,21 +25,21 @@ import hashlib
 import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
 from tests.mutations import ledger
-from tests.mutations.cpp_mutants import SWITCH, Mutant, mutants, plant, sample
-from tests.mutations.run import LAUNCH, ROOT
+from tests.mutations.campaign import Campaign
+from tests.mutations.cpp_mutants import SWITCH, mutants, plant, sample
+from tests.mutations.mutants import Mutant
 from tests.mutations.survivors import SURVIVORS
+from tests.mutations.tree import ROOT, failed_test
 
 SWEEPS, MATRICES = "core/test_rigid_sweeps.py", "core/test_rigid_matrices.py"
 DERIVATIVES, SINGULAR = "core/test_rigid_derivatives.py", "core/test_singular_states.py"
@@ -154,8 +154,6 @@ LEFT_OUT = ("loops/test_compiled_doubt.py::test_hinges_with_turning_axes_along_a
     f"loops/test_compiled_lifetime.py::test_{name}" for name in (
         "a_call_while_it_is_taken_apart", "calls_do_not_leak", "threads_with_solvers_of_their_own",
         "threads_that_share_a_solver_while_it_chooses_other_dofs", "models_and_solvers_go")))  # fmt: skip
-#: Processor time of the tests of one mutant: one that never ends is noticed too.
-SECONDS = 300
 # Functions stay functions and -O1 is enough: the build takes a third of the time.
 _HEADER = f"""#pragma once
 #define SOACRAFT_NOT_FLAT
@@ -164,7 +162,6 @@ inline const int {SWITCH} = std::getenv("SOACRAFT_MUTANT") ? std::atoi(std::gete
 """
 _LEAVE = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
 _ERROR = re.compile(r"([^\s:]*core/[^\s:]+):(\d+):(\d+): (?:error|  +required)", re.MULTILINE)
-_TEST = re.compile(r"^tests/(.*?::.*?)(?: (?:[A-Z]+) +\[.*|\s*)$", re.MULTILINE)
 
 
 def copy_of_the_tree(folder: Path) -> Path:
@@ -229,41 +226,13 @@ def _blamed(copy: Path, path: str, line: int, column: int) -> int:
 
 
 def first_failure(copy: Path, number: int, tests: Sequence[str]) -> str | None:
-    """The function of the first test that fails or ends the interpreter with a mutant, None when all pass."""
-    arguments = ["-x", "-v", "--no-header", "--tb=no", "--no-summary", "-p", "no:cacheprovider"]
-    settings = {"SOACRAFT_MUTANT": str(number), "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
-                "PYTHONDONTWRITEBYTECODE": ""}  # fmt: skip
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
-
-    without = [f"--deselect=tests/{name}" for name in LEFT_OUT]
-    command = [sys.executable, "-c", LAUNCH, *arguments, *without, *(f"tests/{name}" for name in tests)]
-    try:
-        run = subprocess.run(command, cwd=copy, env=os.environ | settings, capture_output=True, text=True, check=False,
-                             preexec_fn=limit, timeout=2 * SECONDS)  # fmt: skip
-    except subprocess.TimeoutExpired:  # one that waits for ever spends no time of the processor
-        return "exit without end"
-    if run.returncode == 0:
-        return None
-    last = _TEST.findall(run.stdout)
-    return last[-1].partition("[")[0] if last else f"exit {run.returncode}"
+    """The function of the first test that fails with a mutant, None when all pass."""
+    return failed_test(copy, tests, {"SOACRAFT_MUTANT": str(number), "PYTHONDONTWRITEBYTECODE": ""}, LEFT_OUT)
 
 
 def tests_of(path: str) -> Sequence[str]:
     """The tests of a file of the core."""
     return next(tests for words, tests in TESTS if any(word in path for word in words))
-
-
-def exists(test: str, root: Path = ROOT) -> bool:
-    """Whether there is a test function of that name: pytest ends with an error for a name that is missing, which looks
-    as if the mutant had been noticed.
-    """
-    path, _, name = test.rpartition("::")
-    file = root / "tests" / path
-    return file.is_file() and f"def {name}(" in file.read_text()
 
 
 def made(copy: Path, chosen: Sequence[Mutant]) -> list[int]:
@@ -318,33 +287,12 @@ def tried(
     """Run the tests of each, and write those that were noticed into `file`; 1 when one goes unnoticed or a test fails
     without a mutant.
     """
-    counts = {"noticed": 0, "NOT NOTICED": 0, "cannot be noticed": 0, "fails without a mutant": 0}
-    sound: dict[str, bool] = {}  # whether a test passes without a mutant
 
-    def one(number: int) -> tuple[int, str | None, float]:
-        start, mutant = time.monotonic(), chosen[number - 1]
-        before = known.get(mutant, "")
-        failed = first_failure(copy, number, [before]) if exists(before, copy) else None
-        failed = failed or first_failure(copy, number, tests_of(mutant.path))
-        if failed and failed not in sound:
-            sound[failed] = not exists(failed, copy) or first_failure(copy, 0, [failed]) is None
-        return number, failed, time.monotonic() - start
+    def failure(number: int, tests: Sequence[str]) -> str | None:
+        return first_failure(copy, number, tests)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        for number, failed, seconds in pool.map(one, numbers):
-            mutant = chosen[number - 1]
-            reason = SURVIVORS.get(mutant.key)
-            word = "noticed" if failed else "cannot be noticed" if reason else "NOT NOTICED"
-            word = word if failed is None or sound[failed] else "fails without a mutant"
-            counts[word] += 1
-            print(f"{number}: {word} ({seconds:.0f} s) {mutant.title}\n    {failed or reason or ''}", flush=True)
-            known.pop(mutant, None)
-            if failed and word == "noticed":
-                known[mutant] = failed if exists(failed, copy) else ""
-            if file:
-                ledger.write(known, file)
-    print(", ".join(f"{count} {word}" for word, count in counts.items()))
-    return 1 if counts["NOT NOTICED"] or counts["fails without a mutant"] else 0
+    campaign = Campaign(copy, chosen, known, SURVIVORS, lambda mutant: tests_of(mutant.path), failure)
+    return campaign.run(numbers, jobs, file)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from tests.mutations.cpp_mutants import Mutant
+from tests.mutations.mutants import Mutant
 
 FILE = Path(__file__).with_name("ledger.json")
 #: Words of paths, each of a part of the core: the gate takes one mutant of each by turns, and of the files with none.
@@ -43,15 +43,17 @@ def live(ledger: Mapping[Mutant, str], present: Collection[Mutant]) -> Ledger:
     return {mutant: test for mutant, test in ledger.items() if mutant in now}
 
 
-def drawn(ledger: Mapping[Mutant, str], count: int, seed: str) -> list[Mutant]:
-    """So many entries, by turns of each part of the core; others with another seed."""
+def drawn(
+    ledger: Mapping[Mutant, str], count: int, seed: str, file: Path = FILE, words: Sequence[str] = PARTS
+) -> list[Mutant]:
+    """So many entries, by turns of each part of the code; others with another seed."""
     if len(ledger) < count:
         raise SystemExit(
-            f"{FILE.name} has {len(ledger)} entries that are mutants of the present code, and {count} were asked for: "
-            "write it anew with a campaign, `python -m tests.mutations.cpp`"
+            f"{file.name} has {len(ledger)} entries that are mutants of the present code, and {count} were asked for: "
+            "write it anew with a campaign (see cpp.py and drawn.py)"
         )
     parts: dict[str, list[Mutant]] = {}
     for mutant in random.Random(seed).sample(sorted(ledger, key=lambda m: m.rank), len(ledger)):
-        parts.setdefault(next((word for word in PARTS if word in mutant.path), ""), []).append(mutant)
+        parts.setdefault(next((word for word in words if word in mutant.path), ""), []).append(mutant)
     turns = itertools.zip_longest(*(parts[word] for word in sorted(parts)))
     return [mutant for turn in turns for mutant in turn if mutant][:count]

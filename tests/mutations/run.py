@@ -3,6 +3,8 @@
     python -m tests.mutations.run                     stop at the first test that fails, for each mutation
     python -m tests.mutations.run --each              the first that fails in each folder or file of tests
     python -m tests.mutations.run phi quaternion      only these
+    python -m tests.mutations.run --drawn 300         so many drawn from the newer rooms instead (see drawn.py)
+    python -m tests.mutations.run --some 6            so many of those that were noticed before
 
 Works on a copy of `src`, `tests` and `examples` in a temporary folder; the tree itself is never touched. Ends with
 status 1 when a mutation goes unnoticed, or when the copy fails before anything was broken.
@@ -13,7 +15,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,10 +22,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.mutations import drawn
 from tests.mutations.caches import CACHES
 from tests.mutations.mutations import MUTATIONS, Mutation
+from tests.mutations.tree import LAUNCH, copy_of_the_tree
 
-ROOT = Path(__file__).resolve().parents[2]
 ALL = (*MUTATIONS, *CACHES)
 #: The tests of a group of mutations; of all others, `FOLDERS`.
 OWN = {
@@ -41,31 +43,6 @@ OWN = {
     ),
 }  # fmt: skip
 FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "kinematics", "loops", "peers", "pycraft")
-
-# The editable install finds `soacraft` before sys.path is asked: its finder is taken out, so that the copy is found.
-LAUNCH = """
-import sys
-sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]
-sys.path.insert(0, "src")
-import os, soacraft, soacraft._core
-for module in (soacraft, soacraft._core):
-    assert os.path.realpath(module.__file__).startswith(os.path.realpath("src")), module.__file__
-import pytest
-sys.exit(pytest.main(sys.argv[1:]))
-"""
-
-
-def copy_of_the_tree(folder: Path) -> Path:
-    """`src`, `tests`, `examples` and the settings, with the compiled module in the package."""
-    from soacraft import _core
-
-    leave = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
-    for part in ("src", "tests", "examples"):
-        shutil.copytree(ROOT / part, folder / part, ignore=leave)
-    shutil.copy(ROOT / "pyproject.toml", folder)
-    shutil.copy(_core.__file__, folder / "src" / "soacraft")
-    return folder
-
 
 def first_failure(copy: Path, folders: Sequence[str]) -> str | None:
     """The name of the first test that fails in the copy, None when all pass."""
@@ -113,7 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("only", nargs="*", help="how titles of mutations begin: a group, or more of it (default: all)")
     parser.add_argument("--folders", nargs="+", metavar="PATH", help="folders or files of tests to run")
     parser.add_argument("--each", action="store_true", help="look at each folder or file of tests by itself")
+    parser.add_argument("--drawn", type=int, default=0, metavar="N", help="a campaign of so many drawn mutants")
+    parser.add_argument("--some", type=int, default=0, metavar="N", help="so many drawn ones that were noticed before")
+    parser.add_argument("--only", nargs="+", default=[], dest="parts", metavar="PART", help="parts of paths")
+    parser.add_argument("--new", action="store_true", help="drawn ones that nothing is known of")
+    parser.add_argument("--jobs", type=int, default=2, help="how many drawn ones at once")
     asked = parser.parse_args(arguments)
+    if asked.drawn or asked.some:
+        return drawn.campaign(count=asked.drawn, some=asked.some, only=asked.parts, new=asked.new, jobs=asked.jobs)
     chosen = [m for m in ALL if not asked.only or m.title.startswith(tuple(asked.only))]
     if not chosen:
         parser.error(f"no mutation is called {asked.only}; there are: {', '.join(m.title for m in ALL)}")

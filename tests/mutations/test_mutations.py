@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 from tests.mutations import cpp, ledger, run
-from tests.mutations.cpp_mutants import Mutant, both, mutants, sample
+from tests.mutations.campaign import exists
+from tests.mutations.cpp_mutants import both, mutants, sample
+from tests.mutations.mutants import Mutant
 from tests.mutations.survivors import NO_ENTRY, SURVIVORS
+from tests.mutations.tree import ROOT
 
 import soacraft
 
@@ -29,11 +32,11 @@ def test_the_tests_that_are_to_notice_exist():
 
 def test_what_no_test_can_notice_is_a_mutant():
     """One whose file or statement changed would be tried, and asked for, under another name."""
-    assert not SURVIVORS.keys() - {mutant.key for mutant in mutants(run.ROOT)}
+    assert not SURVIVORS.keys() - {mutant.key for mutant in mutants(ROOT)}
 
 
 def test_a_sample_has_so_many_of_each_file():
-    everything, chosen = mutants(run.ROOT), sample(run.ROOT, 160, least=15)
+    everything, chosen = mutants(ROOT), sample(ROOT, 160, least=15)
     for path in {mutant.path for mutant in everything}:
         own, taken = ([mutant for mutant in some if mutant.path == path] for some in (everything, chosen))
         assert min(15, len(own)) <= len(taken) == len(set(taken))
@@ -53,7 +56,7 @@ def test_a_line_holds_several_mutants():
 
 def test_every_file_of_the_core_has_a_mutant_that_was_noticed():
     """New compiled code joins by `python -m tests.mutations.cpp --only its/path --least 3`, which writes the ledger."""
-    present = mutants(run.ROOT)
+    present = mutants(ROOT)
     noticed = {mutant.path for mutant in ledger.live(ledger.read(), present)}
     files = {mutant.path for mutant in present}
     new = sorted(files - noticed - NO_ENTRY.keys())
@@ -88,9 +91,9 @@ def test_the_gate_draws_what_was_noticed_and_is_still_there():
 
 
 def test_a_test_that_is_missing_is_not_asked():
-    assert cpp.exists("mutations/test_mutations.py::test_a_test_that_is_missing_is_not_asked")
+    assert exists("mutations/test_mutations.py::test_a_test_that_is_missing_is_not_asked", ROOT)
     for name in ("", "mutations/test_mutations.py::test_of_before", "mutations/no_file.py::test_a", "exit 2"):
-        assert not cpp.exists(name)
+        assert not exists(name, ROOT)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,7 @@ def test_what_was_noticed_must_stay_noticed(failing, status, tmp_path, monkeypat
 
     monkeypatch.setattr(cpp, "first_failure", first_failure)
     file = tmp_path / "ledger.json"
-    assert cpp.tried(run.ROOT, [mutant], [1], 1, {mutant: own}, file) == status
+    assert cpp.tried(ROOT, [mutant], [1], 1, {mutant: own}, file) == status
     expected = [(1, (own,)), *([] if "own" in failing else [(1, tuple(cpp.tests_of(mutant.path)))])]
     assert asked == expected + [(0, (own,))] * bool(failing)
     assert ledger.read(file) == ({mutant: own} if status == 0 else {})
