@@ -20,6 +20,13 @@ def pytest_sessionstart(session):
     session.config.log_before = LOG.exists()
 
 
+def pytest_collection_modifyitems(items):
+    """Long sweeps may take an hour; everything else ends by the limit of pyproject.toml."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(3600))
+
+
 def pytest_collection_finish(session):
     """What was collected stays to the end: it is no garbage that tests would have to look through."""
     gc.freeze()
