@@ -13,6 +13,7 @@ from soacraft.kinematics.qp import solve_qp
 
 
 def by_clarabel(H, g, C, lower, upper):
+    """True if it was solved, the solution, and the multiplier of each row."""
     equal = lower == upper
     above, below = ~equal & np.isfinite(upper), ~equal & np.isfinite(lower)
     A = sparse.csc_matrix(np.vstack([C[equal], C[above], -C[below]]))
@@ -22,7 +23,9 @@ def by_clarabel(H, g, C, lower, upper):
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     found = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(H)), g, A, b, cones, settings).solve()
-    return "Solved" in str(found.status), np.array(found.x)
+    prices = np.zeros(len(C))
+    np.add.at(prices, np.concatenate([np.flatnonzero(rows) for rows in (equal, above, below)]), np.abs(found.z))
+    return "Solved" in str(found.status), np.array(found.x), prices
 
 
 def drawn(rng):
@@ -47,7 +50,7 @@ def test_random_programs_have_the_solution_of_clarabel():
     rng, solved, none = np.random.default_rng(0), 0, 0
     for _ in range(400):
         H, g, C, lower, upper = drawn(rng)
-        theirs, x = by_clarabel(H, g, C, lower, upper)
+        theirs, x, _ = by_clarabel(H, g, C, lower, upper)
         if not theirs:
             none += 1
             with pytest.raises(ConvergenceError, match="nothing satisfies all rows"):

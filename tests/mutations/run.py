@@ -6,7 +6,7 @@
     python -m tests.mutations.run --drawn 300         so many drawn from the newer rooms instead (see drawn.py)
     python -m tests.mutations.run --some 6            so many of those that were noticed before
 
-Works on a copy of `src`, `tests` and `examples` in a temporary folder; the tree itself is never touched. Ends with
+Works on a copy of the project in a temporary folder; the tree itself is never touched. Ends with
 status 1 when a mutation goes unnoticed, or when the copy fails before anything was broken.
 """
 
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tests = {m.group: tuple(asked.folders or OWN.get(m.group, FOLDERS)) for m in chosen}
     missed = 0
     with tempfile.TemporaryDirectory() as place:
-        copy = copy_of_the_tree(Path(place))
+        copy = copy_of_the_tree(Path(place) / "tree")
         for some in dict.fromkeys(tests.values()):
             if broken := first_failure(copy, some):
                 print(f"the copy fails before anything was broken: {broken}")

@@ -30,10 +30,8 @@ def copy_of_the_tree(folder: Path) -> Path:
     """Everything that tests read, with the compiled module in the package."""
     from soacraft import _core
 
-    leave = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
-    for part in ("src", "tests", "examples", "benchmarks", "core"):
-        shutil.copytree(ROOT / part, folder / part, ignore=leave)
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    leave = shutil.ignore_patterns(".*", "build", "_build", "__pycache__", "*.so")
+    shutil.copytree(ROOT, folder, ignore=leave)
     shutil.copy(_core.__file__, folder / "src" / "soacraft")
     return folder
 
