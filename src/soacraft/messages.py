@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from struct import pack
@@ -50,12 +51,31 @@ class Refusal(ViewError):
         self.kind = kind
 
 
+#: An escape of JSON: a whole pair of surrogates, half of one (group 1), or any other character.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
+
 def id_of(text: str) -> int | None:
     """Who asks, as far as it can be read."""
     try:
         return _HEAD.decode(text).id
-    except (msgspec.DecodeError, RecursionError):
+    except RecursionError:
         return None
+    except (msgspec.DecodeError, UnicodeError):
+        return id_of(_ESCAPE.sub(_replaced, text)) if _half_character(text) else None
+
+
+def _half_character(text: str) -> str:
+    """The first lone surrogate that a text of JSON escapes, as `\\ud800`; empty where it has none. JavaScript writes
+    one for half of a character, and no text in UTF-8 can hold it."""
+    lone = next((x[1] for x in _ESCAPE.finditer(text) if x[1]), "") if "\\" in text else ""
+    return f"\\{lone}" if lone else ""
+
+
+def _replaced(escape: re.Match[str]) -> str:
+    return r"\ufffd" if escape[1] else escape[0]
 
 
 def read(text: str, handlers: Mapping[str, Handler]) -> tuple[Handler, Request]:
@@ -69,7 +89,9 @@ def read(text: str, handlers: Mapping[str, Handler]) -> tuple[Handler, Request]:
         return handlers[verb], msgspec.json.decode(text, type=handlers[verb].asks)
     except msgspec.ValidationError as error:
         raise Refusal("unreadable", f"the request is not as it must be: {error}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
+        if half := _half_character(text):
+            raise Refusal("unreadable", f"the request holds {half}, half of a character: send whole ones.") from None
         raise Refusal("unreadable", f"a request is a JSON object, and this is none: {error}") from None
     except RecursionError:
         raise Refusal("unreadable", "the request is nested too deep.") from None
@@ -101,7 +123,7 @@ def fault(asked: int | None, error: BaseException) -> str:
     if isinstance(error, Refusal):
         told = {"kind": error.kind, "text": str(error)}
     elif isinstance(error, SoacraftError):
-        told = {"kind": type(error).__name__, "text": str(error).encode("utf-8", "replace").decode()}
+        told = {"kind": type(error).__name__, "text": str(error)}
     else:
         told = {"kind": "fault", "text": f"a mistake inside soacraft, please report it: {type(error).__name__}."}
     if isinstance(error, SoacraftError) and error.place is not None:
@@ -110,7 +132,19 @@ def fault(asked: int | None, error: BaseException) -> str:
 
 
 def _text(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=_plain).decode("utf-8")
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain).decode("utf-8")
+    except UnicodeEncodeError:  # a name of a file or a model with half a character, which JSON cannot hold
+        return msgspec.json.encode(_legible(msgspec.to_builtins(value, enc_hook=_plain))).decode("utf-8")
+
+
+def _legible(value: Any) -> Any:
+    """The same plain data with a question mark for each lone surrogate."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_legible(key): _legible(part) for key, part in value.items()}
+    return [_legible(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:

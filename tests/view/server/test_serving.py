@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import socket
@@ -51,6 +52,7 @@ HANDLERS = {
     "broken": Handler(Plain, broken),
     "leave": Handler(Plain, leave),
     "large": Handler(Plain, lambda x: "x" * 2_000_000),
+    "half": Handler(Plain, lambda x: {"name\ud800": ["\udc00", ("a", 1.5, np.arange(2))]}),
     "strange": Handler(Plain, lambda x: object()),
 }
 LIMITS = Limits(message=100_000, answer=1_000_000, connections=3, requests=8, seconds=30.0)
@@ -201,6 +203,9 @@ def test_answers_are_json_or_frames(server):
         ('{"id": -1, "verb": "add", "a": 1, "b": 2}', None, "Expected `int` >= 1"),
         ('{"id": 1, "verb": "add", "a": 1, "b": ' + "[" * 5000, None, ""),
         ('{"id": 1, "verb": "add", "a": 1, "b": 1e999}', 1, "Number out of range"),
+        ('{"id": 1, "verb": "add\\ud800"}', 1, r"the request holds \ud800, half of a character: send whole ones."),
+        ('{"id": 1, "verb": "add", "a": "\\uDC00\\uD83D", "b": 2}', 1, r"the request holds \uDC00, half of a char"),
+        ('{"id": 1, "verb": "\\ud83d\\ude00\\\\ud800"}', 1, "there is no verb '\U0001f600\\\\ud800'"),
         (b"bytes", None, "a request is a JSON object, not a binary frame."),
     ],
 )  # fmt: skip
@@ -212,6 +217,13 @@ def test_what_is_no_request_gets_a_message(server, message, id, text):
         assert answer["error"]["kind"] in ("unreadable", "unknown")
         assert text in answer["error"]["text"]
         assert ask(way, id=2, verb="add", a=1, b=1)["answer"] == 2
+
+
+def test_half_a_character_in_an_answer_is_a_question_mark(server):
+    with talk(server) as way:
+        assert ask(way, id=1, verb="half") == {"id": 1, "answer": {"name?": ["?", ["a", 1.5, [0, 1]]]}}
+        server.send("name\udfff", "\ud800")
+        assert json.loads(way.recv(timeout=30)) == {"id": None, "event": "name?", "data": "?"}
 
 
 def test_errors_are_messages(server, caplog):
@@ -244,6 +256,95 @@ def test_a_slow_handler_is_answered_for_and_others_go_on():
         }  # fmt: skip
         assert ask(way, id=2, verb="add", a=1, b=1)["answer"] == 2
         gate.set()
+
+
+def test_a_handler_out_of_time_is_ended_and_not_only_answered_for():
+    ended, lock = threading.Event(), threading.Lock()
+
+    def forever(asked):
+        with lock:  # as a page's session holds its model
+            try:
+                while True:
+                    pass
+            finally:
+                ended.set()
+
+    def under_the_lock(asked):
+        with lock:
+            return asked.a + asked.b
+
+    handlers = {"forever": Handler(Plain, forever), "add": Handler(Add, under_the_lock)}
+    with serve(page, handlers, limits=Limits(workers=1, seconds=0.3)) as made, talk(made) as way:
+        for number in (1, 2, 3):
+            assert ask(way, id=number, verb="forever")["error"]["kind"] == "time"
+            assert ended.wait(30)
+            ended.clear()
+        while (told := ask(way, id=4, verb="add", a=1, b=1)).get("error", {}).get("kind") == "time":
+            pass  # on a machine that is busy
+        assert told["answer"] == 2
+
+
+def test_an_end_that_is_swallowed_is_tried_again():
+    swallowed, ended = [], threading.Event()
+
+    def stubborn(asked):
+        try:
+            while True:
+                try:
+                    while True:
+                        pass
+                except BaseException as error:
+                    swallowed.append(type(error).__name__)
+                    if len(swallowed) > 2:
+                        raise
+        finally:
+            ended.set()
+
+    with serve(page, {"stubborn": Handler(Plain, stubborn)}, limits=Limits(seconds=0.1)) as made, talk(made) as way:
+        assert ask(way, id=1, verb="stubborn")["error"]["kind"] == "time"
+        assert ended.wait(30)
+    assert swallowed == ["Ended"] * 3
+
+
+def test_closing_a_server_ends_its_handlers():
+    began, ended = threading.Event(), threading.Event()
+
+    def forever(asked):
+        began.set()
+        try:
+            while True:
+                pass
+        finally:
+            ended.set()
+
+    with serve(page, {"forever": Handler(Plain, forever)}) as made, talk(made) as way:
+        way.send(json.dumps({"id": 1, "verb": "forever"}))
+        assert began.wait(30)
+    assert ended.wait(30)
+
+
+@pytest.mark.parametrize("politely", [True, False])
+def test_a_page_that_closes_while_its_answer_is_on_its_way_leaves_no_error(politely, caplog):
+    began, gate = threading.Event(), threading.Event()
+
+    def wait(asked):
+        began.set()
+        return gate.wait(60)
+
+    with serve(page, {"wait": Handler(Plain, wait), "add": HANDLERS["add"]}) as made:
+        way = talk(made)
+        way.send(json.dumps({"id": 1, "verb": "wait"}))
+        assert began.wait(30)
+        if politely:
+            way.close()
+        else:  # without a closing handshake, as a browser that is killed
+            way.socket.shutdown(socket.SHUT_RDWR)
+        opened(made, 0)
+        gate.set()
+        with talk(made) as another:
+            assert ask(another, id=1, verb="add", a=1, b=1)["answer"] == 2
+    gc.collect()
+    assert [x.getMessage() for x in caplog.records if x.name != "websockets.client"] == []
 
 
 def test_a_thousand_requests_are_answered_or_told_to_wait(server):

@@ -15,6 +15,9 @@ from websockets.sync.client import connect
 import soacraft as sc
 from soacraft.cli.view import view
 from soacraft.errors import ModelError, ModelFileError, ViewError
+from soacraft.view.server import Limits, serve
+from soacraft.view.workbench.notebook import Source
+from soacraft.view.workbench.session import Session
 
 
 def talk(bench):
@@ -65,6 +68,29 @@ def test_a_thousand_lines_at_once_are_answered_or_told_to_wait():
         assert kinds <= {"busy", "ExpressionError"}
         assert any("answer" in x for x in told)
         assert ask(way, verb="run", text="phi")["answer"]["spaces"] == "body[12] <- body[12]"
+
+
+def test_a_line_past_its_time_is_ended_and_the_page_goes_on():
+    mb = sc.load("arm7")
+    session = Session(mb, Source(mb.name, "mb = sc.load('arm7')"))
+    # minutes of work: each derivative of a product has as many terms as the product has factors
+    endless = "Omega" + ".diff('link2')" * 6
+    with serve(lambda nonce: "", session.handlers, limits=Limits(seconds=1.0)) as made, talk(made) as way:
+        assert ask(way, verb="run", text=f"F = {endless}")["error"]["kind"] == "time"
+        while (told := ask(way, verb="run", text="phi")).get("error", {}).get("kind") == "time":
+            pass  # on a machine that is busy
+        assert (told["answer"]["spaces"], told["answer"]["entry"]) == ("body[42] <- body[42]", 0)
+        assert ask(way, verb="run", text="F")["error"]["text"].startswith("there is no 'F'")
+    assert [x.text for x in session._typed] == ["phi"]
+    session.close()
+
+
+def test_half_a_character_is_refused_in_words():
+    with sc.view.open_workbench("double_pendulum") as bench, talk(bench) as way:
+        told = ask(way, verb="run", text="phi*'\ud800'")["error"]  # as JavaScript sends it
+        assert told == {"kind": "unreadable", "text": r"the request holds \ud800, half of a character: send whole ones."}
+        told = ask(way, verb="run", text=r"phi*'\ud800'")["error"]
+        assert told == {"kind": "ExpressionError", "text": r"there is no character \ud800.", "place": 4}
 
 
 def test_what_is_no_model_is_refused():

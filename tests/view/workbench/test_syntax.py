@@ -56,6 +56,8 @@ def test_quoted_text_is_that_of_python(text):
         ("'a", 0, "a quote is opened and not closed."),
         ("'\\q'", 0, "means nothing in a text; a backslash is written twice."),
         ("'\\UFFFFFFFF'", 0, "there is no character"),
+        ("H*'\\ud800'", 2, r"there is no character \ud800."),
+        ("'\\U0000DFFF'", 0, "there is no character"),
         ("H; D", 1, "there is no sign ';' here"),
         ("H\u200bD", 1, "there is no sign '\\u200b' here"),
         ("φ", 0, "there is no sign 'φ' here"),

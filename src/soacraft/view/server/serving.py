@@ -45,6 +45,7 @@ class Serving:
         self._sockets = extra("websockets.asyncio.server", "a live page")
         self._http = extra("websockets.http11", "a live page").Response
         self._headers = extra("websockets.datastructures", "a live page").Headers
+        self._gone: type[Exception] = extra("websockets.exceptions", "a live page").ConnectionClosed
         self._open: set[Any] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._gate = Gate(host, port, secrets.token_urlsafe(24))
@@ -171,7 +172,7 @@ class Serving:
                 task = asyncio.create_task(self._reply(connection, message))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        except self._sockets.ConnectionClosed:
+        except self._gone:
             pass
         finally:
             self._open.discard(connection)
@@ -192,7 +193,7 @@ class Serving:
                     _LOG.error("a request failed inside soacraft", exc_info=error)
                 data = fault(asked, error)
             await connection.send(data)
-        except self._sockets.ConnectionClosed:
+        except self._gone:
             pass  # nobody waits for it
         finally:
             self._work.leave()

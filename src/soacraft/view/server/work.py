@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
 from typing import Any
 
 from soacraft.messages import Refusal
+from soacraft.view.server.job import Job
 from soacraft.view.server.limits import Limits
+
+#: Seconds between two attempts to end a call: time for `finally` to clean up after the first.
+_AGAIN = 0.5
 
 
 class Work:
-    """Threads for handlers: `limits.workers` at once. A handler that is out of time is answered for, but Python cannot
-    end it: it keeps its thread until it comes back, and ends with the interpreter.
+    """Threads for handlers: `limits.workers` at once. A handler that is out of time is answered for and ended
+    (`Job.end`), and so is one whose server closes; its thread is free again once the compiled code it is in returns.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -55,19 +58,24 @@ class Work:
             else:
                 future.set_exception(error)
 
-        def work() -> None:
-            value, error = None, None
-            try:
-                value = call()
-            except BaseException as raised:
-                # a TimeoutError or StopIteration of a handler must not look like one of ours
-                known = isinstance(raised, Exception) and not isinstance(raised, (TimeoutError, StopIteration))
-                error = raised if known else RuntimeError(type(raised).__name__)
+        def done(value: Any, error: BaseException | None) -> None:
+            # a TimeoutError or StopIteration of a handler must not look like one of ours
+            if error is not None and (
+                not isinstance(error, Exception) or isinstance(error, (TimeoutError, StopIteration))
+            ):
+                error = RuntimeError(type(error).__name__)
             with suppress(RuntimeError):  # the server is closed, and so is its loop
                 loop.call_soon_threadsafe(finish, value, error)
 
+        def end() -> None:
+            if not job.over:
+                job.end()
+                loop.call_later(_AGAIN, end)
+
+        job = Job(call, done)
         try:
-            Thread(target=work, name="soacraft-request", daemon=True).start()
+            job.start()
+            future.add_done_callback(lambda answered: end() if answered.cancelled() else None)
         except RuntimeError:  # no more threads
             finish(None, Refusal("busy", "the machine has no thread left; ask again later."))
         return future

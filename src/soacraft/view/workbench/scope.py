@@ -67,17 +67,22 @@ class Scope:
 
     def run(self, text: str) -> Any:
         """The value of a line. Errors are the library's, with `place` where in the text; a name is given at the end."""
-        return self.value(parse(text))
+        line = parse(text)
+        value = self.value(line)
+        self.name(line, value)
+        return value
 
     def value(self, line: Line) -> Any:
-        """The same of a line that was read."""
+        """The value of a line that was read; its name is not given yet."""
         if line.name:
             self._check_name(line)
         with np.errstate(all="ignore"):
-            value = self._of(line.value)
+            return self._of(line.value)
+
+    def name(self, line: Line, value: Any) -> None:
+        """Give a value the name that its line has, if any."""
         if line.name:
             self.names[line.name] = value
-        return value
 
     def known(self) -> list[str]:
         """All names, for completion."""

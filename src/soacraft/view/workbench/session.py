@@ -92,10 +92,10 @@ class Session:
     def _follow_structure(self) -> None:
         """Operators of a structure that is no more are stale: the page gets those of the present one, and names that
         were given to others end."""
-        if self._version != self.mb.version:
-            self._version = self.mb.version
-            self.scope = Scope(operators(self.mb, ignore_loops=True))
-            self._sources.append(source_of(self.mb))
+        if self._version != self.mb.version:  # a request that is ended on the way leaves the old version for the next
+            scope, source, version = Scope(operators(self.mb, ignore_loops=True)), source_of(self.mb), self.mb.version
+            self._sources.append(source)
+            self.scope, self._version = scope, version
 
     def _changed(self, change: Change) -> None:
         """Tell the page, which then asks for numbers; until it has, further changes of the state are no news."""
@@ -146,6 +146,7 @@ class Session:
         made = card(value, [body.name for body in self.mb.bodies])
         self._typed.append(Typed(text, len(self._sources) - 1, tuple(state.q.tolist()), tuple(state.v.tolist())))
         self._values.append((self.mb, value))
+        self.scope.name(line, value)
         return {**made, "entry": len(self._values) - 1, "name": line.name}
 
     def _kept(self, entry: int) -> Any:

@@ -77,7 +77,7 @@ def unquoted(token: Token) -> str:
     def plain(found: re.Match[str]) -> str:
         code = found.group(1) or found.group(2) or found.group(3)
         if code is not None:
-            if int(code, 16) > 0x10FFFF:
+            if int(code, 16) > 0x10FFFF or 0xD800 <= int(code, 16) <= 0xDFFF:  # beyond Unicode, or half a pair
                 raise fault(token.place, f"there is no character {found.group()}.")
             return chr(int(code, 16))
         if found.group(4) not in _ESCAPES:
