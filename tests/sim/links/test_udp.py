@@ -177,6 +177,34 @@ def test_free_running_loses_a_silent_peer():
         assert link.counts.received >= 1
 
 
+@pytest.mark.parametrize("way", ["there", "back"])
+def test_free_running_survives_the_loss_of_first_packets(way):
+    """A peer that answers what it is sent: packets are lost on the way there, or its answers on the way back."""
+    seen = []
+
+    def answers(packet):
+        seen.append(packet.sequence)
+        return [] if len(seen) <= 2 else answered(packet)
+
+    with Board(answers) as board, udp(board, mode="free", timeout=0.2, tries=3) as link:
+        if way == "there":
+            send, lost = link._way.send, []
+            link._way.send = lambda data: lost.append(data) if len(lost) < 2 else send(data)
+            seen += [0, 0]
+        run = system(link).run(0.5, pace=10.0)
+        assert run.signals["board.fresh"][0]
+        assert run.signals["board.torque"][0] == -2.0 * run.signals["angle.y"][0]
+        assert seen[:3] == [0, 0, 0]
+        assert link.counts.sent == 8  # six ticks, and the first packet three times
+
+
+def test_free_running_gives_up_a_peer_that_never_spoke():
+    with Board(lambda packet: []) as board, udp(board, mode="free", timeout=0.1, tries=2) as link:
+        with pytest.raises(LostPeerError, match=r"'board' was silent for 2 x 0\.1 s from the first packet on"):
+            system(link).run(1.0)
+        assert (link.counts.sent, link.counts.timeouts) == (2, 2)
+
+
 def test_shared_memory_in_lockstep():
     with sim.SharedMemory("board", IN, OUT, timeout=10.0) as link:
         memory = shared_memory.SharedMemory(link.block)

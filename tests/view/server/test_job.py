@@ -49,6 +49,6 @@ def test_an_end_lets_a_with_block_release_its_lock():
             while True:
                 pass
 
-    [(value, error)] = outcome(call, ends=1)
+    [(_, error)] = outcome(call, ends=1)
     assert type(error).__name__ == "Ended"
     assert lock.acquire(blocking=False)

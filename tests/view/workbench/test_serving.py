@@ -88,7 +88,8 @@ def test_a_line_past_its_time_is_ended_and_the_page_goes_on():
 def test_half_a_character_is_refused_in_words():
     with sc.view.open_workbench("double_pendulum") as bench, talk(bench) as way:
         told = ask(way, verb="run", text="phi*'\ud800'")["error"]  # as JavaScript sends it
-        assert told == {"kind": "unreadable", "text": r"the request holds \ud800, half of a character: send whole ones."}
+        text = r"the request holds \ud800, half of a character: send whole ones."
+        assert told == {"kind": "unreadable", "text": text}
         told = ask(way, verb="run", text=r"phi*'\ud800'")["error"]
         assert told == {"kind": "ExpressionError", "text": r"there is no character \ud800.", "place": 4}
 

@@ -51,7 +51,7 @@ class Exchange:
 
     In lockstep packet k is sent, again after each `timeout`, `tries` times in all, until the answer with number k came.
     Free-running, a packet is sent and the newest of those that came is taken; what was there stays where none came, for
-    `timeout` seconds at most.
+    `timeout` seconds at most. Until the first came there is nothing to stay: the packet is sent again as in lockstep.
     """
 
     def __init__(
@@ -99,15 +99,26 @@ class Exchange:
 
     def _free(self, packet: bytes) -> tuple[tuple[Any, ...], bool]:
         self._send(packet)
+        if self._values is None:
+            return self._first(packet), True
         fresh = self._newer(0.0)
-        while self._values is None and (left := self._heard + self._timeout - time.monotonic()) > 0.0:
-            fresh = self._newer(left) or fresh
         if not fresh:
             self.counts.timeouts += 1
-            if time.monotonic() - self._heard > self._timeout or self._values is None:
+            if time.monotonic() - self._heard > self._timeout:
                 raise self._gone(f"was silent for {self._timeout:g} s")
-        assert self._values is not None
         return self._values, fresh
+
+    def _first(self, packet: bytes) -> tuple[Any, ...]:
+        """The first values: a peer that answers has nothing to say until a packet reaches it, so this one is sent again
+        after each `timeout`, `tries` times in all."""
+        for again in range(self._tries):
+            if again:
+                self._send(packet)
+            if self._newer(self._timeout):
+                assert self._values is not None
+                return self._values
+            self.counts.timeouts += 1
+        raise self._gone(f"was silent for {self._tries} x {self._timeout:g} s from the first packet on")
 
     def _newer(self, seconds: float) -> bool:
         """Take all packets that are there; whether one was new."""

@@ -65,8 +65,9 @@ class Udp(PacketLink):
     """A link by datagrams: at each tick the inputs go to `peer`, (host, port), and the outputs come from there.
 
     `mode` "lockstep" waits for the answer with the same sequence number, `timeout` seconds, `tries` times; "free" takes
-    the newest that came. A peer that is silent is a `LostPeerError`. The own socket is at `address`, by default on
-    loopback; packets of others than the peer are not seen. A packet is described in `sim.Udp.to_c()`.
+    the newest that came, and waits so for the first one. A peer that is silent is a `LostPeerError`. The own socket is
+    at `address`, by default on loopback; packets of others than the peer are not seen. A packet is described in
+    `sim.Udp.to_c()`.
 
     >>> import soacraft as sc
     >>> link = sc.sim.Udp("board", {"angle": "rad"}, {"torque": "N m"}, peer=("127.0.0.1", 9001))
