@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+import zipfile
 from importlib import import_module
+from textwrap import dedent
 
 import numpy as np
 import pytest
+from fmpy import read_model_description
+from fmpy.validation import validate_fmu
 
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import LinkError, WiringError
+from soacraft.sim.links.fmu_slave import Exported
 
 #: A module of the user, in a file that goes into the FMU.
 OWN = """
@@ -86,6 +93,94 @@ def test_imported_again_it_agrees_with_itself(tmp_path, version):
     assert np.ptp(wanted["seen.y"]) > 1e-3
     for name in OUTPUTS:
         assert np.abs(run.signals[f"arm.{name.replace('.', '_')}"] - wanted[name]).max() <= 1e-12, name
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_validator_has_nothing_to_say(tmp_path, version):
+    """fmpy: the schema of the standard, names, start values, units and the structure of the model."""
+    path = arm().to_fmu(tmp_path / "arm.fmu", INPUTS, OUTPUTS, version=version)
+    assert validate_fmu(str(path)) == []
+    about = read_model_description(path)  # with its defaults, as a user would
+    variables = {x.name: x for x in about.modelVariables}
+    assert [x.variable.name for x in about.outputs] == [x.variable.name for x in about.initialUnknowns] == OUTPUTS
+    assert {x: variables[x].unit for x in (*INPUTS, *OUTPUTS)} == {
+        "motor.voltage": "V", "motor.torque": "N m", "seen.y": None, "late.then": None,
+    }  # fmt: skip
+    independent = [(x.name, x.unit) for x in about.modelVariables if x.causality == "independent"]
+    assert independent == ([("time", "s")] if version == 3 else [])
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_units_are_powers_of_base_units(tmp_path, version):
+    """V = m^2 kg s^-3 A^-1 and 1 rpm = 2 pi/60 rad/s; a bare number has the unit 1."""
+    s = sim.System("units", integrator="rk4", step=0.1)
+    for name, unit in {"speed": "rpm", "angle": "deg", "volt": "mV", "bare": "", "ratio": "N m/(rad/s)"}.items():
+        s.add(name, sim.Constant(value=1.0, unit=unit))
+    outputs = [f"{x}.y" for x in ("speed", "angle", "volt", "bare", "ratio")]
+    path = s.to_fmu(tmp_path / "units.fmu", [], outputs, version=version)
+    assert validate_fmu(str(path)) == []
+    about = read_model_description(path)
+    bases = {
+        x.name: {y: z for y in ("m", "kg", "s", "A", "K", "mol", "cd", "rad") if (z := getattr(x.baseUnit, y))}
+        for x in about.unitDefinitions
+    }
+    factors = {x.name: x.baseUnit.factor for x in about.unitDefinitions}
+    wanted = {
+        "rpm": ({"s": -1, "rad": 1}, 2 * np.pi / 60), "deg": ({"rad": 1}, np.pi / 180),
+        "mV": ({"m": 2, "kg": 1, "s": -3, "A": -1}, 1e-3), "1": ({}, 1.0),
+        "N m/(rad/s)": ({"m": 2, "kg": 1, "s": -1, "rad": -1}, 1.0),
+    }  # fmt: skip
+    for name, (powers, factor) in wanted.items():
+        assert bases[name] == powers, name
+        assert factors[name] == pytest.approx(factor, rel=1e-15), name
+
+
+class Side(sim.Assembly):
+    def build(self, p, at):
+        self.add("wave", sim.Constant(value=(1.0, 2.0), unit="m"))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_names_of_parts_and_of_vectors_are_legal(tmp_path, version):
+    s = sim.System("names", integrator="rk4", step=0.1)
+    s.add("left", Side())
+    path = s.to_fmu(tmp_path / "names.fmu", [], ["left/wave.y"], version=version)
+    assert validate_fmu(str(path)) == []
+    assert [x.variable.name for x in read_model_description(path).outputs] == ["left/wave.y[0]", "left/wave.y[1]"]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_fmpy_simulates_it_with_its_defaults(tmp_path, version):
+    """In a process of its own: the binary of the FMU starts a Python inside of it."""
+    s = sim.System("ramp", integrator="rk4", step=0.125)
+    s.add("rate", sim.Constant(value=2.0))
+    s.add("total", sim.Integrator())
+    s.connect("rate.y", "total.u")
+    path = s.to_fmu(tmp_path / "ramp.fmu", [], ["total.y"], version=version)
+    code = f"""
+        from fmpy import simulate_fmu
+        rows = simulate_fmu({str(path)!r}, stop_time=1.0, output_interval=0.25, output=["total.y"])
+        print([rows["time"].tolist(), rows["total.y"].tolist()])
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(code)], capture_output=True, text=True, timeout=60)
+    assert done.stdout, done.stderr
+    t, total = np.array(json.loads(done.stdout.splitlines()[-1]))
+    np.testing.assert_allclose(t, [0.0, 0.25, 0.5, 0.75, 1.0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(total, 2.0 * t, rtol=0, atol=1e-12)
+
+
+def test_the_time_of_an_fmu_is_that_of_its_last_step(tmp_path):
+    s = sim.System("ramp", integrator="rk4", step=0.125)
+    s.add("rate", sim.Constant(value=2.0))
+    path = s.to_fmu(tmp_path / "ramp.fmu", [], ["rate.y"], version=3)
+    with zipfile.ZipFile(path) as archive:
+        archive.extract("resources/soacraft_system.json", tmp_path)
+    exported = Exported(tmp_path / "resources")
+    assert exported.time == 0.0
+    exported.begin(1.0)
+    assert exported.time == 1.0
+    exported.step(1.0, 0.25)
+    assert exported.time == 1.25
 
 
 def test_refusals(tmp_path, monkeypatch):

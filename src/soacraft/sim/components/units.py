@@ -33,6 +33,15 @@ class Dimension(NamedTuple):
         return Dimension(self.scale * other.scale**power, exponents)
 
 
+def base_units(dimension: Dimension) -> dict[str, int]:
+    """The base units of a dimension that have a power, by name.
+
+    >>> base_units(read_unit("N m/rad"))
+    {'m': 2, 'kg': 1, 's': -2, 'rad': -1}
+    """
+    return {name: power for name, power in zip(_BASE, dimension.exponents, strict=True) if power}
+
+
 def _base(name: str) -> Dimension:
     return Dimension(1.0, tuple(int(x == name) for x in _BASE))
 

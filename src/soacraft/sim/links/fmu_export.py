@@ -30,6 +30,7 @@ _SCRIPT = '''"""A system of soacraft, for co-simulation."""
 
 from {package} import {base}, {real}, Fmi{version}Causality as Causality
 
+from soacraft.sim.links.fmu_description import TIME, complete
 from soacraft.sim.links.fmu_slave import Exported
 
 
@@ -39,14 +40,19 @@ class {name}({base}):
     def __init__(self, **given):
         super().__init__(**given)
         self.exported = x = Exported(self.resources)
+        self._units = {{}}
         for port in x.inputs:
             self._add(port, Causality.input, lambda n=port.name: x.input(n), lambda v, n=port.name: x.set(n, v))
         for port in x.outputs:
             self._add(port, Causality.output, lambda n=port.name: x.output(n), None)
-
+{independent}
     def _add(self, port, causality, getter, setter):
-        made = {real}(port.name, causality=causality, getter=getter, setter=setter{unit})
-        self.register_variable(made, nested=False)
+        self._units[port.name] = port.unit
+        variable = {real}(port.name, causality=causality, getter=getter, setter=setter)
+        self.register_variable(variable, nested=False)
+
+    def to_xml(self, *options):
+        return complete(super().to_xml(*options), self._units)
 
     def setup_experiment(self, start_time, *_):
         self.exported.begin(start_time)
@@ -54,6 +60,14 @@ class {name}({base}):
     def do_step(self, current_time, step_size):
         {done}
 '''
+
+#: The time, which an FMU of version 3.0 has as a variable.
+_INDEPENDENT = """\
+        self._units[TIME] = "s"
+        time = Float64(TIME, causality=Causality.independent, variability=Fmi3Variability.continuous,
+                       getter=lambda: x.time)
+        self.register_variable(time, nested=False)
+"""
 
 
 def to_fmu(
@@ -113,12 +127,12 @@ def _builder(version: int) -> Any:
 
 def _script(name: str, version: int) -> str:
     if version == 2:
-        words = {"package": "pythonfmu", "base": "Fmi2Slave", "real": "Real", "unit": ""}
+        words = {"package": "pythonfmu", "base": "Fmi2Slave", "real": "Real", "independent": ""}
         return _SCRIPT.format(name=name, version=2, done="return self.exported.step(current_time, step_size)", **words)
-    words = {"package": "pythonfmu3", "base": "Fmi3Slave", "real": "Float64", "unit": ""}
+    words = {"package": "pythonfmu3", "base": "Fmi3Slave", "real": "Float64", "independent": _INDEPENDENT}
     done = "self.exported.step(current_time, step_size)\n        return Fmi3StepResult()"
     text = _SCRIPT.format(name=name, version=3, done=done, **words)
-    return text.replace("import Fmi3Slave, ", "import Fmi3Slave, Fmi3StepResult, ")
+    return text.replace("import Fmi3Slave, ", "import Fmi3Slave, Fmi3StepResult, Fmi3Variability, ")
 
 
 def _loads(system: System) -> tuple[Any, Any]:

@@ -44,10 +44,12 @@ class Exported:
         self._got: dict[str, float] | None = None
         self._start = self._card.system.t / 1e9
         self._system: System | None = None
+        self.time = self._start
 
     def begin(self, t: float) -> None:
         """The time at which it starts."""
         self._start, self._system, self._got = float(t), None, None
+        self.time = self._start
 
     def set(self, name: str, value: float) -> None:
         """Set an input, for the next step."""
@@ -69,6 +71,7 @@ class Exported:
         if self._got is None:
             self._run(t)
         self._run(t + h)
+        self.time = t + h
         return True
 
     def _run(self, t: float) -> None:
