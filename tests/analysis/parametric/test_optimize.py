@@ -170,6 +170,88 @@ def test_sub_graphs_have_no_copies():
         analysis.optimize(mb.subgraph(["lower"]), "lower.mass", lambda m: 1.0)
 
 
+def weight(m):
+    return float(m["upper_weight"].inertia.mass)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize(("constant", "error"), [(0.0, 1e-7), (1e3, 1e-6), (1e9, 1e-4), (-1e9, 1e-4)])
+@pytest.mark.parametrize("given", [True, False])
+def test_a_constant_part_and_a_unit_do_not_end_the_search(constant, error, unit, given):
+    """(m - 3)^2 + constant in any unit: of 1e9 a double holds 1e-7, which resolves m to sqrt(1e-7) and no better."""
+    mb = arm()
+    slope = (lambda m: np.array([2 * unit * (weight(m) - 3.0)])) if given else None
+    best = analysis.optimize(
+        mb, "upper_weight.mass", lambda m: unit * (constant + (weight(m) - 3.0) ** 2), gradient=slope
+    )
+    assert best.converged
+    assert abs(best.values[0] - 3.0) < error
+    assert best.evaluations < 60
+
+
+@pytest.mark.parametrize("start", [1.0, 3.0])
+def test_a_start_at_the_optimum_stays_there(start):
+    mb = arm()
+    analysis.set_parameters(mb, "upper_weight.mass", [start])
+    best = analysis.optimize(mb, "upper_weight.mass", lambda m: 1e9 + (weight(m) - 3.0) ** 2)
+    assert best.converged
+    assert abs(best.values[0] - 3.0) < 1e-4
+
+
+@pytest.mark.parametrize("constant", [1e17, 1e20])
+def test_an_objective_whose_digits_hide_its_changes_has_not_converged(constant):
+    best = analysis.optimize(arm(), "upper_weight.mass", lambda m: constant + (weight(m) - 3.0) ** 2)
+    assert not best.converged
+    assert best.values[0] == 1.0
+    assert best.message == (
+        f"no parameter changes the objective, {constant:g}, in the digits that it has. Subtract a constant part that "
+        "is large, or take parameters that it depends on."
+    )
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("constant", [0.0, 1e3, 1e9, -1e9])
+@pytest.mark.parametrize("given", [True, False])
+def test_rows_that_stand_still_do_not_end_a_search_of_least_squares(constant, unit, given):
+    mb = arm()
+    slope = (lambda m: unit * np.array([[0.0], [1.0], [2 * weight(m)]])) if given else None
+    best = analysis.optimize(
+        mb, "upper_weight.mass", lambda m: unit * np.array([constant, weight(m) - 3.0, weight(m) ** 2 - 9.0]),
+        gradient=slope,
+    )  # fmt: skip
+    assert best.converged
+    assert abs(best.values[0] - 3.0) < 1e-7
+
+
+def test_rows_of_other_units_count():
+    """Residuals in nanometres and in gigapascals: each of two parameters has its own."""
+    other = lambda m: float(m["lower_weight"].inertia.mass)  # noqa: E731
+    best = analysis.optimize(arm(), WEIGHTS, lambda m: np.array([1e9 * (weight(m) - 3.0), 1e-9 * (other(m) - 4.0)]))
+    assert best.converged
+    np.testing.assert_allclose(best.values, [3.0, 4.0], rtol=1e-7)
+
+
+def test_least_squares_that_stand_still_at_a_bound():
+    """The least sum of squares within a bound, next to a row that stands still."""
+    best = analysis.optimize(
+        arm(), "upper_weight.mass", lambda m: np.array([1e9, weight(m) - 3.0]), {"upper_weight.mass": (None, 2.0)}
+    )
+    assert (best.converged, best.at_bounds) == (True, ("upper_weight.mass",))
+    np.testing.assert_allclose(best.values, [2.0], rtol=1e-9)
+
+
+def test_few_evaluations_are_not_enough():
+    """A valley that turns: 20 evaluations do not reach its end, for a number and for its rows."""
+    other = lambda m: float(m["lower_weight"].inertia.mass)  # noqa: E731
+    rows = lambda m: np.array([1e6, 10 * (other(m) - weight(m) ** 2), 2.0 - weight(m)])  # noqa: E731
+    for objective in (lambda m: float(rows(m)[1:] @ rows(m)[1:]), rows):
+        few = analysis.optimize(arm(), WEIGHTS, objective, evaluations=20)
+        assert not few.converged
+        best = analysis.optimize(arm(), WEIGHTS, objective)
+        assert best.converged
+        np.testing.assert_allclose(best.values, [2.0, 4.0], rtol=1e-5)
+
+
 def test_a_closed_chain():
     """An objective of a closed chain by its solver: the centre of the crank for which a four-bar needs no torque."""
     bar = FourBar()

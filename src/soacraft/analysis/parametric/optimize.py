@@ -19,6 +19,8 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite, number_text
 
 _AGREE = 1e-4  # how well a given gradient must agree with differences
+_EPS = float(np.finfo(float).eps)
+_WIDEST = 0.1  # the widest step of differences, in free numbers, which are parameters over their sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +139,6 @@ class _Search:
         self.asked = 0
         self.start = np.concatenate([chart.start for chart in charts])
         self.first = self.ask(self.start)
-        self.size = float(np.max(np.abs(self.first), initial=0.0)) or 1.0
 
     def values(self, z: Array) -> Array:
         return np.concatenate([chart.values(z[chart.where])[0] for chart in self.charts])
@@ -176,27 +177,111 @@ class _Search:
 
     def run(self, low: Array, high: Array, most: int) -> tuple[Array, str, bool]:
         """Where it is smallest, what ended the search, and whether it converged."""
-        from scipy.optimize import least_squares, minimize
-
         ends = self._free(low), self._free(high)
         if self._gradient is not None:
             self._check(*ends)
-        size = self.size
-        if np.ndim(self.first):
-            jacobian: Any = "3-point" if self._gradient is None else lambda z: self.slope(z) / size
-            residual: Any = lambda z: self.ask(z) / size  # noqa: E731
-            r = least_squares(
-                residual, np.clip(self.start, *ends), jac=jacobian, bounds=ends, xtol=1e-14,
-                ftol=1e-14, gtol=1e-14, max_nfev=most,
-            )  # fmt: skip
-            return np.asarray(r.x), f"{r.message}", bool(r.status > 0)
-        slope: Any = "3-point" if self._gradient is None else lambda z: self.slope(z) / size
-        m: Any = minimize(  # type: ignore[call-overload]
-            lambda z: self.ask(z) / size, self.start, jac=slope, method="L-BFGS-B",
-            bounds=list(zip(*ends, strict=True)),
-            options={"ftol": 1e-15, "gtol": 1e-9, "maxfun": most, "maxiter": most},
+        return self._least_squares(*ends, most) if np.ndim(self.first) else self._least(*ends, most)
+
+    def _least(self, low: Array, high: Array, most: int) -> tuple[Array, str, bool]:
+        """The least value of a number, by L-BFGS-B.
+
+        The search sees (f - f_start) / s, with s the change of f per unit of a free number: neither a constant part nor
+        the unit of f says when it has converged. A constant part costs digits: of f only eps |f| is resolved, so with
+        r = eps |f| / s differences have the step r^(1/3), whose slopes err by r^(2/3), and ends are not sharper.
+        """
+        from scipy.optimize import minimize
+
+        first, size = self.first, self._change_per_unit(low, high)
+        if size == 0.0:
+            why = (
+                f"no parameter changes the objective, {first:g}, in the digits that it has. Subtract a constant part "
+                "that is large, or take parameters that it depends on."
+            )
+            return self.start, why, False
+        resolved = _EPS * max(abs(first) / size, 1.0)
+        step = min(resolved ** (1 / 3), _WIDEST)
+        slope: Any = lambda z: self._differences(z, step, low, high) / size  # noqa: E731
+        if self._gradient is not None:
+            slope = lambda z: self.slope(z) / size  # noqa: E731
+        asks = 1 if self._gradient is not None else 1 + 2 * len(self.start)
+        m: Any = minimize(
+            lambda z: (self.ask(z) - first) / size, self.start, jac=slope, method="L-BFGS-B",
+            bounds=list(zip(low, high, strict=True)),
+            options={"ftol": max(1e-15, resolved), "gtol": max(1e-9, resolved ** (2 / 3)),
+                     "maxfun": max(1, most // asks), "maxiter": most},
         )  # fmt: skip
         return np.asarray(m.x), f"{m.message}", bool(m.success)
+
+    def _change_per_unit(self, low: Array, high: Array) -> float:
+        """The largest change of a number per unit of a free number at the start, by first and second differences whose
+        step grows until they show; 0 where none does."""
+        size, step = 0.0, _EPS ** (1 / 3)
+        while step <= _WIDEST:
+            for unit in np.eye(len(self.start))[high - low > 2 * step]:
+                z = np.clip(self.start, low + step * unit, high - step * unit)
+                less, here, more = (float(self.ask(z + k * step * unit)) for k in (-1, 0, 1))
+                least = 1e3 * _EPS * max(abs(less), abs(here), abs(more))  # a change that rounding does not make
+                for change, per in ((more - less, 2 * step), (more - 2 * here + less, step**2)):
+                    size = max(size, abs(change) / per) if abs(change) > least else size
+            if size > 0.0:
+                return size
+            step *= 10
+        return 0.0
+
+    def _differences(self, z: Array, step: float, low: Array, high: Array) -> Array:
+        """Derivatives along free numbers by three points, of second order; within the bounds."""
+        columns = []
+        for i, unit in enumerate(np.eye(len(z))):
+            h = min(step, (high[i] - low[i]) / 2)
+            if z[i] - h >= low[i] and z[i] + h <= high[i]:
+                columns.append((np.asarray(self.ask(z + h * unit)) - np.asarray(self.ask(z - h * unit))) / (2 * h))
+                continue
+            h = h if z[i] - h < low[i] else -h
+            one, two = np.asarray(self.ask(z + h * unit)), np.asarray(self.ask(z + 2 * h * unit))
+            columns.append((4 * one - two - 3 * np.asarray(self.ask(z))) / (2 * h))
+        return np.stack(columns, axis=-1)
+
+    def _least_squares(self, low: Array, high: Array, most: int) -> tuple[Array, str, bool]:
+        """The least sum of squares: by scipy's trust region, which judges by the sum, then by Gauss-Newton, which
+        judges by its changes. Rows that stand still hide them from the first one."""
+        from scipy.optimize import least_squares
+
+        size = float(np.max(np.abs(self.first), initial=0.0)) or 1.0
+        jacobian: Any = "3-point" if self._gradient is None else lambda z: self.slope(z) / size
+        r = least_squares(
+            lambda z: self.ask(z) / size, np.clip(self.start, low, high), jac=jacobian, bounds=(low, high), xtol=1e-14,
+            ftol=1e-14, gtol=1e-14, max_nfev=most,
+        )  # fmt: skip
+        if r.status <= 0:
+            return np.asarray(r.x), f"{r.message}", False
+        z, message = self._gauss_newton(np.asarray(r.x), low, high, most)
+        return z, message or f"{r.message}", not message
+
+    def _gauss_newton(self, z: Array, low: Array, high: Array, most: int) -> tuple[Array, str]:
+        """Where steps of Gauss and Newton, halved where they overshoot, make the sum of squares no smaller, and why
+        they ended before that, if so. The change of the sum is that of its rows, (r' - r).(r' + r): a row that stands
+        still adds nothing to it, however large.
+        """
+        r = self.ask(z)
+        while True:
+            J = self.slope(z) if self._gradient is not None else self._differences(z, _EPS ** (1 / 3), low, high)
+            p = _step(J, r, low - z, high - z)
+            foreseen, lost = float(p @ J.T @ (2 * r + J @ p)), 1.0
+            # what rounding leaves of a change, and a step that is nothing to parameters of size 1
+            if foreseen >= 0.0 or -foreseen <= 1e3 * _EPS * float(np.abs(r * (J @ p)).sum()):
+                return z, ""
+            if np.abs(p).max(initial=0.0) <= 1e-10:
+                return z, ""
+            while lost > 0.0:
+                if self.asked >= most:
+                    return z, "the objective was asked as often as allowed before the sum of squares was least."
+                after = np.clip(z + p, low, high)
+                new = self.ask(after)
+                lost = float((new - r) @ (new + r))
+                p = p / 2
+                if np.abs(p).max(initial=0.0) <= 1e-10:
+                    return z, ""
+            z, r = after, new
 
     def _free(self, x: Array) -> Array:
         """Bounds of parameters as bounds of free numbers; charts of several have none."""
@@ -216,8 +301,8 @@ class _Search:
             for k, w in ((1, 8 / 12), (2, -1 / 12))
         ) / step  # fmt: skip
         given = self.slope(self.start) @ way
-        gap, whole = np.max(np.abs(given - differences)), np.max(np.abs(differences)) + 1e-6 * self.size
-        if gap > _AGREE * whole:
+        rounding = 1e3 * _EPS / step * float(np.max(np.abs(self.first)))  # of differences
+        if np.max(np.abs(given - differences)) > _AGREE * np.max(np.abs(differences)) + rounding:
             raise StateError(
                 "gradient of optimize is not that of the objective: along one direction at the start it gives "
                 f"{number_text(np.asarray(given))}, differences give {number_text(np.asarray(differences))}. It is to "
@@ -225,3 +310,15 @@ class _Search:
             )
 
 
+def _step(J: Array, r: Array, low: Array, high: Array) -> Array:
+    """The step within bounds with the least |r + J p|; columns of J of any size count alike."""
+    from scipy.optimize import lsq_linear
+
+    size = np.linalg.norm(J, axis=0)
+    size[size == 0.0] = 1.0
+    ends = np.minimum(low * size, 0.0), np.maximum(high * size, 0.0)
+    free = ends[1] > ends[0]
+    y = np.zeros(len(size))
+    if free.any():
+        y[free] = lsq_linear((J / size)[:, free], -r, (ends[0][free], ends[1][free]), method="bvls").x
+    return np.asarray(y / size)

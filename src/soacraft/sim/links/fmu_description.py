@@ -54,8 +54,8 @@ def _definitions(names: Iterable[str]) -> Element:
     """<UnitDefinitions>: what one of each unit is, in SI base units.
 
     >>> from xml.etree.ElementTree import tostring
-    >>> tostring(_definitions(["rpm"])).decode()
-    '<UnitDefinitions><Unit name="rpm"><BaseUnit s="-1" rad="1" factor="0.10471975511965977" /></Unit></UnitDefinitions>'
+    >>> tostring(_definitions(["kN"])[0]).decode()
+    '<Unit name="kN"><BaseUnit m="1" kg="1" s="-2" factor="1000.0" /></Unit>'
     """
     element = Element("UnitDefinitions")
     for name in names:
