@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from scipy.io import mmwrite
+from scipy.io import mmread, mmwrite
 from scipy.sparse import tril
 from tests.flexible.models import slender
 
@@ -133,6 +133,32 @@ def test_matrices_of_three_programs(tmp_path):
         np.testing.assert_array_equal(fx.read_matrix(file).toarray(), K)
 
 
+@pytest.mark.parametrize("banner", ["%%MatrixMarket matrix", "%%matrixmarket Matrix", "%%MATRIXMARKET MATRIX"])
+@pytest.mark.parametrize("symmetry", ["symmetric", "General"])
+@pytest.mark.parametrize("field", ["real", "integer", "INTEGER"])
+@pytest.mark.parametrize("form", ["coordinate", "Array"])
+def test_every_real_form_of_matrix_market_is_read(tmp_path, banner, form, field, symmetry):
+    """Against scipy's reader of the format."""
+    K = np.array([[4, -1, 0, 2], [-1, 5, 3, 0], [0, 3, 6, -2], [2, 0, -2, 7]])
+    if symmetry == "General":
+        K = K + np.array([[0, 1, 0, 0], [0, 0, 0, 0], [7, 0, 0, 0], [0, 0, 0, 0]])
+    half = [(i, j) for j in range(4) for i in range(j if symmetry == "symmetric" else 0, 4)]  # column by column
+    value = (lambda x: f"{x}.0E0") if field == "real" else str
+    if form == "Array":
+        rows = ["4 4", *(value(K[i, j]) for i, j in half)]
+    else:
+        rows = [f"4 4 {sum(K[i, j] != 0 for i, j in half)}"]
+        rows += [f"{i + 1} {j + 1} {value(K[i, j])}" for i, j in half if K[i, j]]
+    file = tmp_path / "k.mtx"
+    file.write_text("\n".join([f"{banner} {form} {field} {symmetry}", "% a comment", *rows, ""]))
+    read = fx.read_matrix(file)
+    assert read.dtype == np.float64
+    np.testing.assert_array_equal(read.toarray(), K)
+    file.write_text(file.read_text().lower().replace("%%matrixmarket", "%%MatrixMarket"))
+    peer = mmread(file)
+    np.testing.assert_array_equal(peer if isinstance(peer, np.ndarray) else peer.toarray(), K)
+
+
 def test_texts_that_are_no_matrix_are_refused(tmp_path):
     file = tmp_path / "k.mtx"
     head = "%%MatrixMarket matrix coordinate real symmetric\n"
@@ -146,7 +172,21 @@ def test_texts_that_are_no_matrix_are_refused(tmp_path):
         ("1 1e9 2\n", "must be whole numbers from 1 to"),
         ("1 x 2\n", "could not convert string to float: 'x'"),
         ("1,7,1,7,2.0\n", "dofs of a node are 1 to 6, got 7"),
-        ("%%MatrixMarket matrix array real general\n", "is 'coordinate real symmetric' or 'general', got"),
+        ("%%MatrixMarket matrix array real general\n", "must be whole numbers from 0 to"),
+        ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "says 2 x 2, which has 4, and 3 are there"),
+        ("%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n4\n", "says 2 x 2, which has 3, and 4 are there"),
+        ("%%MatrixMarket matrix array real general\n1 2\n1\n2\n", "says 1 x 2, which has 2, and 2 are there"),
+        ("%%MatrixMarket matrix array real general\n1 1\n1 2\n", "every line must have 1 finite numbers"),
+        ("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n", "says 'integer', and 1.5 is none"),
+        ("%%MatrixMarket matrix array integer general\n1 1\n0.5\n", "says 'integer', and 0.5 is none"),
+        ("%%MatrixMarket matrix coordinate complex general\n", r"has 'complex' \(stiffness and mass are real"),
+        ("%%MatrixMarket matrix coordinate pattern general\n", r"has 'pattern' \(a pattern has places and no values\)"),
+        ("%%MatrixMarket matrix coordinate real hermitian\n", r"has 'hermitian' \(stiffness and mass are real"),
+        ("%%MatrixMarket matrix array real skew-symmetric\n", r"'skew-symmetric' \(stiffness and mass are symmetric\)"),
+        ("%%MatrixMarket vector array real general\n", r"has 'vector' \(a vector is no matrix\) where its head needs"),
+        ("%%MatrixMarket matrix dense real general\n", "has 'dense' where its head needs 'coordinate' or 'array'"),
+        ("%%MatrixMarket matrix array real\n", "has 'nothing' where its head needs 'symmetric' or 'general'"),
+        ("%%MatrixMarket matrix array real general row\n", "its head has 'row' after 'general', where it ends"),
         (head + "2 3 1\n1 1 1.0\n", "a square matrix with some entries is needed; its second line says 2 x 3"),
         (head + "2 2 3\n1 1 1.0\n", "with 3 entries, 1 are there"),
         (head + "2 2 1\n3 1 1.0\n", "an entry is in row or column 3 of 2"),

@@ -42,7 +42,56 @@ def test_the_same_motion_comes_back(tmp_path, geometric, n):
             np.testing.assert_array_equal(getattr(other, name), getattr(one, name))
         if geometric:
             np.testing.assert_array_equal(other.gam2, one.gam2)
-    assert list(back.nodes) == [f"fe:{k + 1}" for k in range(len(data.nodes))]
+    assert (list(back.nodes), back.modes) == (list(data.nodes), data.modes)
+
+
+def test_names_of_nodes_and_modes_come_back(tmp_path):
+    """Any text is a name: with signs of the format, of other alphabets, or as a number of FE."""
+    data = boom()
+    assert list(data.nodes) == ["root", "tip"]
+    names = {"root = end part": data.nodes["root"], 'Spitze "ü"\n': data.nodes["tip"]}
+    data = replace(data, nodes=names, modes=tuple(f"η {k}" for k in range(data.n)))
+    fx.save(data, tmp_path / "boom.SID_FEM")
+    back = fx.read(tmp_path / "boom.SID_FEM")
+    assert (list(back.nodes), back.modes) == (list(names), data.modes)
+    for one, other in zip(data.nodes.values(), back.nodes.values(), strict=True):
+        np.testing.assert_allclose(other.pose.translation, one.pose.translation, atol=1e-15)
+    text = (tmp_path / "boom.SID_FEM").read_text()
+    assert re.findall(r"new node = (.*)", text) == ["1", "2"]
+    body = text[: text.index("\nend part\n") + 10]  # what other programs read
+    (tmp_path / "other.SID_FEM").write_text(body)
+    assert list(fx.read(tmp_path / "other.SID_FEM").nodes) == ["fe:1", "fe:2"]
+
+
+def test_numbers_of_fe_nodes_are_kept(tmp_path):
+    data = boom()
+    names = {"fe:7001": data.nodes["root"], "fe:17": data.nodes["tip"]}
+    text = sid_text(replace(data, nodes=names))
+    assert re.findall(r"new node = (.*)", text) == ["7001", "17"]
+    (tmp_path / "boom.SID_FEM").write_text(text)
+    assert list(fx.read(tmp_path / "boom.SID_FEM").nodes) == list(names)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('node(1) = "root"', "node(1) = root", "a name is a text of JSON of up to 1000 characters, got 'root'"),
+        ('node(1) = "root"', 'node(1) = ""', "a name is a text of JSON"),
+        ('node(1) = "root"', f'node(1) = "{"x" * 1001}"', "a name is a text of JSON"),
+        ('node(1) = "root"', f"node(1) = {'[' * 50_000}", "a name is a text of JSON"),
+        ('node(1) = "root"', 'node(3) = "root"', r"node\(3,\) is no node, or no mode, of the file"),
+        ('node(1) = "root"', 'frog(1) = "root"', r"frog\(1,\) is no node"),
+        ('node(1) = "root"\n', "", "1 of 2 have names: each node needs one"),
+        ('node(1) = "root"', 'node(1) = "tip"', "two are called 'tip'"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(tmp_path, old, new, message):
+    text = sid_text(boom())
+    assert text.count(old) == 1
+    file = tmp_path / "boom.SID_FEM"
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ModelFileError, match=message):
+        fx.read(file)
 
 
 def test_a_reduced_beam_and_turned_nodes(tmp_path):

@@ -1,6 +1,7 @@
 """`read_matrix`: stiffness and mass matrices that FE programs write as text.
 
-    Matrix Market   a head %%MatrixMarket matrix coordinate real symmetric|general, sizes, then  row column value
+    Matrix Market   a head %%MatrixMarket matrix coordinate|array real|integer symmetric|general, letters of any case,
+                    sizes, then  row column value,  or of an array values column by column (Boisvert et al. 1996)
     Abaqus          lines  node, dof, node, dof, value  (*MATRIX GENERATE, matrix input)
     CalculiX        lines  row column value  of one triangle (*FREQUENCY, SOLVER=MATRIXSTORAGE: .sti, .mas)
     Nastran         OUTPUT4 as text, files that end in .op4
@@ -48,7 +49,7 @@ def read_matrix(path: Any, name: str | None = None) -> Sparse:
     if name is not None:
         raise ModelFileError(f"{file}: has one matrix; name= is for .op4 files.")
     text = _text(file)
-    if text.startswith("%%MatrixMarket"):
+    if text[:14].lower() == "%%matrixmarket":
         return _market(file, text)
     lines = [x for x in text.replace(",", " ").splitlines() if x.strip() and not x.lstrip().startswith("*")]
     width = len(lines[0].split()) if lines else 0
@@ -93,12 +94,39 @@ def _whole(file: Path, x: Array, least: int) -> npt.NDArray[np.intp]:
     return x.astype(np.intp)
 
 
+#: Words of the head of Matrix Market that are read, and why others are not.
+_WORDS = (("matrix",), ("coordinate", "array"), ("real", "integer"), ("symmetric", "general"))
+_REFUSED = {
+    "vector": "a vector is no matrix",
+    "complex": "stiffness and mass are real; write their real part",
+    "pattern": "a pattern has places and no values",
+    "skew-symmetric": "stiffness and mass are symmetric",
+    "hermitian": "stiffness and mass are real and symmetric",
+}
+
+
 def _market(file: Path, text: str) -> Sparse:
     head, _, rest = text.partition("\n")
-    words = head.lower().split()
-    if words[1:4] != ["matrix", "coordinate", "real"] or words[4:] not in (["symmetric"], ["general"]):
-        raise ModelFileError(f"{file}: a matrix is 'coordinate real symmetric' or 'general', got {head[14:80]!r}.")
+    words = head.lower().split()[1:]
+    for word, meanings in zip([*words, *[""] * 4], _WORDS, strict=False):
+        if word not in meanings:
+            why = f" ({_REFUSED[word]})" if word in _REFUSED else ""
+            raise ModelFileError(
+                f"{file}: has {word or 'nothing'!r:.40}{why} where its head needs {' or '.join(map(repr, meanings))}: "
+                "matrices are 'coordinate' or 'array', 'real' or 'integer', 'symmetric' or 'general'."
+            )
+    if len(words) > 4:
+        raise ModelFileError(f"{file}: its head has {words[4]!r:.40} after {words[3]!r}, where it ends.")
     lines = [x for x in rest.splitlines() if x.strip() and not x.startswith("%")]
+    read = _coordinates if words[1] == "coordinate" else _array
+    matrix, values = read(file, lines, words[3] == "symmetric")
+    if words[2] == "integer" and (values != np.floor(values)).any():
+        raise ModelFileError(f"{file}: its head says 'integer', and {values[values != np.floor(values)][0]:g} is none.")
+    return matrix
+
+
+def _coordinates(file: Path, lines: list[str], symmetric: bool) -> tuple[Sparse, Array]:
+    """The matrix of lines  row column value,  and its values as they are written."""
     sizes = _whole(file, _table(file, lines[:1], 3) if lines else np.zeros((0, 3)), 0)[0]
     table = _table(file, lines[1:], 3) if len(lines) > 1 else np.zeros((0, 3))
     if sizes[0] != sizes[1] or len(table) != sizes[2] or not len(table):
@@ -109,10 +137,28 @@ def _market(file: Path, text: str) -> Sparse:
     rows = _whole(file, table[:, :2], 1) - 1
     if rows.max() >= sizes[0]:
         raise ModelFileError(f"{file}: an entry is in row or column {rows.max() + 1} of {sizes[0]}.")
-    size = int(sizes[0])
-    if words[4] == "symmetric":
-        return _symmetric(file, rows[:, 0], rows[:, 1], table[:, 2], size)
-    return csr_array((table[:, 2], (rows[:, 0], rows[:, 1])), shape=(size, size))
+    size, values = int(sizes[0]), table[:, 2]
+    if symmetric:
+        return _symmetric(file, rows[:, 0], rows[:, 1], values, size), values
+    return csr_array((values, (rows[:, 0], rows[:, 1])), shape=(size, size)), values
+
+
+def _array(file: Path, lines: list[str], symmetric: bool) -> tuple[Sparse, Array]:
+    """The matrix of all values, column by column, a symmetric one from its diagonal down; and these values."""
+    rows, columns = _whole(file, _table(file, lines[:1], 2) if lines else np.zeros((0, 2)), 0)[0].tolist()
+    values = _table(file, lines[1:], 1)[:, 0] if len(lines) > 1 else np.zeros(0)
+    count = rows * (rows + 1) // 2 if symmetric else rows * columns
+    if rows != columns or len(values) != count or not count:
+        raise ModelFileError(
+            f"{file}: a square matrix with all its entries is needed; its second line says {rows} x {columns}, which "
+            f"has {count}, and {len(values)} are there."
+        )
+    if not symmetric:
+        return csr_array(values.reshape(columns, rows).T), values
+    dense = np.zeros((rows, rows))
+    j, i = np.triu_indices(rows)  # columns from left to right, each from its diagonal down
+    dense[i, j] = dense[j, i] = values
+    return csr_array(dense), values
 
 
 def _abaqus(file: Path, table: Array) -> Sparse:

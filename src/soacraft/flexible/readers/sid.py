@@ -14,10 +14,14 @@ in that of Ct. Of Q and T the motion knows the sum alone. What says the same twi
 So FEMBS writes it; J is xx, yy, zz, xy, xz, yz, and the columns of Gr and Ge are modes for each axis. Other writers
 have J as 3 x 3, axes for each mode, m1(row, column, mode), or other columns of Oe: of two orders, that is taken in
 which the file says the same twice.
+
+Nodes have numbers there. After `end part`, where others stop to read, our own files have a block `names`: node(k) and
+mode(k) = a name as a text of JSON, of the k-th node and mode of the file.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -45,7 +49,8 @@ SIX = OTHER_PAIRS
 def read_sid(path: Path) -> ModalData:
     """The modal data of a SID_FEM file."""
     file = TextFile(path)
-    modal = needed(file, needed(file, parsed(file), "part"), "modal")
+    top = parsed(file)
+    modal = needed(file, needed(file, top, "part"), "modal")
     head = needed(file, modal, "refmod")
     line, text = entry(file, head, "nelastq")
     n = file.whole(line, text, 1, MODES, "nelastq")
@@ -60,16 +65,51 @@ def read_sid(path: Path) -> ModalData:
     try:
         given = terms.moments(mass)
         nodes = terms.nodes()
+        names = _Names(file, top.find("names"), len(nodes), n)
+        nodes = dict(zip(names.nodes or nodes, nodes.values(), strict=True))
         geometric = given.get("S") is not None
         said = "geometric stiffening as the file has it" if geometric else "no geometric stiffening"
         return ModalData(
-            **given, nodes=nodes, kinds=tuple(kinds), notes=("read from a SID_FEM file", said),
+            **given, nodes=nodes, modes=names.modes, kinds=tuple(kinds), notes=("read from a SID_FEM file", said),
             import_report=file.done(geometric),
         )  # fmt: skip
     except ModelFileError:
         raise
     except ModelError as problem:
         raise file.fail(0, str(problem)) from None
+
+
+class _Names:
+    """Names of the nodes and of the modes of a file; empty where it has none."""
+
+    def __init__(self, file: TextFile, block: Block | None, nodes: int, modes: int) -> None:
+        self._file = file
+        texts: dict[str, dict[int, str]] = {"node": {}, "mode": {}}
+        for line, what, index, text in block.indexed if block is not None else []:
+            most = {"node": nodes, "mode": modes}.get(what, 0)
+            if len(index) != 1 or not 1 <= index[0] <= most:
+                raise file.fail(line, f"{what}{index} is no node, or no mode, of the file.")
+            name = self._name(line, text)
+            if name in texts[what].values():
+                raise file.fail(line, f"two are called {name!r:.60}.")
+            texts[what][index[0]] = name
+        for what, most in (("node", nodes), ("mode", modes)):
+            if texts[what] and len(texts[what]) != most:
+                line = block.line if block else 0
+                raise file.fail(line, f"{len(texts[what])} of {most} have names: each {what} needs one.")
+        self.nodes = tuple(texts["node"][k] for k in sorted(texts["node"]))
+        self.modes = tuple(texts["mode"][k] for k in sorted(texts["mode"]))
+        if block is not None:
+            file.used("names", block.line)
+
+    def _name(self, line: int, text: str) -> str:
+        try:
+            name = json.loads(text) if text.startswith('"') else None  # a text, so nothing is nested
+        except ValueError:
+            name = None
+        if not isinstance(name, str) or not 0 < len(name) <= 1000:
+            raise self._file.fail(line, f"a name is a text of JSON of up to 1000 characters, got {text!r:.40}.")
+        return name
 
 
 class _Terms:

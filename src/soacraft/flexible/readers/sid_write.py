@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import numpy as np
 
 from soacraft.errors import ModelFileError
@@ -13,7 +16,8 @@ from soacraft.spatial.rotations import skew
 
 
 def sid_text(data: ModalData) -> str:
-    """The text of a SID_FEM file. Names of nodes become their numbers, from 1."""
+    """The text of a SID_FEM file. Nodes have numbers: those of "fe:17" where all are called so, else from 1 on. Their
+    names and those of modes are in a block after the end of the part, where other programs stop to read."""
     n = data.n
     if n == 0:
         raise ModelFileError("a SID_FEM file needs modes: these modal data have none.")
@@ -32,8 +36,8 @@ def sid_text(data: ModalData) -> str:
     ]
     lines += [f"ielastq ({k + 1}) = {_words(kind or data.modes[k])}" for k, kind in enumerate(data.kinds)]
     lines += ["end refmod", "frame"]
-    for k, node in enumerate(data.nodes.values(), start=1):
-        lines += _node(node, k, n)
+    for number, node in zip(_numbers(data), data.nodes.values(), strict=True):
+        lines += _node(node, number, n)
     lines.append("end frame")
     lines += _taylor("mdCM", data.first[:, None], data.p.T[:, None, :])
     lines += _taylor("J", J[rows, columns][:, None], J1[rows, columns][:, None])
@@ -47,7 +51,21 @@ def sid_text(data: ModalData) -> str:
     lines += _taylor("Ke", data.K, None, 2, modes=n)
     assert data.D is not None
     lines += _taylor("De", data.D, None, 2, modes=n)
-    return "\n".join([*lines, "end modal", "end part", ""])
+    return "\n".join([*lines, "end modal", "end part", *_names(data), ""])
+
+
+def _numbers(data: ModalData) -> list[int]:
+    """The numbers of the nodes."""
+    if all(re.fullmatch(r"fe:[1-9]\d{0,8}", name, re.ASCII) for name in data.nodes):
+        return [int(name[3:]) for name in data.nodes]
+    return list(range(1, len(data.nodes) + 1))
+
+
+def _names(data: ModalData) -> list[str]:
+    """Names of nodes and modes, in the order of the file, as texts of JSON: any character in ASCII."""
+    nodes = [f"node({k}) = {json.dumps(name)}" for k, name in enumerate(data.nodes, 1)]
+    modes = [f"mode({k}) = {json.dumps(name)}" for k, name in enumerate(data.modes, 1)]
+    return ["names", *nodes, *modes, "end names"]
 
 
 def _words(text: str) -> str:
