@@ -459,3 +459,10 @@ def test_reattaching_keeps_the_shapes():
     mb.remove_coupling("gear")
     mb.remove_actuator("motor")
     assert mb.reattach("arm", None, Weld()).limits.lower.shape == (0,)
+
+
+def test_truth_values_among_numbers_are_refused():
+    """Flags are attributes, and lists of flags; a list of numbers with a flag in it would be read as 0 or 1."""
+    assert read_attributes({"on": True, "which": (True, False), "gear": (1, 2.0)}, "it")["which"] == (True, False)
+    with pytest.raises(ModelError, match=r"'gear' in it must be numbers or truth values, got both: \[1.0, True\]"):
+        read_attributes({"gear": [1.0, True]}, "it")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import soacraft as sc
 from soacraft.errors import ModelError, StateError
 from soacraft.model import Multibody, random_tree, serial_chain
 from soacraft.model.hinges import Free, Pin, RollingBall, Spherical
@@ -300,3 +301,15 @@ def test_the_sign_of_zero_is_kept():
     mb.set_state(q=[0.0, -0.0], v=[-0.0, 0.0])
     assert np.signbit(mb.q).tolist() == [False, True]
     assert np.signbit(mb.copy().v).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("given", [[True, 0.5], (0.5, np.False_), [[0.1, 0.2], [True, 0.2]], [True, True]])
+def test_truth_values_are_no_coordinates(given):
+    mb = sc.load("double_pendulum")
+    before = mb.q.copy(), mb.v.copy()
+    with pytest.raises(StateError, match="q of 'double_pendulum' must be real numbers, got booleans"):
+        sc.dynamics.mass_matrix(mb, given)
+    with pytest.raises(StateError, match="v of 'double_pendulum' must be real numbers, got booleans"):
+        mb.set_state([0.1, 0.2], given)
+    np.testing.assert_array_equal(mb.q, before[0])
+    np.testing.assert_array_equal(mb.v, before[1])

@@ -59,8 +59,8 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
                     f"{type(value).__name__}: {problem}") from None
     if is_masked_array(value) and np.ma.is_masked(value):
         raise error(f"{what} must be real numbers, but entries of the masked array given are masked")
-    if array.dtype.kind not in _REAL_KINDS:
-        kind = _KIND_NAMES.get(array.dtype.kind, str(array.dtype))
+    if array.dtype.kind not in _REAL_KINDS or holds_boolean(value):
+        kind = _KIND_NAMES.get(array.dtype.kind if array.dtype.kind not in _REAL_KINDS else "b", str(array.dtype))
         raise error(f"{what} must be real numbers, got {kind}: {_short(value)}")
     if not shape_fits(array.shape, shape):
         raise error(f"{what} must have shape {shape_text(shape)}, got shape {shape_text(array.shape)}")
@@ -71,6 +71,17 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
         place = f" at index {index[0] if len(index) == 1 else index}" if index else ""
         raise error(f"{what} must be finite, got {copy[index]}{place}")
     return copy
+
+
+def holds_boolean(value: object) -> bool:
+    """True if a boolean is in a list or in lists of lists: numpy would take it for 0 or 1 among numbers.
+
+    >>> holds_boolean([1.0, True]), holds_boolean([[1, 0], (2, np.True_)]), holds_boolean([1, 0])
+    (True, True, False)
+    """
+    if isinstance(value, (list, tuple)):
+        return any(type(x) is not float and holds_boolean(x) for x in value)
+    return isinstance(value, (bool, np.bool_)) or (isinstance(value, np.ndarray) and value.dtype.kind == "b")
 
 
 def is_masked_array(value: object) -> bool:

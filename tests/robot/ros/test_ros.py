@@ -529,3 +529,65 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "rosbags.typesys", None)
     with pytest.raises(StateError, match=r"need the package rosbags .*pip install 'soacraft\[ros\]'"):
         cdr._store.__wrapped__()
+
+
+def places(message, path=()):
+    """The paths to every number of a message."""
+    if isinstance(message, dict | list):
+        for key, value in message.items() if isinstance(message, dict) else enumerate(message):
+            yield from places(value, (*path, key))
+    elif isinstance(message, int | float):
+        yield path
+
+
+def listed(message):
+    """The same message with lists for arrays, as JSON has it."""
+    if isinstance(message, dict):
+        return {key: listed(value) for key, value in message.items()}
+    plain = message.tolist() if isinstance(message, np.ndarray) else message
+    return [listed(x) for x in plain] if isinstance(plain, list | tuple) else plain
+
+
+def replaced(message, path, value):
+    if not path:
+        return value
+    if isinstance(message, dict):
+        return {**message, path[0]: replaced(message[path[0]], path[1:], value)}
+    return [replaced(x, path[1:], value) if i == path[0] else x for i, x in enumerate(message)]
+
+
+@pytest.mark.parametrize("kind", [JOINTS, MOTION, PLACE, PULL, THING])
+@pytest.mark.parametrize("truth", [True, False, np.True_])
+def test_a_truth_value_is_no_number(panda, kind, truth):
+    """Each number of a message in turn: readers refuse it, so does what writes bytes, and a world stays as it was."""
+    n = panda.mb.nv
+    world = World(panda)
+    box, hull = Box(0.1, 0.2, 0.3), TriangleMesh(np.eye(3), [[0, 1, 2]])
+    shapes = {"a": box, "b": hull, "c": Plane(), "d": Sphere(0.1), "e": Cylinder(0.1, 0.2)}
+    message, read = {
+        JOINTS: (ros.joint_state(panda, force=np.ones(n)), lambda x: ros.read_joint_state(panda, x)),
+        MOTION: (
+            ros.joint_trajectory(panda, [0.0, 1.0], np.ones((2, panda.mb.nq)), np.ones((2, n)), np.ones((2, n))),
+            lambda x: ros.read_joint_trajectory(panda, x),
+        ),
+        PLACE: (ros.pose(sc.Pose(), "base", 1.5), ros.read_pose),
+        PULL: (ros.wrench(np.ones(6), "base", 1.5), ros.read_wrench),
+        THING: (ros.collision_object("thing", shapes, stamp=1.5), lambda x: ros.read_collision_object(world, x)),
+    }[kind]
+    message = listed(message)
+    paths = list(places(message))
+    assert len(paths) >= 8
+    for path in paths:
+        bad = replaced(message, path, truth)
+        with pytest.raises(SoacraftError, match=r"number|booleans|type"):
+            read(bad)
+        with pytest.raises(StateError, match=r"must be a (list of )?numbers?"):
+            ros.to_bytes(kind, bad)
+    assert world.objects == ()
+    read(message)
+
+
+def test_truth_values_are_those_of_a_message_that_has_them():
+    kind = "std_msgs/msg/Bool"
+    for truth in (True, False, 1, 0, np.True_):
+        assert ros.from_bytes(kind, ros.to_bytes(kind, {"data": truth}))["data"] == bool(truth)

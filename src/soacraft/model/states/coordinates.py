@@ -13,7 +13,7 @@ from soacraft.model.hinges.base import Hinge, normalize_of
 from soacraft.model.modal.refusals import require_point
 from soacraft.model.states.named_states import entries_text, read_named
 from soacraft.results import refuse_large
-from soacraft.spatial.checks import Array, finite, frozen, is_masked_array, state_text
+from soacraft.spatial.checks import Array, finite, frozen, holds_boolean, is_masked_array, state_text
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[sli
         got = f"{value!r:.60}" if not shape else f"{shape[-1]}" if len(shape) == 1 else f"shape {shape}"
         by_hinge = entries_text(graph, slices is graph.layout.q_slices)
         raise StateError(f"{name} has {size} entries, got {got}; by hinge: {by_hinge}.")
-    if np.asarray(value).dtype.kind not in "iuf" or is_masked_array(value):
+    if np.asarray(value).dtype.kind not in "iuf" or is_masked_array(value) or holds_boolean(value):
         return finite(value, (..., size), name, StateError)  # says what kind of thing was given
     refuse_large(shape, name, "Take the batch in parts.")
     x = np.array(value, dtype=np.float64)

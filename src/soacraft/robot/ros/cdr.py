@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import StateError, near
+from soacraft.spatial.checks import holds_boolean
 
 #: The kinds that `soacraft.robot.ros` makes and reads; `to_bytes` takes every other one that rosbags knows, too.
 KINDS = (
@@ -144,7 +145,7 @@ def _value(what: Any, given: Any, where: str) -> Any:
 
 def _number(name: str, given: Any, where: str) -> Any:
     value = np.asarray(given)
-    if value.ndim or not (np.issubdtype(value.dtype, np.number) or value.dtype == bool):
+    if value.ndim or not (np.issubdtype(value.dtype, np.number) or (value.dtype == bool and name == "bool")):
         raise StateError(f"{where} must be a number, got {given!r:.60}.")
     if name.startswith("float"):
         return float(value)
@@ -160,7 +161,7 @@ def _numbers(items: Any, dtype: np.dtype[Any], where: str) -> Any:
     if isinstance(items, bytes | bytearray):
         items = np.frombuffer(bytes(items), np.uint8)
     given = np.asarray(items)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iufb"):
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iufb") or (holds_boolean(items) and dtype != bool):
         raise StateError(f"{where} must be a list of numbers, got {items!r:.60}.")
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.ascontiguousarray(given, dtype=dtype)

@@ -162,7 +162,7 @@ def _primitive(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:
     kind = item.get("type")
     size = finite(item.get("dimensions", ()), (None,), f"dimensions of {what}", StateError)
     counts = {_BOX: 3, _SPHERE: 1, _CYLINDER: 2}
-    if not isinstance(kind, int) or kind not in counts:
+    if isinstance(kind, bool) or not isinstance(kind, int) or kind not in counts:
         raise StateError(f"{what} is of type {kind!r:.40}; a box (1), a sphere (2) and a cylinder (3) are read.")
     if len(size) != counts[kind]:
         raise StateError(f"{what} must have {counts[kind]} dimensions, got {len(size)}.")

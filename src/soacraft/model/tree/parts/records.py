@@ -51,7 +51,11 @@ def _value(value: Any, what: str) -> Value:
             raise ModelError(f"{what} must be finite, got {float(value)!r}.")
         return float(value)
     if isinstance(value, tuple | list):
-        return tuple(_value(each, what) for each in value)
+        several = tuple(_value(each, what) for each in value)
+        numbers = [isinstance(each, int | float) and not isinstance(each, bool) for each in several]
+        if any(numbers) and any(isinstance(each, bool) for each in several):
+            raise ModelError(f"{what} must be numbers or truth values, got both: {value!r:.60}.")
+        return several
     raise ModelError(f"{what} must be a text, a number, a truth value or a tuple of those, got {value!r:.60}.")
 
 
