@@ -15,6 +15,7 @@ import soacraft as sc
 from soacraft.errors import ModelError, StaleError, UnknownAttributeError
 from soacraft.files.native import from_json, to_json
 from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.spatial.rotations import exp
 
 
 def robot(seed=0):
@@ -201,7 +202,7 @@ def test_velocities_seen_from_a_moving_frame_are_the_differences_of_what_is_seen
         q = mb.integrate(q0, t * v0 + 0.5 * t * t * vdot)
         J = mb.integrate_jacobians(q0, t * v0 + 0.5 * t * t * vdot)[1]  # the velocity of that path
         mb.set_state(q, J @ (v0 + t * vdot))
-        eye.at(0.4 + t), rider.at(0.9 + t)
+        rider.at(0.9 + t), eye.at(0.4 + t)  # the rider takes the eye along
         return what(of, to) if axes is None else np.asarray(what(of, to, axes))
 
     h = 1e-3
@@ -220,6 +221,65 @@ def test_velocities_seen_from_a_moving_frame_are_the_differences_of_what_is_seen
     assert np.abs(J @ mb.vdot + bias - np.asarray(mb.acceleration("a1", eye, eye))).max() < 1e-11
     still = np.asarray(mb.velocity("a1", eye.set(eye.now.pose), eye))
     assert np.abs(J @ mb.v - still).max() < 1e-12
+
+
+def test_a_chain_of_moving_frames_is_at_one_time():
+    """A dish on a lift on a turning planet moves as the product of the three poses, differentiated as one function."""
+    mb = sc.Multibody("space")
+    mb.add_body("probe", None, sc.Free(), random_inertia(1))
+    mb.set_state(*mb.random_state(3), np.random.default_rng(3).standard_normal(mb.nv))
+
+    def turn(axis, angle):
+        return sc.Pose(exp(angle * np.eye(3)[axis]))
+
+    def planet(t):
+        return turn(2, 0.3 * t + 0.1 * t * t) @ sc.Pose(translation=(0.0, 0.0, 0.5 * t))
+
+    def lift(t):
+        return sc.Pose(translation=(2.0 + t * t, 0.0, 0.0)) @ turn(1, 0.7)
+
+    def dish(t):
+        return turn(0, np.sin(t)) @ sc.Pose(translation=(0.1, 0.0, t))
+
+    below = sc.MovingFrame("planet", mb.root, planet)
+    between = sc.MovingFrame("lift", below, lift)
+    top = sc.MovingFrame("dish", between, dish)
+    one = sc.MovingFrame("one", mb.root, lambda t: planet(t) @ lift(t) @ dish(t))
+    for t in (3.0, 0.4):
+        one.at(t), top.at(t)
+        assert below.now.pose.is_close(planet(t))
+        assert between.now.pose.is_close(lift(t))
+        assert mb.pose(top).is_close(mb.pose(one), 1e-12)
+        assert np.abs(np.asarray(mb.velocity(top)) - np.asarray(mb.velocity(one))).max() < 1e-9
+        assert np.abs(np.asarray(mb.acceleration(top)) - np.asarray(mb.acceleration(one))).max() < 1e-6
+        for what in (mb.velocity, mb.acceleration):
+            seen = [np.asarray(what("probe", relative_to=x)) for x in (top, one)]
+            assert np.abs(seen[0] - seen[1]).max() < 1e-6
+
+
+def test_a_site_that_is_set_on_a_turning_planet_goes_with_it():
+    """At the site r the speed is w r, and the acceleration w^2 r towards the axis; what is set stays as it is set."""
+    mb = robot()
+    planet = sc.MovingFrame("planet", mb.root, lambda t: sc.Pose(exp(np.array([0, 0, 0.5 * t]))))
+    site = sc.MovingFrame("site", planet).set(sc.Pose(translation=(2.0, 0.0, 0.0)))
+    assert site.at(np.pi) is site
+    assert site.now.pose.is_close(sc.Pose(translation=(2.0, 0.0, 0.0)))
+    assert np.allclose(mb.pose(site).translation, (0, 2, 0), rtol=0, atol=1e-12)
+    assert np.allclose(np.asarray(mb.velocity(site)), (0, 0, 0.5, -1, 0, 0), rtol=0, atol=1e-9)
+    assert np.allclose(np.asarray(mb.acceleration(site)), (0, 0, 0, 0, -0.5, 0), rtol=0, atol=1e-8)
+
+
+def test_a_chain_with_one_frame_that_is_refused_stays_where_it_is():
+    mb = robot()
+    planet = sc.MovingFrame("planet", mb.root, lambda t: 3 if t > 1 else swing(t))
+    site = sc.MovingFrame("site", planet, swing).at(0.5)
+    before = planet.now, site.now
+    with pytest.raises(ModelError, match=r"the motion of moving frame 'planet' must give a Pose"):
+        site.at(2.0)
+    assert (planet.now, site.now) == before
+    alone = sc.MovingFrame("alone", sc.MovingFrame("base", mb.root))
+    with pytest.raises(ModelError, match=r"moving frame 'alone' has no motion; set it with frame\.set"):
+        alone.at(1.0)
 
 
 def test_what_a_moving_frame_cannot_be_is_refused():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -35,8 +35,9 @@ class MovingFrame(Frame):
     """A frame that is moved by its user relative to `on`: a frame of a model, or another moving frame.
 
     It is set, `frame.set(pose, velocity, acceleration)`, or follows `motion(t)`, which gives a `Pose`, (pose, velocity)
-    or (pose, velocity, acceleration), all relative to `on` and in its axes; `frame.at(t)` sets it to time t. What the
-    function does not give is computed by fourth-order differences of the poses, with step `step` in seconds.
+    or (pose, velocity, acceleration), all relative to `on` and in its axes. `frame.at(t)` sets it, and the moving
+    frames that it is on, to time t. What the function does not give is computed by fourth-order differences of the
+    poses, with step `step` in seconds.
 
     `mb.pose`, `mb.velocity`, `mb.acceleration` and, for `relative_to=` and `expressed_in=`, `dynamics.jacobian` take it
     as any other frame. It belongs to no model: bodies do not hang from it, and no forces act there.
@@ -87,6 +88,11 @@ class MovingFrame(Frame):
 
     def set(self, pose: Pose, velocity: Any = None, acceleration: Any = None) -> MovingFrame:
         """Put it somewhere: its pose, velocity and acceleration (default: none) relative to `on`, in its axes."""
+        self._now = self._read(pose, velocity, acceleration)
+        return self
+
+    def _read(self, pose: Any, velocity: Any, acceleration: Any) -> Motion:
+        """Checked numbers of a motion."""
         what = f"moving frame {self._name!r}"
         V, A = (
             frozen(np.zeros(6) if x is None else finite(x, (6,), f"the {name} of {what}"))
@@ -94,16 +100,31 @@ class MovingFrame(Frame):
         )
         if pose is None:
             raise ModelError(f"the pose of {what} must be a Pose such as Pose(translation=(0, 0, 0.1)), got None.")
-        self._now = Motion(read_pose(pose, f"the pose of {what}"), V, A)
-        return self
+        return Motion(read_pose(pose, f"the pose of {what}"), V, A)
 
     def at(self, t: float) -> MovingFrame:
-        """Put it where its motion has it at time t (seconds); gives the frame itself."""
+        """Put it where its motion has it at time t (seconds), and the moving frames that it is on; gives the frame
+        itself. Frames without a motion of their own stay as they are set. All are moved, or none where one is refused.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.spatial.rotations import exp
+        >>> mb = serial_chain(1)
+        >>> planet = MovingFrame("planet", mb.root, lambda t: Pose(exp(np.array([0.0, 0.0, t]))))
+        >>> site = MovingFrame("site", planet).set(Pose(translation=(2.0, 0.0, 0.0)))
+        >>> mb.velocity(site.at(np.pi / 2)).linear.round(9) + 0.0
+        array([-2.,  0.,  0.])
+        """
         time = float(finite(t, (), f"the time of moving frame {self._name!r}"))
-        pose, V, A = self._told(time)
-        if V is None or A is None:
-            V, A = self._differences(time, pose, V)
-        return self.set(pose, V, A)
+        chain = [x for x in self._chain() if x._function is not None]
+        if not chain:
+            raise ModelError(
+                f"moving frame {self._name!r} has no motion; set it with frame.set(pose), or give motion=f when making "
+                "it."
+            )
+        motions = [x._motion(time) for x in chain]
+        for frame, motion in zip(chain, motions, strict=True):
+            frame._now = motion
+        return self
 
     def require_present(self) -> None:
         """Raise `StaleError` when what it is on was removed."""
@@ -121,13 +142,26 @@ class MovingFrame(Frame):
 
     # -- functions of time -----------------------------------------------------------------------------------
 
+    def _chain(self) -> list[MovingFrame]:
+        """This frame, and the moving frames that it is on."""
+        chain, on = [], cast(Frame, self)
+        while isinstance(on, MovingFrame):
+            chain.append(on)
+            on = on.on
+        return chain
+
+    def _motion(self, t: float) -> Motion:
+        """The motion of its function at a time."""
+        pose, V, A = self._told(t)
+        if V is None or A is None:
+            V, A = self._differences(t, pose, V)
+        return self._read(pose, V, A)
+
     def _told(self, t: float) -> tuple[Pose, Any, Any]:
-        """What the function gives at a time: None for what it leaves out."""
-        function = self._function
+        """Pose, velocity and acceleration by the function at a time; None for what it leaves out."""
+        assert self._function is not None
         what = f"moving frame {self._name!r}"
-        if function is None:
-            raise ModelError(f"{what} has no motion; set it with frame.set(pose), or give motion=f when making it.")
-        found = function(t)
+        found = self._function(t)
         parts = found if isinstance(found, tuple) else (found,)
         if not 1 <= len(parts) <= 3 or not isinstance(parts[0], Pose):
             raise ModelError(
