@@ -82,11 +82,11 @@ class Carried(Protocol):
         """Take what gives the multipliers of closures, by name, at (t, q, v), after `place`."""
 
     @property
-    def weighs(self) -> bool:
-        """Whether it gives masses of bodies,"""
+    def weighs(self) -> Sequence[str]:
+        """Names of the bodies whose masses it gives,"""
 
     def masses(self) -> Mapping[str, float]:
-        """and these, by name, after `place`."""
+        """and these masses, after `place`."""
 
     @property
     def feels(self) -> bool:

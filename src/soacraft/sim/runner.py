@@ -162,7 +162,7 @@ class Runner:
         problem.energy(x)  # raises where it overflows: the first row is a good one
         if pace is not None:
             pace.begin(self.now.ns)
-        x, w = self._weigh(*self._tick(x, w), _idle)
+        x, w = self._tick(x, w)
         columns = None if problem.carried is None else problem.carried.columns
         log, logged = keeping.log, False
         if log is not None:
@@ -213,8 +213,9 @@ class Runner:
             if self.look is not None and (told := self.look.look(taken)):
                 if told != CHANGED:
                     return told
+                before = self._acting.problem.masses
                 self._acting.problem.displaced()
-                w = self._acting.problem.rates(self.t, x)
+                x, w = self._weigh(x, self._acting.problem.rates(self.t, x), before)
                 self._stride.forget()
             block = self._many(goal, x, w, recorder)
             taken = 1 if block is None else len(block.t) - 1
@@ -229,13 +230,14 @@ class Runner:
             crossing = self._watch.find(step)
             if crossing is not None:
                 step, end = self._stride.cut(step, self.now, crossing, self._watch)
-            self.now, self._x = end, step.x1
+            step = self._acting.problem.weighed(step)
+            self.now, self._x, before = end, step.x1, self._acting.problem.masses
             self._acting.problem.holds.require_kept(step.x1)
             x, w = step.x1, step.w1
             if self._pace is not None:
                 self._pace.wait(end.ns)
             if crossing is None:
-                x, w = self._weigh(*self._tick(x, w, step), recorder.flush)
+                x, w = self._weigh(*self._tick(x, w, step), before)
             if step.h > 0.0:
                 recorder.step(step, end.seconds, None if error is None else error * self._rtol, (x, w))
                 self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])
@@ -245,7 +247,8 @@ class Runner:
                     if self._feels(step):
                         self._feel(step)
                     return stop
-                x, w = self._weigh(*self._tick(x, w, step), recorder.flush)
+                before = self._acting.problem.masses
+                x, w = self._weigh(*self._tick(x, w, step), before)
             if self._stopped:
                 return self._stopped
             x, w = self._call_back(x, w, recorder)
@@ -316,7 +319,7 @@ class Runner:
 
     def _act(self, crossing: Crossing, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array, str]:
         """Let events happen, one after the other."""
-        stop, jumped, settled = "", False, False
+        stop, jumped, settled, before = "", False, False, self._acting.problem.masses
         self._watch.check_storm(self.now.ns, crossing)
         for event in crossing.events:
             problem = self._acting.problem
@@ -335,6 +338,7 @@ class Runner:
         if crossed:
             x, w = self._crossed(x, {event.name: self._watch.sign(event.name) for event in crossed}, recorder)
             self._x, jumped = x, True
+        x, w = self._weigh(x, w, before)
         if jumped:
             recorder.row(self.t, x, w)
             self._stability.add(self._acting.problem, np.array([self.t]), x[None])
@@ -387,13 +391,12 @@ class Runner:
                 recorder.events += [Happened(self.t, name, np.array(q), np.array(v)) for name in names]
         return x
 
-    def _weigh(self, x: Array, w: Array, before: Callable[[], None]) -> tuple[Array, Array]:
-        """Let bodies have the masses that what is carried along gives; `before` is called where these change."""
-        carried, problem = self._acting.carried, self._acting.problem
-        if carried is None or not carried.weighs:
+    def _weigh(self, x: Array, w: Array, before: Array | None) -> tuple[Array, Array]:
+        """The point with the work of masses that jumped here, from those before; None where none varies."""
+        if before is None:
             return x, w
-        self._x = y = problem.weighed(self.t, x, before)
-        return (x, w) if y is x else (y, problem.rates(self.t, y))
+        self._x = self._acting.problem.reweighed(self.t, x, before)
+        return self._x, w
 
     def _feels(self, step: Step | None) -> bool:
         """Whether what is carried along takes the contacts of a step."""
@@ -457,7 +460,9 @@ class Runner:
                 continue
             self.callbacks[i] = (due + period, period, callback)
             recorder.flush()
+            before = self._acting.problem.masses
             x, w, changed = self._given_to(callback, x, w)
+            x, w = self._weigh(x, w, before)
             if changed:
                 recorder.row(self.t, x, w)
                 self._stability.add(self._acting.problem, np.array([self.t]), x[None])
@@ -595,6 +600,7 @@ class Runner:
         if problem.carried is not None:
             problem.displaced()
             problem.carried.begin(self.now.ns)
+            problem.ticks_first = problem.carried.next_tick == self.now.ns
         x = problem.point(*problem.parts(self._x)[:2], np.array(work))
         if problem.closed is not None and not given:
             problem.closed.require_closed(q, v)
@@ -635,6 +641,9 @@ class Runner:
         if self._x is not None and self._acting.is_current:
             mb, problem = self._acting.mb, self._acting.problem
             q, v, _ = problem.parts(self._x)
+            if problem.varies:
+                with suppress(SoacraftError):  # masses are those of the last stage otherwise, which may not be its own
+                    problem.place(self.t, self._x)
             mb.set_state(q, v)
             self._seen = np.array(mb.q), np.array(mb.v)
             self._work = dict(zip(problem.names, problem.work_of(self._x).tolist(), strict=True))
@@ -689,10 +698,6 @@ class Runner:
             f" Steps of {length:g} s may be too long for the fastest of its components: try steps of {length / 10:g} "
             "s, or integrator='radau'."
         )
-
-
-def _idle() -> None:
-    pass
 
 
 def _nothing(t: float, state: State) -> float:

@@ -8,7 +8,8 @@ motions are prescribed, or a solver of closed chains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,11 @@ from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
-from soacraft.sim.forces.loads import Load, Passive, Stored, Weighed
+from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
+from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
+from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 
@@ -68,8 +71,12 @@ class Mechanism:
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
-        if carried is not None and carried.weighs:
-            self._silent.append(Weighed())
+        self._varying = VaryingMass(carried.weighs) if carried is not None and carried.weighs else None
+        self.ticks_first = False
+        """True before the first tick of a run: masses are those of the model, as nothing that ticks gave one yet."""
+        self._reweighed = 0  # by how much the version of the parameters grew by masses that vary
+        if self._varying is not None:
+            self._silent.append(self._varying)
         for load in self._silent:
             load.bind(mb)
         if self.contact is not None:
@@ -183,12 +190,15 @@ class Mechanism:
         return x[..., self.sizes[0] + self.sizes[2] + len(self.names) :]
 
     def place(self, t: float, x: Array) -> None:
-        """Let what is carried along have the values of a point."""
+        """Let what is carried along have the values of a point, and bodies the masses that it gives there."""
         if self.carried is None or (self._placed is not None and self._placed[1] is x and self._placed[0] == t):
             return
         q, v, rest = self.parts(x)
         self._placed = None
         self.carried.place(t, q, v, rest[len(self.names) :])
+        if self._varying is not None and not self.ticks_first:
+            grown = self._varying.set(self.carried.masses())
+            self._reweighed, self.parameters = self._reweighed + grown, self.parameters + grown
         self._placed = t, x
 
     def margins(self, t: float, x: Array) -> Sequence[float]:
@@ -202,7 +212,7 @@ class Mechanism:
         assert self.carried is not None
         self.place(t, x)
         self.carried.tick(ns, lambda: self._solved(t, *self.parts(x)[:2])[0])
-        self._placed = None
+        self._placed, self.ticks_first = None, False
 
     def jumped(self, t: float, x: Array, names: Sequence[str]) -> Array:
         """The point after crossings of what is carried along."""
@@ -212,23 +222,77 @@ class Mechanism:
         self._placed = None
         return np.concatenate([x[: len(x) - len(z)], z])
 
-    def weighed(self, t: float, x: Array, before: Callable[[], None]) -> Array:
-        """The point with the masses that are given now, which bodies have from here on: velocities are kept, moments
-        grow with the masses, and the energy that this takes is work of its own. `before` is called first, where any
-        is another."""
-        assert self.carried is not None
+    @property
+    def varies(self) -> bool:
+        """True if masses of bodies are functions of time and state."""
+        return self._varying is not None
+
+    @property
+    def masses(self) -> Array | None:
+        """Masses that vary, as they were placed last; None where none does."""
+        return None if self._varying is None else self._varying.masses
+
+    def weighed(self, step: Step) -> Step:
+        """A step whose end has the work of masses that varied in it: integral of e dm. Bodies have those of its end."""
+        if self._varying is None or step.weighed or step.h <= 0.0:
+            return step
+        points = [step.at(float(theta)) for theta in NODES]
+        masses, energies = [], []
+        for theta, x in zip(NODES, points, strict=True):
+            self.place(step.t0 + float(theta) * step.h, x)
+            masses.append(self._varying.masses)
+            energies.append(self._varying.energies(*self.parts(x)[:2]))
+        m = np.array(masses)
+        if not (m != m[0]).any():
+            return step
+        work = float(WEIGHTS @ (np.array(energies) * (SLOPES @ m)).sum(axis=1))
+        return replace(step, x1=self._with_mass_work(step.x1, work))
+
+    def reweighed(self, t: float, x: Array, before: Array) -> Array:
+        """The point after masses jumped there from those before: velocities are kept, e times the jump is work."""
+        assert self._varying is not None
         self.place(t, x)
-        bodies = [(self.mb[name], mass) for name, mass in self.carried.masses().items()]
-        changed = [(body, mass) for body, mass in bodies if mass != body.inertia.mass]
-        if not changed:
+        jump = self._varying.masses - before
+        if not jump.any():
             return x
-        before()
-        energy = self.mechanical_energy(x)
-        for body, mass in changed:
-            old = body.inertia
-            body.inertia = Inertia(mass, old.com, old.moment * (mass / old.mass))
+        return self._with_mass_work(x, float(self._varying.energies(*self.parts(x)[:2]) @ jump))
+
+    def grown(self, t0: float, x0: Array, t1: float, x1: Array) -> tuple[float, float]:
+        """By how much the mechanical energy grew between two points, and the part of it by masses that vary, with the
+        mean of e of both ends. Bodies have the masses of the second point."""
+        if self._varying is None:
+            return self.mechanical_energy(x1) - self.mechanical_energy(x0), 0.0
+        ends = []
+        for t, x in ((t0, x0), (t1, x1)):
+            self.place(t, x)
+            e = self._varying.energies(*self.parts(x)[:2])
+            ends.append((self.mechanical_energy(x), self._varying.masses, e))
+        (before, m0, e0), (after, m1, e1) = ends
+        return after - before, float(0.5 * (e0 + e1) @ (m1 - m0))
+
+    def mass_slopes(self, t: float, q: Array, v: Array, vdot: Array) -> Array:
+        """How the force that accelerations vdot take, less that of the loads, varies with each mass, (nv, masses). It
+        is linear in them: the difference at twice the mass is exact."""
+        assert self._varying is not None
+
+        def needed() -> Array:
+            loads = sum((x.force(t, state) for x in self._loads), start=np.zeros(len(v)))
+            return np.asarray(self.inverse_dynamics(q, v, vdot) - loads)
+
+        columns, state = [], self.mb.state(q, v)
+        for body, mass in zip(self._varying.bodies, self._varying.masses, strict=True):
+            inertia = body.inertia
+            body.inertia, state = Inertia(2.0 * mass, inertia.com, 2.0 * inertia.moment), self.mb.state(q, v)
+            try:
+                doubled = needed()
+            finally:
+                body.inertia, state = inertia, self.mb.state(q, v)
+            columns.append((doubled - needed()) / mass)
+        return np.array(columns).reshape(-1, len(v)).T
+
+    def _with_mass_work(self, x: Array, work: float) -> Array:
         x = np.array(x)
-        x[self.sizes[0] + self.sizes[2] + self.names.index(Weighed.name)] += self.mechanical_energy(x) - energy
+        x[self.sizes[0] + self.sizes[2] + self.names.index(VaryingMass.name)] += work
         return x
 
     def displaced(self) -> None:
@@ -405,8 +469,8 @@ class Mechanism:
         """Prescribed coordinates as they are told, the rest on the closures."""
         if self._prescribed is None and self.closed is None:
             return x
-        if self._given:
-            self.place(t, x)  # what is carried along may give motions
+        if self._given or self._varying is not None:
+            self.place(t, x)  # what is carried along may give motions, and the masses of the metric
         q, v, work = self.parts(np.array(x))
         if self._prescribed is not None:
             self._prescribed.impose(t, q, v)
@@ -445,7 +509,12 @@ class Mechanism:
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions = None if self.given is None else self.given.kept
-        return Told(motions, None if self.closed is None else (self.mb.version, self.mb.parameters))
+        return Told(motions, None if self.closed is None else self._model)
+
+    @property
+    def _model(self) -> tuple[int, int]:
+        """Versions of the model, masses that vary left out."""
+        return self.mb.version, self.mb.parameters - self._reweighed
 
     def inside(self, t: float, x: Array, told: Told) -> Array:
         """A point inside a step that was taken: prescribed as it was told then, and on the closures, which must still
@@ -458,7 +527,7 @@ class Mechanism:
         if told.motions is not None:
             told.motions.impose(t, q, v)
         if self.closed is not None:
-            if told.model != (self.mb.version, self.mb.parameters):
+            if told.model != self._model:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
                     "put on its closures: ask run.at before, or interpolate run.q."

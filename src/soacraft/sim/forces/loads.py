@@ -105,20 +105,6 @@ class Stored:
         return dyn.compensating_force(self._mb, state.q, dict(forces), ignore_loops=True)
 
 
-class Weighed:
-    """Masses that change at the ends of steps: no force, but the energy that comes and goes with them is counted."""
-
-    name = "mass"
-
-    def bind(self, mb: Multibody) -> None:
-        """Take the model."""
-        self._mb = mb
-
-    def force(self, t: float, state: State) -> Array:
-        """None."""
-        return np.zeros(self._mb.nv)
-
-
 class Passive:
     """Springs, dampers and gravity compensation of the model. They act in the dynamics; here their work is counted."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from soacraft.sim.forces.loads import Passive
+from soacraft.sim.forces.varying_mass import VaryingMass
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
@@ -61,31 +62,35 @@ class Moreau(Method):
         end = problem.settle(t + h, problem.manifold.move(x, u), True)
         out = contact.out_of(mechanism, t + h, end[:nq])
         own = slice(nq + nv, nq + nv + len(mechanism.names))
-        end[own] = self._work(mechanism, t + h, x, free, end, h)
+        end[own] = self._work(mechanism, t, x, free, end, h)
         if out is not None:
             done_by = dict(zip(mechanism.names, mechanism.work_of(end) - mechanism.work_of(x), strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
             end = lifted(mechanism, t + h, end, out, max(taken, 0.0))
-            end[own] = self._work(mechanism, t + h, x, free, end, h)
+            end[own] = self._work(mechanism, t, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
-        return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
+        F = hermite(u, h * w, h * problem.manifold.rate(x, u, w1))
+        return Step(problem, t, h, x, end, w, w1, F, weighed=mechanism.varies)
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """That of its smooth step."""
         return self._smooth.amplification(hJ, nt)
 
     def _work(self, mechanism: Mechanism, t: float, x: Array, free: Array, end: Array, h: float) -> Array:
-        """Of every force to the end of the step: what it did in the smooth step, and along h/2 (v1 - v_f) since then;
-        of the contacts all that the energy grew by besides."""
+        """Work of every force in the step from t on: that of the smooth step, and along h/2 (v1 - v_f) since then; of
+        masses that vary by the mean of both ends; of the contacts all that the energy grew by besides."""
         (q, v, _), v1 = mechanism.parts(free), mechanism.parts(end)[1]
-        mechanism.place(t, free)
-        forces = mechanism.all_forces(t, q, v)
+        mechanism.place(t + h, free)
+        forces = mechanism.all_forces(t + h, q, v)
         done = mechanism.work_of(free) + 0.5 * h * forces @ (v1 - v)
         own = mechanism.names.index(mechanism.contact.name) if mechanism.contact is not None else -1
         before = mechanism.work_of(x)
         done[own] = before[own]
-        done[own] += mechanism.mechanical_energy(end) - mechanism.mechanical_energy(x) - (done - before).sum()
+        grown, by_mass = mechanism.grown(t, x, t + h, end)
+        if mechanism.varies:
+            done[mechanism.names.index(VaryingMass.name)] += by_mass
+        done[own] += grown - (done - before).sum()
         return np.asarray(done)
 
     def _travel(self, problem: Problem, t: float, x: Array, h: float, free: Array, done: Resolved) -> Array:

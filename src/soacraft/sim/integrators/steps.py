@@ -80,6 +80,8 @@ class Step:
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
     told: Any = None
     """What it was taken with: `told_now` then."""
+    weighed: bool = False
+    """True if x1 has the work of masses that varied in the step already."""
 
     def __post_init__(self) -> None:
         if self.told is None:

@@ -62,6 +62,8 @@ class Recorder:
             sample = problem.carried.sample(lambda: w[nt : nt + len(v)])
             self._samples.append(sample)
         self._pending.append((t, x, w, forces))
+        if problem.varies:  # energies are those of the masses as they are placed
+            self.flush()
         if len(self._pending) >= _TOGETHER or (self._log is not None and time.monotonic() >= self._due):
             self.flush()
 

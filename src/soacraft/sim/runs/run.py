@@ -235,10 +235,12 @@ class Run(Strict):
         and of the swing of the potential. O(rows).
         """
         energy = self.kinetic + self.potential
-        grown = np.concatenate([np.zeros(min(len(energy), 1)), np.diff(energy)])
-        grown[1:][np.diff(self.t) <= 0.0] = 0.0
+        done = sum(self.work.values(), np.zeros(len(energy)))
+        jumps = np.diff(self.t) <= 0.0  # also of masses, whose work is that of the jump
+        grown, worked = (np.concatenate([np.zeros(min(len(x), 1)), np.diff(x)]) for x in (energy, done))
+        grown[1:][jumps], worked[1:][jumps] = 0.0, 0.0
         total = np.cumsum(grown)
-        left = total - sum(self.work.values(), np.zeros(len(energy)))
+        left = total - np.cumsum(worked)
         swing = float(self.kinetic.max(initial=0.0) + np.ptp(self.potential) if len(energy) else 0.0)
         rounding = 1e-15 * len(energy) * (swing + float(np.abs(self.potential).max(initial=0.0)))
         accuracy = None if self._explained is None else self._explained * swing + rounding

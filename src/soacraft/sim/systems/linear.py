@@ -80,6 +80,8 @@ def linearize(system: System, inputs: str | Sequence[str], outputs: str | Sequen
     wiring, schedule, flow = system._compiled()
     problem = problem_now(system)
     _refuse(problem, schedule)
+    problem.displaced()
+    problem.place(system.t, problem.point(np.array(problem.mb.q), np.array(problem.mb.v)))  # inputs and masses of now
     asked = copy(wiring)
     asked.sources = dict(wiring.sources)
     wanted = [_output(x, asked, schedule) for x in _texts(outputs)]
@@ -163,11 +165,11 @@ class _Point:
         order = [*s.order, *(x for x in s.calls if x not in known)]
         self._calls = [s.calls[x] for x in order if x in s.calls and x not in still]
         reads = {slot for call in [*self._calls, *s.rates] for _, slot in call.reads}
-        reads |= {slot for _, (slot, _) in s.forces} | {slot for _, slot in self._outputs}
+        reads |= {slot for _, (slot, _) in s.forces} | set(s.masses.values()) | {slot for _, slot in self._outputs}
         self._held = tuple(sorted(x for x in sampled & s.outputs.keys() if s.slots[x] in reads and x not in inputs))
 
     def linear(self, problem: Mechanism) -> Linear:
-        nv, nz, mb = self._mb.nv, len(self._z), self._mb
+        nv, nz, nm, mb = self._mb.nv, len(self._z), len(self._s.masses), self._mb
         total, slopes = of_loads(problem, self._t, self._q, self._v)
         force = total + self._split(self._evaluated())[0]
         vdot = problem.accelerations(self._q, self._v, force)
@@ -175,7 +177,9 @@ class _Point:
         columns = [self._along(i, size, vdot) for i, size in enumerate(_STEP * sizes)]
         width = len(self._evaluated(vdot))
         G = np.array(columns).reshape(len(sizes), width).T
-        Gt, Gz, Gy = G[:nv], G[nv : nv + nz], G[nv + nz :]
+        Gt, Gz, Gm, Gy = np.split(G, np.cumsum([nv, nz, nm]))
+        if nm:  # Mcal dvdot = -(dT/dm) dm: masses are as good as forces
+            Gt = Gt - problem.mass_slopes(self._t, self._q, self._v, vdot) @ Gm
         ends = np.cumsum([0, nv, nv, nv, nz, len(self._u)])
         q, v, a, z, u = (slice(*x) for x in pairwise(ends))
         state = np.r_[q, v, z]
@@ -209,7 +213,7 @@ class _Point:
         return np.asarray((8.0 * one - two) / (12.0 * step))
 
     def _evaluated(self, vdot: Array | None = None, i: int = -1, change: float = 0.0) -> Array:
-        """[forces; rates; outputs] where number i of [q; v; vdot; z; u] is changed."""
+        """[forces; rates; masses; outputs] where number i of [q; v; vdot; z; u] is changed."""
         nv, nz, s, flow = self._mb.nv, len(self._z), self._s, self._flow
         d = np.zeros(3 * nv + nz + len(self._u))
         if i >= 0:
@@ -229,7 +233,8 @@ class _Point:
         if s.plants:
             flow.push(q, forces)
         rates = [np.ravel(flow.called(call)) for call in s.rates]
-        return np.concatenate([forces.sum(axis=0), *rates, *(np.ravel(V[slot]) for _, slot in self._outputs)])
+        masses = np.array([V[slot] for slot in s.masses.values()])
+        return np.concatenate([forces.sum(axis=0), *rates, masses, *(np.ravel(V[slot]) for _, slot in self._outputs)])
 
     def _split(self, given: Array) -> tuple[Array, Array]:
         return given[: self._mb.nv], given[self._mb.nv :]

@@ -33,7 +33,9 @@ def problem_now(system: System) -> Mechanism:
     told = Prescribed(mb)
     for dof, give in flow.motions().items():
         told.set(dof, give, system.t)
-    return Mechanism(mb, bound(joined.loads, mb), told, closed, flow)
+    problem = Mechanism(mb, bound(joined.loads, mb), told, closed, flow)
+    problem.ticks_first = flow.next_tick is not None
+    return problem
 
 
 def state_now(system: System) -> State:

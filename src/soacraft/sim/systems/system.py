@@ -305,6 +305,7 @@ class System(Strict):
             raise error
         schedule = Schedule(self._parts, self._plants, wiring, self._tears, self._seed)  # as it is before any trial
         self._made = wiring, schedule, Flow(schedule)
+        self._joined.varying = tuple(schedule.masses)
         for key, value in self._starts.items():
             self._made[2].set_state(key, value)
         return self._made

@@ -99,7 +99,7 @@ class Wiring:
         self.motions: dict[str, Link] = {}
         """What gives the motion of dofs, by their names in the model that is moved."""
         self.masses: dict[str, Link] = {}
-        """What gives the masses of bodies, by their names."""
+        """What gives the masses of bodies, by their names in the model that is moved."""
         self.conditions: dict[str, tuple[Link, Condition]] = {}
         """What is looked for besides the crossings of components, by name."""
         self.holds = holds or {}

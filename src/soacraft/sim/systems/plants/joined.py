@@ -7,7 +7,7 @@ what they have is taken when a run begins, and given back at its end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -56,6 +56,8 @@ class Joined:
         self._plants = {path: plants[path] for path in sorted(plants)}
         self._versions = {path: (x.mb.version, x.mb.parameters) for path, x in self._plants.items()}
         self._seen: dict[str, tuple[Array, Array]] = {}
+        self.varying: tuple[str, ...] = ()
+        """Names of bodies, in the model that is moved, whose masses are given."""
         self.seats: dict[str, Seat] = {}
         models = [x.mb for x in self._plants.values()]
         if len(models) < 2:
@@ -141,6 +143,7 @@ class Joined:
         """Let the plants' models have the states that they came to."""
         if not self.is_copy:
             return
+        self.weigh()
         q, v, vdot = (np.asarray(x) for x in (self.mb.q, self.mb.v, self.mb.vdot))
         for path, plant in self._plants.items():
             seat = self.seats[path]
@@ -149,13 +152,29 @@ class Joined:
             plant.mb.set_state(q[seat.q], v[seat.v], vdot[seat.v])
             self._seen[path] = np.array(plant.mb.q), np.array(plant.mb.v)
 
+    def weigh(self) -> None:
+        """Let the plants' models have the masses that are given."""
+        if not self.is_copy or not self.varying:
+            return
+        for path, plant in self._plants.items():
+            (version, parameters), before = self._versions[path], plant.mb.parameters
+            if plant.mb.version != version:
+                continue
+            prefix = self.seats[path].prefix
+            for name in self.varying:
+                if name.startswith(prefix):
+                    body, inertia = plant.mb[name.removeprefix(prefix)], self.mb[name].inertia
+                    if body.inertia != inertia:
+                        body.inertia = inertia
+            self._versions[path] = version, parameters + plant.mb.parameters - before
+
     @property
     def loads(self) -> list[Load]:
         """The force elements of all plants, as they act on the model that is moved."""
         if not self.is_copy:
             return [x for plant in self._plants.values() for x in plant.forces]
         return [
-            x if isinstance(x, Contact) else Seated(x, path, plant.mb, self.seats[path])
+            x if isinstance(x, Contact) else Seated(x, path, plant.mb, self.seats[path], self.weigh)
             for path, plant in self._plants.items()
             for x in plant.forces
         ]
@@ -181,8 +200,9 @@ class Joined:
 class Seated:
     """A force element of one plant among several: it sees the state of its own model, and pushes the dofs of it."""
 
-    def __init__(self, load: Load, path: str, own: Multibody, seat: Seat) -> None:
+    def __init__(self, load: Load, path: str, own: Multibody, seat: Seat, weigh: Callable[[], None]) -> None:
         self.name, self._load, self._own, self._seat = f"{path}:{load.name}", load, own, seat
+        self._weigh = weigh
 
     def bind(self, mb: Multibody) -> None:
         """Look up what the element acts on, in its own model."""
@@ -190,6 +210,7 @@ class Seated:
 
     def force(self, t: float, state: State) -> Array:
         """Its generalized force, among those of all dofs."""
+        self._weigh()
         force = np.zeros(self._seat.mb.nv)
         own = self._own.state(np.array(state.q[self._seat.q]), np.array(state.v[self._seat.v]))
         force[self._seat.v] = self._load.force(t, own)

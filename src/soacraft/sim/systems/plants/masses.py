@@ -1,6 +1,6 @@
 """Masses of bodies that signals give: which bodies take one, and which numbers are masses.
 
-They are read at the start of a run and at the ends of steps, after ticks (`sim.system.Mechanism.weighed`).
+They are read wherever a motion is evaluated, at every stage of a step (`sim.system.Mechanism.place`).
 """
 
 from __future__ import annotations
@@ -17,23 +17,21 @@ if TYPE_CHECKING:
 
 
 def weighed(plant: Plant, at: str | None) -> str:
-    """The name of a body whose mass is given; refused where that cannot be."""
+    """The name, in the model that is moved, of a body whose mass is given; refused where that cannot be."""
     owner = plant._owner
     if at is None:
         raise WiringError(f"{plant.path}.mass is of a body: write {plant.path}.mass[tank].")
     names = [x.name for x in plant.mb.bodies]
     if at not in names:
         raise WiringError(f"the plant {plant.path!r} has no body {at!r:.60}{near(at, names, 'it has')}")
-    if owner is not None and len(owner._plants) > 1:
-        raise WiringError(f"{plant.path}.mass[{at}] is known in a system of one plant: mb.add_model(other).")
-    if owner is not None and owner._how["integrator"] not in ("rk4", "moreau"):
+    if owner is not None and owner._how["integrator"] == "cvode":
         raise WiringError(
-            f"{plant.path}.mass[{at}] changes at the ends of steps, so these are fixed: integrator='rk4' or "
-            f"'moreau', not {owner._how['integrator']!r}."
+            f"{plant.path}.mass[{at}]: 'cvode' goes on from the history of its steps, to which the work of masses that "
+            "vary cannot be added; use integrator='radau', 'dop853', 'gauss6', 'gauss4', 'rk4' or 'moreau'."
         )
     if plant.mb[at].modal is not None or not plant.mb[at].inertia.mass > 0.0:
         raise WiringError(f"{plant.path}.mass[{at}]: the body is flexible or has no mass, which could be scaled.")
-    return at
+    return f"{plant.seat.prefix}{at}"
 
 
 def require_masses(given: Mapping[str, float], t: float) -> None:

@@ -112,8 +112,8 @@ class Plant(Strict):
     `soacraft.sim.systems.plants.reactions`). Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
     `motion[elbow]` takes three numbers, coordinate, rate and acceleration: the dof moves so, by whatever force it takes
-    (`run.forces["prescribed"]`). `mass[tank]` takes the mass of a body from the end of a step on; the energy that it
-    brings or takes is `run.work["mass"]`.
+    (`run.forces["prescribed"]`). `mass[tank]` takes the mass of a body, read at every stage of a step; the energy that
+    it brings or takes is `run.work["mass"]`.
 
     >>> import soacraft as sc
     >>> s = sc.sim.System("swing", integrator="rk4", step=1e-2)

@@ -243,9 +243,9 @@ class Flow:
         self._s.closing.ask = ask
 
     @property
-    def weighs(self) -> bool:
-        """Whether masses are given."""
-        return bool(self._s.masses)
+    def weighs(self) -> Sequence[str]:
+        """Names of the bodies whose masses are given."""
+        return tuple(self._s.masses)
 
     def masses(self) -> dict[str, float]:
         """Masses of bodies as they were placed; one that is none is a `SimulationError`."""
