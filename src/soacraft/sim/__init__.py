@@ -49,8 +49,9 @@ from soacraft.sim.files.reading import load_system
 from soacraft.sim.forces.compliant import CompliantContact
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_steps import ContactStep
-from soacraft.sim.forces.elements import Drag, GravityField
+from soacraft.sim.forces.elements import Drag
 from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.gravity import GravityField
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.stops import JointLimit
 from soacraft.sim.library.actuators import Force, Motor, PointGravity, Thruster

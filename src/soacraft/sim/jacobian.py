@@ -13,6 +13,7 @@ from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.hinges import Free, Spherical
 from soacraft.sim.forces.drives import Control, forces_and_slopes
 from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.rotations import skew
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The step of differences, relative to the sizes of dofs and velocities: the root of rounding.
 _STEP = 1.5e-8
+#: That of differences of order six.
+_FINE = 1e-3
 
 
 def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
@@ -94,9 +97,10 @@ def turning(m: Mechanism, v: Array) -> Array:
     return found
 
 
-def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> tuple[Array, Array]:
     """The force of the loads (nv), and its derivatives along dofs and in velocities, (nv, 2 nv): of controls by their
-    laws, of what is a function by differences."""
+    laws, of what is a function by differences. `fine` takes those of order six, for which steps are longer: a field of
+    gravity varies over a model by less than rounding over short ones."""
     nv = m.mb.nv
     controls = [x for x in m.loads if isinstance(x, Control) and x.samples is not None]
     others = [x for x in m.loads if x not in controls]
@@ -113,7 +117,11 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array]:
     for i in range(nv):
         for column, part in ((i, 0), (nv + i, 1)):
             d = np.zeros(nv)
-            d[i] = _STEP * unit[column]
-            moved = (m.mb.integrate(q, d), v) if part == 0 else (q, v + d)
-            found[:, column] += (pushed(*moved) - here) / d[i]
+            d[i] = (_FINE if fine else _STEP) * unit[column]
+
+            def along(k: int, d: Array = d, part: int = part) -> Array:
+                return pushed(*((m.mb.integrate(q, k * d), v) if part == 0 else (q, v + k * d)))
+
+            rise = sum(c * (along(k) - along(-k)) for k, c in STENCIL) if fine else along(1) - here
+            found[:, column] += rise / d[i]
     return total + here, found

@@ -143,6 +143,8 @@ class Slopes:
         problem, mb = self.problem, self.mb
         if problem.parameters != mb.parameters:
             raise StaleError(f"parameters of {mb.name!r} changed after this run; take the derivatives before.")
+        if problem.varies:
+            raise StateError(f"derivatives of a run are not known of masses that vary, as those of {mb.name!r} do.")
         if problem.prescribed_dofs or problem.holds.all:
             what = "prescribed motions" if problem.prescribed_dofs else f"{problem.holds.all[0].name!r}, which switches"
             raise StateError(f"derivatives of a run are not known of {what}.")

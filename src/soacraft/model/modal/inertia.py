@@ -12,6 +12,8 @@ third moments are left out. b comes from the derivative of this same M, so that 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from soacraft.model.modal.data import ModalData
@@ -19,10 +21,22 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
 
-def mass_matrix(data: ModalData, eta: Array) -> Array:
-    """M(eta), (..., 6 + n, 6 + n)."""
+class Moments(NamedTuple):
+    """Sums over the masses of a body, in body axes about its frame: r is where they are, u_j = dr/d eta_j."""
+
+    c: Array
+    """sum m r, (..., 3)"""
+    Y: Array
+    """sum m r r*, (..., 3, 3)"""
+    p: Array
+    """sum m u_j, (..., n, 3)"""
+    Z: Array
+    """sum m r u_j*, (..., n, 3, 3)"""
+
+
+def moments(data: ModalData, eta: Array) -> Moments:
+    """The sums that M(eta), and forces that vary over the body, are made of."""
     n = data.n
-    M = np.zeros((*eta.shape[:-1], 6 + n, 6 + n))
     c = data.first + eta @ data.p
     N = np.einsum("...j,jab->...ab", eta, data.N)
     Q = np.einsum("...i,...j,ijab->...ab", eta, eta, data.Q)
@@ -35,6 +49,13 @@ def mass_matrix(data: ModalData, eta: Array) -> Array:
         Y = Y + 0.5 * (T + T.mT)
         Z = Z + np.einsum("...i,ijab->...jab", eta, data.T)
         ve = ve + np.einsum("...i,ija->...ja", eta, data.S)
+    return Moments(c, Y, ve, Z)
+
+
+def mass_matrix(data: ModalData, eta: Array) -> Array:
+    """M(eta), (..., 6 + n, 6 + n)."""
+    M = np.zeros((*eta.shape[:-1], 6 + data.n, 6 + data.n))
+    c, Y, ve, Z = moments(data, eta)
     M[..., :3, :3] = moment(Y)
     M[..., :3, 3:6] = skew(c)
     M[..., 3:6, :3] = -M[..., :3, 3:6]

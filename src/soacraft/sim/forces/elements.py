@@ -1,4 +1,4 @@
-"""Force elements that need no memory: drag, and fields of gravity.
+"""Force elements that need no memory: drag; fields of gravity are in `gravity`.
 
 What depends on q and v alone and belongs to the model (springs, dampers, tendons) acts by itself. These are added with
 `p.add(...)`.
@@ -6,7 +6,6 @@ What depends on q and v alone and belongs to the model (springs, dampers, tendon
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,38 +58,3 @@ class Drag:
         push = -(self._linear + self._quadratic * np.linalg.norm(u)) * u
         wrench = Wrench(-self._turning * w, push, expressed_in=self._mb.root)
         return dyn.compensating_force(self._mb, state.q, {self._frame: wrench}, ignore_loops=True)
-
-
-class GravityField:
-    """Gravity that depends on place and time: m g(t, r) at the centre of mass r of every body, g in m/s2, both in
-    inertial axes. It acts besides `mb.gravity`, which is set to zero where it takes its place.
-
-    >>> import soacraft as sc
-    >>> mb = sc.load("pendulum")                                     # 1 kg at 1 m, at rest straight down
-    >>> sideways = GravityField(lambda t, r: (-2.0, 0.0, 0.0))
-    >>> sideways.bind(mb)
-    >>> abs(sideways.force(0.0, mb.state([0.0], [0.0]))).round(9)
-    array([2.])
-    """
-
-    def __init__(self, field: Callable[[float, Array], Any], name: str = "gravity field") -> None:
-        if not callable(field):
-            raise StateError(f"a {name} takes a function of (t, position), got {field!r:.60}.")
-        self._field, self.name = field, name
-
-    def bind(self, mb: Multibody) -> None:
-        """Take the bodies that have mass."""
-        self._mb = mb
-        self._bodies = [x for x in mb.bodies if x.inertia.mass > 0.0]
-
-    def force(self, t: float, state: State) -> Array:
-        """The generalized force."""
-        wrenches = {}
-        for body in self._bodies:
-            at = self._mb.pose(body, state=state)
-            lever = at.rotation @ body.inertia.com
-            given = self._field(t, at.translation + lever)
-            g = finite(given, (3,), f"the {self.name} at {body.name!r}", StateError)
-            push = body.inertia.mass * g
-            wrenches[body] = Wrench(np.cross(lever, push), push, expressed_in=self._mb.root)
-        return dyn.compensating_force(self._mb, state.q, wrenches, ignore_loops=True)

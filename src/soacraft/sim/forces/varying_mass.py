@@ -28,8 +28,8 @@ def lobatto(n: int) -> tuple[Array, Array, Array]:
     integrands of degree 2 n - 3 (Abramowitz and Stegun, 25.4.32).
 
     >>> x, w, D = lobatto(4)
-    >>> abs(w @ x**5 - 1 / 6) < 1e-15, np.abs(D @ x**3 - 3 * x**2).max() < 1e-13
-    (True, True)
+    >>> round(float(w @ x**5), 12), np.abs(D @ x**3 - 3 * x**2).max().round(12)
+    (0.166666666667, np.float64(0.0))
     """
     P = Legendre.basis(n - 1)
     x = np.concatenate([[-1.0], np.sort(P.deriv().roots().real), [1.0]])

@@ -170,7 +170,7 @@ class _Point:
 
     def linear(self, problem: Mechanism) -> Linear:
         nv, nz, nm, mb = self._mb.nv, len(self._z), len(self._s.masses), self._mb
-        total, slopes = of_loads(problem, self._t, self._q, self._v)
+        total, slopes = of_loads(problem, self._t, self._q, self._v, fine=True)
         force = total + self._split(self._evaluated())[0]
         vdot = problem.accelerations(self._q, self._v, force)
         sizes = self._scales()
