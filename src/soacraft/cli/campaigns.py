@@ -39,6 +39,7 @@ def add_parser(verbs: Any) -> None:
                          help="a function that measures; it is imported")  # fmt: skip
         act.add_argument("--classes", action="append", default=[], metavar="FILE.py",
                          help="a program with classes of components, which is run")  # fmt: skip
+        act.add_argument("--accept-changes", action="store_true", help="go on though functions are not as they were")
         act.add_argument("--root", action="append", default=[], metavar="FOLDER", help="where model files may be")
 
 
@@ -72,7 +73,8 @@ def opened(given: argparse.Namespace) -> Campaign:
         measures[name] = named_function(function)
     runs = getattr(given, "runs", None)
     system = given.maker or given.system
-    return Campaign.open(given.folder, system, measures, classes_of(given.classes), given.root, runs)
+    classes = classes_of(given.classes)
+    return Campaign.open(given.folder, system, measures, classes, given.root, runs, given.accept_changes)
 
 
 def read_shard(text: str | None) -> tuple[int, int] | None:

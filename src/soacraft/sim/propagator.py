@@ -14,6 +14,7 @@ from soacraft.arguments import whole_number
 from soacraft.attributes import Strict
 from soacraft.cards import card, part, says_why
 from soacraft.errors import ModelError, StateError
+from soacraft.fingerprint import Fingerprint, fingerprint, fingerprint_all
 from soacraft.loops import Solver
 from soacraft.markup import Text
 from soacraft.model.states.state import State
@@ -28,6 +29,7 @@ from soacraft.sim.events import Event
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.identity import of_load
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import read_force
 from soacraft.sim.rollouts import ROLLOUTS, Row
@@ -99,6 +101,7 @@ class Propagator(Strict):
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
         self._acting = Acting(mb, closed, self._method.name)
+        self._prints: dict[str, Fingerprint] = {}  # of the functions and elements that act, as they were given
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._runner = Runner(self._acting, self._method, self._rtol, self._step, nanoseconds(t, "t"))
 
@@ -122,18 +125,26 @@ class Propagator(Strict):
     def add(self, *loads: Load | Callable[[float, State], Any]) -> None:
         """Let force elements or functions act. A function f(t, state) gives {node: wrench}, a generalized force (nv),
         a pair of both, or None. Springs and dampers of the model act without being added."""
-        for load in self._acting.add(loads):
+        prints = [of_load(x) for x in loads]
+        for load, taken in zip(self._acting.add(loads), prints, strict=True):
+            self._prints[f"the force {load.name!r}"] = taken
             self._runner.watch(load)
 
     def control(self, name: str, u: Any) -> None:
         """Drive an actuator or a dof with u: a number, a function of (t, state), or (times, values), linear in between.
         A new control takes the place of the old one."""
+        taken = fingerprint(u)
         self._acting.control(name, u)
+        self._prints[f"the control of {name!r}"] = taken
 
     def prescribe(self, name: str, motion: Any) -> None:
         """Let a dof move as told: `motion(t)` gives (coordinate, rate, acceleration), or is a spline of scipy. None
         lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused."""
+        taken = fingerprint(motion)
         self._acting.prescribe(name, motion, self.t)
+        self._prints[f"the motion of {name!r}"] = taken
+        if motion is None:
+            del self._prints[f"the motion of {name!r}"]
 
     def event(
         self,
@@ -159,9 +170,11 @@ class Propagator(Strict):
         require_call(g, f"event {name!r}")
         if action is not None:
             require_call(action, f"the action of event {name!r}")
+        taken = fingerprint_all({"function": g, "direction": int(direction), "action": action, "stop": bool(stop)})
         found = Event(name, g, int(direction), action, bool(stop))
         found.value(self.t, self.mb.current)
         self._runner.events.append(found)
+        self._prints[f"the event {name!r}"] = taken
 
     def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
         """Call callback(t, state) now and after every period, in seconds. Several at one time are called in the order
@@ -169,7 +182,9 @@ class Propagator(Strict):
         if not callable(callback):
             raise StateError(f"every takes a function of (t, state), got {callback!r:.60}.")
         require_call(callback, "the callback of every")
+        taken = fingerprint(callback)
         self._runner.every(period, callback)
+        self._prints[f"callback {len(self._runner.callbacks)}"] = taken
 
     def carry(self, carried: Carried) -> None:
         """Let components move along with the model: their states are integrated with its coordinates, their ticks and
@@ -253,9 +268,11 @@ class Propagator(Strict):
         too, so that both go on with the same bits."""
         self.write_memory(checkpoints.writer(self, path))
 
-    def restore(self, path: str | PathLike[str]) -> None:
+    def restore(self, path: str | PathLike[str], accept_changes: bool = False) -> None:
         """Be where the propagator was that wrote a checkpoint, and go on with the same bits: of the same model, with
-        the same integrator, forces, controls, events and callbacks, added in the same order. What differs is refused.
+        the same integrator, forces, controls, events and callbacks, added in the same order. What differs is refused:
+        functions and force elements by their code and all that it reads (`soacraft.fingerprint`), unless
+        `accept_changes` says to go on with those of now.
 
         >>> import pathlib, tempfile
         >>> import soacraft as sc
@@ -269,7 +286,7 @@ class Propagator(Strict):
         >>> other.t, bool((p.advance_to(1.0).q == other.advance_to(1.0).q).all())
         (0.5, True)
         """
-        memory, place = checkpoints.read(self, path)
+        memory, place = checkpoints.read(self, path, accept_changes)
         self.restore_memory(memory, str(path))
         self._restored = place
 
@@ -286,6 +303,11 @@ class Propagator(Strict):
             "controls": sorted(acting.controls),
             "prescribed dofs": sorted(acting.prescribed.dofs),
         }
+
+    @property
+    def code(self) -> dict[str, Fingerprint]:
+        """Fingerprints of the functions and force elements that act, as they were when they were given."""
+        return self._prints
 
     def write_memory(self, write: Callable[[Memory, LogPlace | None], None]) -> None:
         """Give what is kept from step to step to a function, and go on from it as one who restores it does."""

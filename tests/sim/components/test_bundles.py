@@ -11,7 +11,7 @@ import pytest
 from soacraft import sim
 from soacraft.errors import WiringError
 from soacraft.sim.components.bundles import read_bundle
-from soacraft.sim.components.fingerprint import fingerprint
+from soacraft.sim.components.fingerprint import class_fingerprint
 
 Vector = tuple[float, float, float]
 
@@ -98,8 +98,8 @@ def test_the_fingerprint_sees_the_equation_of_a_bundle():
         return Imu(np.zeros(3), (a, 1.0, 0.0))
 
     tilted.__name__ = "level"
-    assert fingerprint(made(level)) == fingerprint(made(level))
-    assert fingerprint(made(level)) != fingerprint(made(tilted))
+    assert class_fingerprint(made(level)) == class_fingerprint(made(level))
+    assert class_fingerprint(made(level)) != class_fingerprint(made(tilted))
 
 
 def declared(**members):

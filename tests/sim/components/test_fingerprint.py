@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from soacraft import sim
-from soacraft.sim.components.fingerprint import fingerprint
+from soacraft.sim.components.fingerprint import class_fingerprint
 from soacraft.sim.library.listed import COMPONENTS, examples
 
 HEAD = """
@@ -72,20 +72,20 @@ def made(tmp_path, text, source=True):
 def test_what_acts_differently_is_another_class(tmp_path, old, new, source):
     assert old in HEAD
     a, b = made(tmp_path, HEAD, source), made(tmp_path, HEAD.replace(old, new), source)
-    assert fingerprint(a) == fingerprint(made(tmp_path, HEAD, source))
-    assert fingerprint(a) != fingerprint(b)
+    assert class_fingerprint(a) == class_fingerprint(made(tmp_path, HEAD, source))
+    assert class_fingerprint(a) != class_fingerprint(b)
 
 
 def test_words_and_layout_do_not_matter(tmp_path):
     words = HEAD.replace("return u - x", '"""The rate."""\n        # what comes in\n        return (u  -  x)')
-    assert fingerprint(made(tmp_path, words)) == fingerprint(made(tmp_path, HEAD))
+    assert class_fingerprint(made(tmp_path, words)) == class_fingerprint(made(tmp_path, HEAD))
 
 
 def test_a_class_of_a_program_without_a_name_has_one(tmp_path):
     """As one that is executed from a text, outside of any module."""
     space = {}
     exec(compile(HEAD.replace("return u - x", "return u - 3.0 * x"), "<nowhere>", "exec"), space)
-    assert fingerprint(space["Own"]()) != fingerprint(made(tmp_path, HEAD, False))
+    assert class_fingerprint(space["Own"]()) != class_fingerprint(made(tmp_path, HEAD, False))
 
 
 def test_bounds_of_parameters_count():
@@ -93,14 +93,14 @@ def test_bounds_of_parameters_count():
         class Params(sim.Params):
             k: Annotated[float, Meta(gt=0)] = 1.0
 
-    first = fingerprint(Bounded())
+    first = class_fingerprint(Bounded())
 
     class Bounded(sim.Component):  # type: ignore[no-redef]
         class Params(sim.Params):
             k: Annotated[float, Meta(ge=0)] = 1.0
 
-    assert fingerprint(Bounded()) != first
+    assert class_fingerprint(Bounded()) != first
 
 
 def test_all_that_come_along_differ():
-    assert len({fingerprint(x) for x in examples()}) == len(COMPONENTS)
+    assert len({class_fingerprint(x).digest for x in examples()}) == len(COMPONENTS)

@@ -12,6 +12,7 @@ import numpy as np
 
 from soacraft.arguments import read_path, whole_number
 from soacraft.errors import CampaignError, SoacraftError, near
+from soacraft.fingerprint import warn_unread
 from soacraft.markup import Text
 from soacraft.progress import Bar
 from soacraft.sim.campaigns.batch import obstacle, size_of
@@ -21,7 +22,7 @@ from soacraft.sim.campaigns.job import Job, series_of
 from soacraft.sim.campaigns.judged import Judged
 from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
 from soacraft.sim.campaigns.pool import Done, Task, compute
-from soacraft.sim.campaigns.source import FILE, Maker, digest, source_of
+from soacraft.sim.campaigns.source import FILE, Maker, code_of, digest, source_of
 from soacraft.sim.campaigns.table import Table
 from soacraft.sim.campaigns.variations import (
     Inputs,
@@ -33,6 +34,7 @@ from soacraft.sim.campaigns.variations import (
     target_of,
 )
 from soacraft.sim.clock import nanoseconds
+from soacraft.sim.identity import entries_of
 from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -56,6 +58,10 @@ class Campaign(Judged):
     Run i depends on `seed` and i alone. `sampling` is "random", "sobol", "latin" (which needs the number of runs, so
     that this cannot grow) or "saltelli" (for `sobol`). `history` is {name: signal}: these are kept at `points` even
     times. The noise of run i has a seed of its own; the runs of one point of Saltelli's design share it.
+
+    A folder has the fingerprints of all code that decides its rows: functions that make and measure, classes of
+    components, force elements, what they read and call in your files, versions of libraries. Where that has changed, a
+    campaign does not go on; with `accept_changes=True` it does, and the folder notes it.
 
     >>> from tempfile import mkdtemp
     >>> from soacraft import sim
@@ -90,6 +96,7 @@ class Campaign(Judged):
         batch: int | str = "auto",
         classes: Sequence[Any] = (),
         roots: Sequence[str | PathLike[str]] = (),
+        accept_changes: bool = False,
     ) -> None:
         self._source = source_of(system, classes, roots)
         self._folder = Folder(read_path(folder, "the folder of a campaign", CampaignError))
@@ -104,6 +111,7 @@ class Campaign(Judged):
         inputs = Inputs(varied, sampling, seed, runs)
         first = self._first(inputs)
         size, why = self._batches(first, inputs, batch, t, until or "", texts, history or {})
+        prints = code_of(self._source, first, functions)
         settings = Settings(
             system=first.name,
             source=self._source.name,
@@ -119,11 +127,12 @@ class Campaign(Judged):
             measure=texts,
             history=dict(history or {}),
             points=points,
+            code=entries_of(prints),
         )
         self._job = Job(self._source, settings, functions, str(self._folder.path / "failed"))
         self._check(first, inputs, runs)
-        self._settings = settings
-        self._folder.begin(settings)
+        self._settings = self._folder.begin(settings, accept_changes)
+        warn_unread(f"the campaign of {first.name!r}", prints.values())
 
     @classmethod
     def open(
@@ -134,9 +143,11 @@ class Campaign(Judged):
         classes: Sequence[Any] = (),
         roots: Sequence[str | PathLike[str]] = (),
         runs: int | None = None,
+        accept_changes: bool = False,
     ) -> Campaign:
         """The campaign of a folder, to go on with or to look at. A system file is found again where it was; functions,
-        also those that measure, are given again, for a folder names nothing that is imported. `runs` may be more."""
+        also those that measure, are given again, for a folder names nothing that is imported. `runs` may be more.
+        Functions that are not as they were are refused, or continued with by `accept_changes`."""
         path = read_path(folder, "the folder of a campaign", CampaignError)
         kept = Folder(path).settings()
         if kept is None:
@@ -164,6 +175,7 @@ class Campaign(Judged):
             kept.batch or (0 if kept.why_single == AS_ASKED else "auto"),
             classes,
             roots,
+            accept_changes,
         )
 
     def _batches(

@@ -17,6 +17,7 @@ import msgspec
 
 from soacraft.errors import CampaignError
 from soacraft.sim.campaigns.distributions import AnyDistribution
+from soacraft.sim.identity import difference
 
 FORMAT = "soacraft-campaign/1"
 #: Bytes of one file at most.
@@ -50,12 +51,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Texts; of functions, the empty text."""
     history: dict[str, str]
     points: int
+    code: dict[str, dict[str, str]] = {}
+    """Fingerprints of the functions, force elements and classes that make, move and measure the system."""
+    accepted: list[str] = []
+    """Digests of other code, with which the campaign was continued on purpose."""
 
     @property
     def identity(self) -> str:
         """The same for all that gives the same rows. The number of runs is part of it where points depend on it."""
         runs = self.runs if self.sampling == "latin" else 0
-        return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, runs=runs, source=""))).hexdigest()
+        plain = msgspec.structs.replace(self, runs=runs, source="", accepted=[])
+        return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
 
 
 class Row(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -105,13 +111,15 @@ class Folder:
         found: Settings = _read(place, Settings)
         return found
 
-    def begin(self, settings: Settings) -> None:
-        """Make the folder, or see that it is that of this campaign."""
+    def begin(self, settings: Settings, accept_changes: bool = False) -> Settings:
+        """Make the folder, or see that it is that of this campaign. The settings are returned: those of the folder,
+        where code that has changed is accepted."""
         old = self.settings()
         if old is not None:
             self._compare(old, settings)
-            if old.runs >= settings.runs:
-                return
+            settings = self._accepted(old, settings, accept_changes)
+            if old.runs >= settings.runs and old.accepted == settings.accepted:
+                return settings
         elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise CampaignError(f"{str(self.path)!r} is there and is no folder of a campaign: give another folder=.")
         try:
@@ -120,12 +128,25 @@ class Folder:
             write_aside(self.path / "campaign.json", text)
         except OSError as wrong:
             raise CampaignError(f"{str(self.path)!r} cannot be written: {wrong}.") from None
+        return settings
+
+    def _accepted(self, old: Settings, new: Settings, accept_changes: bool) -> Settings:
+        """Settings with the code of the folder, where the code of now is the same or accepted; raise otherwise."""
+        other = difference(old.code, new.code)
+        digest = hashlib.sha256(msgspec.json.encode(new.code, order="sorted")).hexdigest()
+        if other and not accept_changes and digest not in old.accepted:
+            raise CampaignError(
+                f"{str(self.path)!r} has runs that were computed with other code: {other}. Rows of both would mix: "
+                "give another folder=; or go on with the code of now: accept_changes=True."
+            )
+        accepted = [*old.accepted, digest] if other and digest not in old.accepted else old.accepted
+        return msgspec.structs.replace(new, code=old.code, accepted=accepted)
 
     def _compare(self, old: Settings, new: Settings) -> None:
         cure = "give another folder=, or the settings that it has"
         for name in sorted(Settings.__struct_fields__, key=lambda x: x in ("batch", "why_single", "digest")):
             a, b = getattr(old, name), getattr(new, name)
-            if name == "source":  # what it is made of decides
+            if name in ("source", "code", "accepted"):  # what it is made of decides; code is compared by itself
                 continue
             if name == "runs":
                 if a != b and new.sampling == "latin":
@@ -135,7 +156,7 @@ class Folder:
                     )
             elif a != b:
                 shown = "another" if name in ("digest", "vary") else f"{a!r:.60}, not {b!r:.60}"
-                what = "system (its parts, parameters, model or equations)" if name == "digest" else name
+                what = "system (its parts, parameters, model or state)" if name == "digest" else name
                 raise CampaignError(f"{str(self.path)!r} is a campaign of {what} {shown}: {cure}.")
 
     # -- rows --------------------------------------------------------------------------------------------------

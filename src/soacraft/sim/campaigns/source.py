@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from types import CodeType
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from soacraft.errors import CampaignError, WiringError
+from soacraft.fingerprint import Fingerprint, fingerprint
 from soacraft.sim.components.component import Component
+from soacraft.sim.components.fingerprint import class_fingerprint
 from soacraft.sim.components.registry import PartClass
 from soacraft.sim.files.reading import read_system_bytes, system_of, system_path
+from soacraft.sim.systems.checkpoint import code_of as code_of_system
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
 
@@ -136,7 +137,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def digest(system: System) -> str:
-    """What a system is: its parts, parameters, connections, models, states, and the code of its equations."""
+    """What a system is: its parts, parameters, connections, models and states. Its code is compared by `code_of`."""
     made = hashlib.sha256()
     try:
         made.update(msgspec.json.encode(describe(system)))
@@ -145,21 +146,17 @@ def digest(system: System) -> str:
     for path, plant in sorted(system._plants.items()):
         made.update(f"{path}:{[x.name for x in plant.forces]}".encode())
         made.update(np.array(plant.mb.q).tobytes() + np.array(plant.mb.v).tobytes())
-    for kind in sorted({type(x.component) for x in system._parts.values()}, key=lambda x: x.__qualname__):
-        for equation in kind.interface.equations:
-            made.update(f"{kind.__qualname__}.{equation.name}({equation.arguments})".encode())
-            for function in dict.fromkeys([equation.function, inspect.unwrap(equation.function)]):
-                _add_code(made, getattr(function, "__code__", None))
     return made.hexdigest()
 
 
-def _add_code(made: Any, code: CodeType | None) -> None:
-    """The instructions of a function and its constants, without the places of its lines."""
-    if code is None:
-        return
-    made.update(code.co_code + repr(code.co_names).encode())
-    for x in code.co_consts:
-        if isinstance(x, CodeType):
-            _add_code(made, x)
-        else:
-            made.update(repr(x).encode())
+def code_of(source: Source, system: System, measures: Mapping[str, Callable[..., Any]]) -> dict[str, Fingerprint]:
+    """Fingerprints of all code that decides the rows of a campaign: the function that makes the system, functions that
+    measure, classes of components, force elements, functions that move frames."""
+    prints = {"the function that makes the system": fingerprint(source.function)} if isinstance(source, Maker) else {}
+    prints |= {f"the measure {name!r}": fingerprint(x) for name, x in measures.items()}
+    for path, part in system._parts.items():
+        own = "interface" in vars(part.component)
+        prints[f"the component {path!r}" if own else f"the class {type(part.component).__name__}"] = class_fingerprint(
+            part.component
+        )
+    return prints | code_of_system(system)

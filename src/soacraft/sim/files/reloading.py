@@ -10,6 +10,7 @@ import msgspec
 
 from soacraft.errors import SystemFileError
 from soacraft.files.native import same
+from soacraft.fingerprint import changes
 from soacraft.markup import Text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
@@ -17,10 +18,12 @@ from soacraft.sim.components.registry import PartClass
 from soacraft.sim.files.reading import load_system, system_path
 from soacraft.sim.files.writing import frame_table
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.identity import of_load
 from soacraft.sim.systems.description import SystemData, describe
 from soacraft.sim.systems.settings import put_params, refuse_other_signals
 
 if TYPE_CHECKING:
+    from soacraft.sim.systems.plants.plant import Plant
     from soacraft.sim.systems.system import System
 
 _OF_PART = ("every", "offset", "at", "convert", "active")
@@ -123,8 +126,17 @@ def _plants(old: System, new: System, a: SystemData, b: SystemData) -> list[str]
             continue
         x, y = a.plants[path], b.plants[path]
         told += [f"{path}: another {what}" for what in ("solver", "forces") if _differ(x, y, what)]
+        if old._propagator is not None and not _differ(x, y, "forces"):
+            told += _forces(old._plants[path], new._plants[path])
         told += _model(path, old._plants[path].mb, new._plants[path].mb, old._propagator is None)
     return told
+
+
+def _forces(old: Plant, new: Plant) -> list[str]:
+    """Force elements that have the names of before and act otherwise."""
+    pairs = [(a, b) for a, b in zip(old.forces, new.forces, strict=True) if a is not b]
+    changed = [(a.name, changes(of_load(a).entries, of_load(b).entries)) for a, b in pairs]
+    return [f"{old.path}: another force {name!r}: {why}" for name, why in changed if why]
 
 
 def _model(path: str, a: Multibody, b: Multibody, state: bool) -> list[str]:

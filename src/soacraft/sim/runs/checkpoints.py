@@ -13,7 +13,9 @@ import msgspec
 
 from soacraft.errors import CheckpointError, SoacraftError
 from soacraft.files.native import from_json, same, to_json
+from soacraft.fingerprint import warn_unread
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.identity import Code, difference, entries_of
 from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
@@ -29,6 +31,8 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Integrator, tolerance, step, solver, loads, controls and prescribed dofs."""
     model: str
     folder: str = ""
+    code: dict[str, dict[str, str]] = {}
+    """Fingerprints of the functions and force elements that act."""
 
 
 def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[Memory, LogPlace | None], None]:
@@ -41,7 +45,8 @@ def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[Memory, LogPla
         if not kept or kept[0][0] != version:
             kept[:] = [(version, document(mb, str(path)))]
         folder = "" if mb.mesh_folder is None else str(mb.mesh_folder)
-        body = Body(made=p.made, model=kept[0][1], folder=folder)
+        warn_unread(f"a checkpoint of {mb.name!r}", p.code.values())
+        body = Body(made=p.made, model=kept[0][1], folder=folder, code=entries_of(p.code))
         write_checkpoint(path, "propagator", memory, msgspec.to_builtins(body), log)
 
     return write
@@ -63,8 +68,11 @@ def documents(mb: Multibody) -> dict[str, bytes]:
         return {}
 
 
-def read(p: Propagator, path: str | PathLike[str]) -> tuple[Memory, LogPlace | None]:
-    """The memory of a checkpoint that is of such a propagator, and where its log was."""
+def read(
+    p: Propagator, path: str | PathLike[str], accept_changes: bool = False
+) -> tuple[Memory, LogPlace | None]:
+    """The memory of a checkpoint that is of such a propagator, and where its log was. Functions and force elements that
+    are not as they were are refused, unless changes are accepted."""
     kept, memory = read_checkpoint(path)
     if kept.kind != "propagator":
         raise CheckpointError(
@@ -83,7 +91,18 @@ def read(p: Propagator, path: str | PathLike[str]) -> tuple[Memory, LogPlace | N
                 f"and here it is {mine[name]!r:.200}. Make the propagator as it was made then."
             )
     refuse_foreign(p.mb, body.model, body.folder, str(path))
+    refuse_changed(body.code, entries_of(p.code), str(path), "p.restore(path, accept_changes=True)", accept_changes)
     return memory, kept.log
+
+
+def refuse_changed(then: Code, now: Code, path: str, line: str, accept: bool) -> None:
+    """Raise where functions or force elements are not those of a checkpoint; `line` goes on with them all the same."""
+    other = "" if accept else difference(then, now)
+    if other:
+        raise CheckpointError(
+            f"the checkpoint {path!r} was written with other functions or force elements than those here: {other}. "
+            f"Give it those of then; or go on with the ones of now: {line}."
+        )
 
 
 def refuse_foreign(mb: Multibody, text: str, folder: str, path: str) -> None:

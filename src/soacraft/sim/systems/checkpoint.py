@@ -14,13 +14,15 @@ import msgspec
 import numpy as np
 
 from soacraft.errors import CheckpointError, SoacraftError, WiringError
+from soacraft.fingerprint import Fingerprint, fingerprint, warn_unread
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
-from soacraft.sim.components.fingerprint import fingerprint
+from soacraft.sim.components.fingerprint import class_fingerprint
 from soacraft.sim.components.registry import known_classes
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.identity import entries_of, of_load
 from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
-from soacraft.sim.runs.checkpoints import document, refuse_foreign
+from soacraft.sim.runs.checkpoints import document, refuse_changed, refuse_foreign
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
 from soacraft.sim.systems.changes.changing import Change
@@ -34,6 +36,8 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     system: SystemData
     classes: dict[str, str]
     """The fingerprint of the class of every part."""
+    code: dict[str, dict[str, str]] = {}
+    """Fingerprints of force elements, and of functions that move frames."""
     extra: dict[str, Any] = {}
     """Plain data of what drives the system."""
     changes: list[dict[str, Any]] = []
@@ -44,6 +48,7 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPl
     """What writes checkpoints of a system; its models are told once, and again where they were changed."""
     require_kept(system)
     kept: dict[str, tuple[tuple[int, int], str]] = {}
+    prints = code_of(system)
 
     def write(memory: Memory, log: LogPlace | None) -> None:
         data = describe(system, documents=False)
@@ -53,12 +58,20 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPl
                 kept[name] = version, document(plant.mb, str(path))
             data.plants[name].document = kept[name][1]
         data.starts = {}
-        classes = {part: fingerprint(x.component) for part, x in sorted(system._parts.items())}
-        body = Body(system=data, classes=classes, extra=system._extra)
+        classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system._parts.items())}
+        warn_unread(f"a checkpoint of {system.name!r}", prints.values())
+        body = Body(system=data, classes=classes, extra=system._extra, code=entries_of(prints))
         body.changes = [_plain(x) for x in system._changes]
         write_checkpoint(path, "system", memory, msgspec.to_builtins(body), log)
 
     return write
+
+
+def code_of(system: System) -> dict[str, Fingerprint]:
+    """Fingerprints of the force elements of plants and of the functions that move frames."""
+    prints = {f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system._plants.items() for x in y.forces}
+    moved = {path: x.pose for path, x in system._frames.items() if callable(x.pose)}
+    return prints | {f"the motion of the frame {path!r}": fingerprint(x) for path, x in moved.items()}
 
 
 def require_kept(system: System) -> None:
@@ -76,6 +89,7 @@ def restore(
     forces: Mapping[str, Sequence[Load]] | None = None,
     components: Mapping[str, Component] | None = None,
     frames: Mapping[str, Callable[[float], Any]] | None = None,
+    accept_changes: bool = False,
 ) -> System:
     """The system of a checkpoint, where it was. It goes on with the same bits as the one that wrote it.
 
@@ -83,7 +97,8 @@ def restore(
     that is not as it was is refused. `models` are given for models that no file can hold, by the names of plants, and
     must be as they were; `forces` are the force elements of plants, `components` those parts that are more than their
     parameters, and `frames` the functions that move frames, all made again. A run with the log of before cuts it back
-    to the checkpoint and appends to it.
+    to the checkpoint and appends to it. Classes, force elements and functions are compared by their code and all that
+    it reads (`soacraft.fingerprint`); `accept_changes` goes on with those of now.
 
     >>> import pathlib, tempfile
     >>> import soacraft as sc
@@ -123,7 +138,9 @@ def restore(
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     except SoacraftError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored, it is damaged: {wrong}") from wrong
-    _refuse_changed(system, body.classes, str(path))
+    _refuse_changed(system, body.classes, str(path), accept_changes)
+    line = "sim.restore(path, ..., accept_changes=True)"
+    refuse_changed(body.code, entries_of(code_of(system)), str(path), line, accept_changes)
     system._extra.update(body.extra)
     system._made = None
     system._changes[:] = [_change(x, str(path)) for x in body.changes]
@@ -162,7 +179,7 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
     mounted: list[str]
 
 
-def _refuse_changed(system: System, classes: Mapping[str, str], path: str) -> None:
+def _refuse_changed(system: System, classes: Mapping[str, str], path: str, accept: bool) -> None:
     """Raise where a class is not what it was."""
     if set(classes) != set(system._parts):
         raise CheckpointError(
@@ -170,13 +187,14 @@ def _refuse_changed(system: System, classes: Mapping[str, str], path: str) -> No
         )
     changed: dict[str, list[str]] = {}
     for name, part in sorted(system._parts.items()):
-        if fingerprint(part.component) != classes[name]:
+        if class_fingerprint(part.component).digest != classes[name]:
             changed.setdefault(type(part.component).__name__, []).append(name)
-    if changed:
+    if changed and not accept:
         told = "; ".join(f"{kind} of {', '.join(map(repr, names[:4]))}" for kind, names in changed.items())
         raise CheckpointError(
             f"the checkpoint {path!r} was written with other classes than those here: {told}. Their equations, "
-            "declarations or parameters have changed since: restore it with the ones of then, or begin anew."
+            "declarations or parameters have changed since, or what they read, or a library's version: restore it with "
+            "the ones of then; or go on with those of now: sim.restore(path, ..., accept_changes=True)."
         )
 
 

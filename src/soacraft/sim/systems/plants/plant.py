@@ -20,6 +20,7 @@ from soacraft.sim.choice import check_name
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import find_dof
+from soacraft.sim.identity import of_load
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.systems.changes import edits
 from soacraft.sim.systems.changes.edits import away
@@ -128,6 +129,8 @@ class Plant(Strict):
         if isinstance(solver, str):
             check_name(solver)
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
+        for x in self._forces:
+            of_load(x)  # as it is before it acts
         self._source = "", ""  # where a system file had its model from: "model" and a name, "file" and a path
         self._seat: Seat | None = None
         self._owner: System | None = None
