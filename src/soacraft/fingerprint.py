@@ -42,7 +42,14 @@ _PLACES = frozenset({
     "__match_args__", "__module__", "__qualname__", "__static_attributes__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_VARIABLES = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
+#: Methods that change their object, by which code shows that a list, set or dict is a memory of its own.
+_CHANGES = frozenset({
+    "__setitem__", "add", "append", "appendleft", "clear", "difference_update", "discard", "extend", "extendleft",
+    "insert", "intersection_update", "pop", "popitem", "popleft", "put", "remove", "reverse", "setdefault", "sort",
+    "symmetric_difference_update", "update",
+})  # fmt: skip
 #: Flags of a code object that change a call: *args, **named, generators and coroutines.
 _FLAGS = 0x4 | 0x8 | 0x20 | 0x80 | 0x100 | 0x200
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
@@ -50,6 +57,8 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), typ
 #: Plain values in the place of objects of a class, which say what these are: {class: function of the object}.
 _DESCRIPTIONS: dict[type, Callable[[Any], Any]] = {}
 _WARNED: set[str] = set()
+#: Memories that were empty when they were read first, by the address of what has them and their names.
+_EMPTY: set[tuple[int, str]] = set()
 
 
 class Fingerprint(NamedTuple):
@@ -120,7 +129,7 @@ def describe_by(kind: type, description: Callable[[Any], Any]) -> None:
 def warn_unread(what: str, prints: Iterable[Fingerprint]) -> None:
     """Warn, once for each, of things that cannot be read, so that a change of them is not noticed."""
     for name in dict.fromkeys(x for one in prints for x in one.unread):
-        text = f"{what} reads {name}, which has no state that can be compared: a change of it is not noticed."
+        text = f"{what} reads {name}: another value of it would not be noticed."
         if text not in _WARNED:
             _WARNED.add(text)
             warnings.warn(text, RuntimeWarning, stacklevel=3)
@@ -146,7 +155,7 @@ class _Reader:
         try:
             content = self.content(name, value)
         except RecursionError:
-            self.unread.append(f"{name} (nested too deeply)")
+            self.unread.append(f"{name!r}, which is nested too deeply")
             content = b"nested too deeply"
         self.entries[name] = _shown(content)
 
@@ -197,11 +206,14 @@ class _Reader:
         names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
         for key, x in {**dict(zip(names, values, strict=True)), **(f.__kwdefaults__ or {})}.items():
             parts.append(b"%b=%b" % (key.encode(), self.content(f"{inside}{key}", x)))
+        changed = _static(code).changed
         for key, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             try:
-                self.entry(f"{inside}{key}", cell.cell_contents)
+                value = cell.cell_contents
             except ValueError:  # an empty cell
                 self.entries[f"{inside}{key}"] = _ABSENT
+                continue
+            self._variable(f"{inside}{key}", value, cell if key in changed else None, key)
         attributes = {key: x for key, x in vars(f).items() if key != "__wrapped__"}
         if attributes:
             parts.append(self.content(f"{inside}__dict__", attributes))
@@ -213,10 +225,8 @@ class _Reader:
                 value = f.__globals__[key]
                 if isinstance(value, types.ModuleType):
                     self._imported(f"{inside}{key}", value, static.attributes)
-                elif id(value) not in self._places:
-                    self.entry(f"{inside}{key}", value)
                 else:
-                    self.entries[f"{inside}{key}"] = _shown(f"as {self._places[id(value)]}".encode())
+                    self._variable(f"{inside}{key}", value, f.__globals__ if key in static.changed else None, key)
             elif not hasattr(builtins, key):
                 self.entries[f"{inside}{key}"] = _ABSENT
         for key, level, names in static.imports:
@@ -229,6 +239,20 @@ class _Reader:
                 continue
             top = module if names else sys.modules.get(full.partition(".")[0], module)
             self._imported(f"{inside}{key}", top, frozenset(names) if names else static.attributes)
+
+    def _variable(self, name: str, value: Any, owner: Any, key: str) -> None:
+        """An entry of a variable. One that the code changes itself, `owner` having it, is a memory and no constant: it
+        counts by its kind."""
+        if id(value) in self._places:
+            self.entries[name] = _shown(f"as {self._places[id(value)]}".encode())
+        elif owner is None or isinstance(value, types.FunctionType | type):
+            self.entry(name, value)
+        else:
+            self.entries[name] = _shown(f"memory {type(value).__name__}".encode())
+            if _is_empty(value):
+                _EMPTY.add((id(owner), key))
+            elif (id(owner), key) not in _EMPTY:
+                self.unread.append(f"{name!r}, which it changes itself")
 
     def _imported(self, name: str, module: types.ModuleType, attributes: frozenset[str]) -> None:
         while name in self.entries:
@@ -333,7 +357,8 @@ class _Reader:
         return b"object " + b" ".join(b"%b %b" % (word.encode(), x) for word, x in parts)
 
     def _unreadable(self, name: str, kind: type) -> bytes:
-        self.unread.append(f"{'the object itself' if name == ITSELF else repr(name)} ({kind.__qualname__})")
+        where = "the object itself" if name == ITSELF else repr(name)
+        self.unread.append(f"{where} ({kind.__qualname__}), which has no state that can be read")
         self._version(kind.__module__)
         return f"{kind.__module__}.{kind.__qualname__} that cannot be read".encode()
 
@@ -343,6 +368,13 @@ class _Reader:
             top = module.partition(".")[0]
             standard = top in sys.stdlib_module_names or top == "builtins"
             self.entries["python" if standard else top] = _version(top)
+
+
+def _is_empty(value: Any) -> bool:
+    try:
+        return not value
+    except Exception:  # an array of several numbers has no truth value
+        return False
 
 
 def _functions_of(x: Any) -> list[tuple[str, Any]]:
@@ -376,6 +408,8 @@ class _Static(NamedTuple):
 
     digest: str
     reads: tuple[str, ...]
+    changed: frozenset[str]
+    """Those of them, and of the variables of closures, that the code changes itself."""
     attributes: frozenset[str]
     imports: tuple[tuple[str, int, tuple[str, ...]], ...]
 
@@ -393,8 +427,10 @@ def _static(code: types.CodeType) -> _Static:
     lines = [f"{code.co_flags & _FLAGS} {counts} {names} {code.co_exceptiontable.hex()}"]
     reads: dict[str, None] = {}
     attributes: set[str] = set()
+    changed: set[str] = set()
     imports: dict[tuple[str, int, tuple[str, ...]], None] = {}
     before: list[Any] = [None, None]
+    variables = ["", ""]  # those that the last two instructions have read
     for x in dis.get_instructions(code):
         if x.opname in ("NOP", "EXTENDED_ARG", "CACHE"):
             continue
@@ -406,6 +442,7 @@ def _static(code: types.CodeType) -> _Static:
             lines.append(f"{x.opname} {inner.digest}")
             reads.update(dict.fromkeys(inner.reads))
             attributes |= inner.attributes
+            changed |= inner.changed
             imports.update(dict.fromkeys(inner.imports))
         else:
             lines.append(f"{x.opname} {_constant(x.argval)}")
@@ -413,11 +450,18 @@ def _static(code: types.CodeType) -> _Static:
             reads[x.argval] = None
         elif x.opname in _ATTRIBUTES:
             attributes.add(str(x.argval))
+            if x.argval in _CHANGES:
+                changed.add(variables[-1])
+        elif x.opname in ("STORE_SUBSCR", "DELETE_SUBSCR"):
+            changed.add(variables[-2])
+        elif x.opname in ("STORE_GLOBAL", "STORE_DEREF"):
+            changed.add(x.argval)
         elif x.opname == "IMPORT_NAME":
             imports[x.argval, operator.index(before[-2] or 0), tuple(before[-1] or ())] = None
         before = [before[-1], x.argval]
+        variables = [variables[-1], x.argval if x.opname in _VARIABLES else ""]
     static = _Static(_digest("\n".join(lines).encode(errors="surrogatepass")), tuple(sorted(reads)),
-                     frozenset(attributes), tuple(sorted(imports)))  # fmt: skip
+                     frozenset(changed), frozenset(attributes), tuple(sorted(imports)))  # fmt: skip
     _CODES[code] = static
     return static
 

@@ -286,6 +286,7 @@ class Propagator(Strict):
         >>> other.t, bool((p.advance_to(1.0).q == other.advance_to(1.0).q).all())
         (0.5, True)
         """
+        self._refuse_meanwhile()
         memory, place = checkpoints.read(self, path, accept_changes)
         self.restore_memory(memory, str(path))
         self._restored = place
@@ -319,9 +320,12 @@ class Propagator(Strict):
 
     def restore_memory(self, memory: Memory, file: str) -> None:
         """Go on from what another one kept in a file."""
+        self._refuse_meanwhile()
+        self._runner.restore(memory, file)
+
+    def _refuse_meanwhile(self) -> None:
         if self._acting.running:
             raise StateError("a run goes on, and nothing can be restored meanwhile.")
-        self._runner.restore(memory, file)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

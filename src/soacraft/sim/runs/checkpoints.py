@@ -31,7 +31,7 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Integrator, tolerance, step, solver, loads, controls and prescribed dofs."""
     model: str
     folder: str = ""
-    code: dict[str, dict[str, str]] = {}
+    code: dict[str, dict[str, str]] | None = None
     """Fingerprints of the functions and force elements that act."""
 
 
@@ -95,9 +95,13 @@ def read(
     return memory, kept.log
 
 
-def refuse_changed(then: Code, now: Code, path: str, line: str, accept: bool) -> None:
-    """Raise where functions or force elements are not those of a checkpoint; `line` goes on with them all the same."""
-    other = "" if accept else difference(then, now)
+def refuse_changed(then: Code | None, now: Code, path: str, line: str, accept: bool) -> None:
+    """Raise where functions or force elements are not those of a checkpoint; `line` goes on with them all the same.
+    Which of them there are is compared by their names elsewhere. A file of before fingerprints has None."""
+    if then is None:
+        then = {what: {} for what in now}
+    both = then.keys() & now.keys()
+    other = "" if accept else difference({x: then[x] for x in both}, {x: now[x] for x in both})
     if other:
         raise CheckpointError(
             f"the checkpoint {path!r} was written with other functions or force elements than those here: {other}. "

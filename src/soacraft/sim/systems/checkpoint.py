@@ -36,7 +36,7 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     system: SystemData
     classes: dict[str, str]
     """The fingerprint of the class of every part."""
-    code: dict[str, dict[str, str]] = {}
+    code: dict[str, dict[str, str]] | None = None
     """Fingerprints of force elements, and of functions that move frames."""
     extra: dict[str, Any] = {}
     """Plain data of what drives the system."""
