@@ -183,11 +183,14 @@ def test_every_process_has_the_same_whatever_its_seed_of_hashes(tmp_path):
 
 def test_functions_of_libraries_count_by_module_name_and_version():
     a, b, c = fingerprint(np.linalg.norm), fingerprint(np.linalg.inv), fingerprint(math.sin)
-    assert a.entries["numpy"] == np.__version__ and a != b
+    assert a.entries["numpy"] == np.__version__
+    assert a != b
     assert c.entries == {"code": "math.sin", "python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
-    assert fingerprint(np.sin) != fingerprint(np.cos) and not fingerprint(np.sin).unread
+    assert fingerprint(np.sin) != fingerprint(np.cos)
+    assert not fingerprint(np.sin).unread
     assert changes(a.entries, {**a.entries, "numpy": "1.0"}) == f"numpy was {np.__version__} and is 1.0"
-    assert is_library(np.__file__) and not is_library(__file__)
+    assert is_library(np.__file__)
+    assert not is_library(__file__)
 
 
 def test_a_library_function_around_one_of_the_user_is_read_through():
@@ -216,7 +219,7 @@ def test_recursion_and_cycles_end():
 def test_what_cannot_be_read_is_said_once():
     with open(os.devnull) as file:
         taken = fingerprint(lambda: file.read())
-    text = r"the campaign of 'x' reads 'file' \(TextIOWrapper\), which has no state that can be read: another value of it "
+    text = r"the campaign of 'x' reads 'file' \(TextIOWrapper\), which has no state that can be read: another value of"
     with pytest.warns(RuntimeWarning, match=text):
         warn_unread("the campaign of 'x'", [taken])
     with warnings.catch_warnings():
@@ -237,7 +240,8 @@ def test_a_memory_of_the_function_itself_is_no_constant():
 
     before = fingerprint(counted)
     counted(1.0)
-    assert fingerprint(counted) == before and not before.unread
+    assert fingerprint(counted) == before
+    assert not before.unread
     assert fingerprint(stored).unread == ("'table', which it changes itself",)
 
 
