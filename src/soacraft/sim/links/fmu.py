@@ -25,7 +25,7 @@ from soacraft.sim.components.declarations import (
     jump,
     rate,
 )
-from soacraft.sim.links.fmu_archive import Description, Variable, chosen, read_fmu, unpack
+from soacraft.sim.links.fmu_archive import Description, Variable, chosen, contents, read_fmu, unpack
 from soacraft.sim.links.host import Host, named
 from soacraft.sim.links.layout import BadPacketError
 from soacraft.sim.links.ports import STATE, Equated, Linked, named_port
@@ -108,6 +108,7 @@ know where it is from.
         self._host: Host | None = None
         try:
             unpack(about.path, Path(self._folder.name))
+            self.content = contents(about.path), float(start_time), self._config["start"]
             self._host = self._start()
             self._made()
         except BaseException:

@@ -99,6 +99,12 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise LinkError(f"{str(path)!r} cannot be opened as an FMU, which is a zip file: {wrong}.") from None
 
 
+def contents(path: Path) -> list[tuple[str, int]]:
+    """Names and checksums of the files of an archive, whenever it was packed."""
+    with _opened(path) as archive:
+        return sorted((x.filename, x.CRC) for x in archive.infolist())
+
+
 def _read(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(info) as file:

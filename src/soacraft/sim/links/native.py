@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class Native(Linked):
             "layout": _mark(inputs, outputs),
         }
         self._peer, self._timeout, self._prefix = title, timeout, prefix
+        self.content = prefix, blake2b(path.read_bytes(), digest_size=16).hexdigest()
         self._bundles = inputs, outputs
         self._host: Host | None = self._start()
         self._first = np.frombuffer(bytes.fromhex(self._host.hello["state"]), dtype=np.uint8).astype(np.int64)

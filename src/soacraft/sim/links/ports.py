@@ -8,6 +8,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from soacraft.errors import WiringError
+from soacraft.fingerprint import describe_by
 from soacraft.sim.components.bundles import Bundle, read_bundle
 from soacraft.sim.components.component import Component, Interface
 from soacraft.sim.components.declarations import Discrete, In, OfState, Output, update
@@ -36,6 +37,8 @@ class Linked(Component):
     Outside of a run, as where a system is checked, nothing is exchanged, and outputs are zero.
     """
 
+    content: Any = ""
+    """Digests of the files of what it is connected to, by which fingerprints know it."""
     unkept = ""
     """Why a checkpoint cannot hold what it is connected to; empty where it can."""
 
@@ -132,3 +135,10 @@ def running(components: Mapping[str, Component]) -> Iterator[None]:
                 x.begin()
                 stack.callback(x.end)
         yield
+
+
+def _description(linked: Linked) -> Any:
+    return type(linked).__name__, linked.title, linked.content
+
+
+describe_by(Linked, _description)
