@@ -186,7 +186,7 @@ def test_keyframe_velocity_of_a_free_hinge(tmp_path):
 def test_shapes(mb):
     shapes = {shape.name: shape for carrier in (mb.root, *mb.bodies) for shape in carrier.geometries}
     assert (shapes["floor"].kind, shapes["floor"].size, shapes["floor"].material) == ("plane", (), "plain")
-    assert (shapes["skirt"].size, shapes["skirt"].role) == (pytest.approx((0.2, 0.4, 0.6)), "visual")
+    assert (shapes["skirt"].size, shapes["skirt"].role) == (pytest.approx((0.2, 0.4, 0.6)), "both")  # in a pair
     assert (shapes["ground"].kind, shapes["ground"].size) == ("heightfield", (2, 2, 1, 0.1))
     assert (shapes["trunk"].mesh, shapes["trunk"].size) == ("parts/missing.stl", (2, 2, 2))
     palm = shapes["palm"]  # where the file puts the mesh, not where MuJoCo centres it

@@ -2,7 +2,9 @@
 
     friction, condim, priority     as they are
     solref                         restitution: that of a spring and a damper that push, with the same damping ratio
-    solimp, solmix, margin, gap    not simulated: contact is rigid, and begins at touch
+    margin                         shapes keep clear of each other by the sum of theirs, or by that of their <pair>
+    gap                            without effect: MuJoCo lists such contacts, and they do not push
+    solimp, solmix                 not simulated: contact is rigid
     <pair>, <exclude>              pairs that may touch, with their own numbers, and pairs that may not
 """
 
@@ -87,7 +89,8 @@ def _settings(told: Mapping[str, Any]) -> dict[str, str]:
         found["solimp"] = f"solimp {tuple(told['solimp'])}: not simulated, contact is rigid"
     if told.get("solmix", 1.0) != 1.0:
         found["solmix"] = f"solmix {told['solmix']}: not used, the larger restitution counts"
-    for name in ("margin", "gap"):
-        if told.get(name):
-            found[name] = f"{name} {told[name]}: not simulated, contact begins at touch"
+    if told.get("margin"):
+        found["margin"] = f"margin {told['margin']}: contact begins at this distance"
+    if told.get("gap"):
+        found["gap"] = f"gap {told['gap']}: without effect on motion"
     return found

@@ -1,7 +1,8 @@
 """Which shapes of a model may touch.
 
-Shapes of one body, or of bodies welded together, never do; nor those of bodies with one hinge between them, except on
-the inertial frame (as MuJoCo has it). Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>` and
+Shapes of one body, or of bodies welded together, never do; nor those of a parent and its child, except on the inertial
+frame (as MuJoCo has it). A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's
+bodies with several joints are such chains. Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>` and
 `<pair>`, SRDF's disabled and enabled pairs of links.
 
 Pairs are never listed: a shape has a class (its rigid group, the one above it, two masks), and pairs that files or the
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from soacraft.errors import ModelError
 from soacraft.model import Body, Geometry, Multibody
 from soacraft.model.hinges import Weld
+from soacraft.spatial.checks import Array, finite
 
 Integers = npt.NDArray[np.int64]
 Pair = tuple[int, int]
@@ -51,11 +53,26 @@ def collision_shapes(mb: Multibody) -> list[Placed]:
     return sorted(placed, key=lambda x: x.name)
 
 
+def is_hinge_part(body: Body) -> bool:
+    """True for a body without mass and without shapes that can touch: it stands between two joints of one body."""
+    return body.inertia.mass == 0.0 and body.modal is None and all(x.role == "visual" for x in body.geometries)
+
+
+def carrier_of(body: Body) -> Any:
+    """The body that the hinges of a body are on, or the inertial frame: past bodies that are parts of them."""
+    on = body._parent
+    while isinstance(on, Body) and is_hinge_part(on):
+        on = on._parent
+    return on
+
+
 def rigid_groups(mb: Multibody) -> Groups:
-    """By body: the body it is welded to (itself, or the inertial frame), and by such a body: the one it hangs from.
-    What is welded to a node of a flexible body moves relative to what is on other nodes."""
+    """By body: the body it is welded to (itself, or the inertial frame), and by such a body: the one it hangs from,
+    past groups without mass and shapes. What is welded to a node of a flexible body moves relative to what is on other
+    nodes."""
     group: dict[Any, Any] = {mb.root: mb.root}
     above: dict[Any, Any] = {}
+    solid = {mb.root}
     for body in mb.bodies:
         parent = body._parent
         on = group[parent]
@@ -63,6 +80,10 @@ def rigid_groups(mb: Multibody) -> Groups:
         group[body] = on if carried else body
         if group[body] is body:
             above[body] = on
+        if not is_hinge_part(body):
+            solid.add(group[body])
+    for body, on in above.items():  # base first: a parent's entry is past the hinge parts already
+        above[body] = on if on in solid else above[on]
     return group, above
 
 
@@ -94,6 +115,8 @@ class Names:
 def masks(mb: Multibody, shapes: list[Placed]) -> Integers:
     """By shape: its two masks, (shapes, 2). They do not depend on how the bodies hang together. O(shapes)."""
     silent = {str(a.get("link", "")) for kind, a in _records(mb) if kind == "disable_default_collisions"}
+    if switched_off(mb, "contact"):
+        return np.zeros((len(shapes), 2), dtype=np.int64)
     rows = [(0, 0) if x.carrier.name in silent else _masks(x.geometry) for x in shapes]
     return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
@@ -101,6 +124,7 @@ def masks(mb: Multibody, shapes: list[Placed]) -> Integers:
 def classes(mb: Multibody, shapes: list[Placed], masks: Integers, groups: Groups, adjacent: bool) -> Integers:
     """By shape: its rigid group, the group above it that it must not touch (-1: none), its two masks. O(shapes)."""
     group, above = groups
+    adjacent = adjacent or switched_off(mb, "filterparent")
     number: dict[Any, int] = {carrier: i for i, carrier in enumerate(dict.fromkeys(group.values()))}
     joined = {} if adjacent else {on: number[under] for on, under in above.items() if under is not mb.root}
     on = [group[x.carrier] for x in shapes]
@@ -129,8 +153,34 @@ def file_pairs(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
                 continue
             a, b = (bodies.get(str(attributes.get(key, "")), []) for key in _KEYS[kind])
             made.update({(min(i, j), max(i, j)): may for i in a for j in b})
-    made.update({pair: True for pair, _ in named_pairs(mb, shapes)})
+    made.update({pair: not switched_off(mb, "contact") for pair, _ in named_pairs(mb, shapes)})
     return made
+
+
+def switched_off(mb: Multibody, what: str) -> bool:
+    """True if MJCF's <flag> disables `what` ("contact", "filterparent"); of several flags the last one counts."""
+    flags = [attributes[what] for kind, attributes in _records(mb) if kind == "flag" and what in attributes]
+    return bool(flags) and flags[-1] == "disable"
+
+
+def margins(mb: Multibody, shapes: list[Placed]) -> tuple[Array, dict[Pair, float]]:
+    """MJCF's margins: how far each shape keeps clear of others, (shapes), and what <pair> adds to the sum of its two
+    (its own margin replaces that sum). Contacts push from the margin on: the gap that rests is margin1 + margin2.
+    O(shapes + pairs named)."""
+    single = np.array([_margin(x.geometry.attributes, f"shape {x.name!r}") for x in shapes]).reshape(-1)
+    more = {
+        (i, j): _margin(told, f"pair {shapes[i].name!r} - {shapes[j].name!r}") - single[i] - single[j]
+        for (i, j), told in named_pairs(mb, shapes)
+        if "margin" in told
+    }
+    return single, more
+
+
+def _margin(told: Mapping[str, Any], who: str) -> float:
+    value = float(finite(told.get("margin", 0.0), (), f"margin of {who}", ModelError))
+    if value < 0.0:
+        raise ModelError(f"margin of {who} is {value:g}; it must not be negative: make the shape smaller instead.")
+    return value
 
 
 def named_pairs(mb: Multibody, shapes: list[Placed]) -> list[tuple[Pair, Mapping[str, Any]]]:

@@ -18,6 +18,7 @@ from soacraft.contact.geometry.filters import (
     classes,
     collision_shapes,
     file_pairs,
+    margins,
     masks,
     rigid_groups,
 )
@@ -96,12 +97,15 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
     named = between_groups(file_pairs(mb, placed), placed, groups)
     for pair, touch in choices.pairs.items():
         named.update(dict.fromkeys(names.pairs(pair), touch))
-    single, padded = np.zeros(len(placed)), dict[Pair, float]()
+    single, padded = margins(mb, placed)
+    wider, apart = np.zeros(len(placed)), dict[Pair, float]()
     for who, value in choices.padding.items():
         if len(who) == 1:
-            single[names.of(next(iter(who)))] = value
+            wider[names.of(next(iter(who)))] = value
         else:
-            padded.update(dict.fromkeys(names.pairs(who), value))
+            apart.update(dict.fromkeys(names.pairs(who), value))
+    padded |= {pair: value + padded.get(pair, 0.0) for pair, value in apart.items()}
+    single = single + wider
     return assemble(key, placed, Parts.of(placed, shapes, names), known, named, single, padded)
 
 

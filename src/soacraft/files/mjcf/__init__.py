@@ -2,7 +2,7 @@
 
     walk      our own walk over the XML: checks, reports every element and attribute, makes the text for MuJoCo
     engine    MuJoCo parses and compiles that text: defaults, frames, inertias and angles are resolved by it
-    bodies, shapes, cameras, ties, drives
+    bodies, shapes, contacts, cameras, ties, drives
               the compiled numbers become a `Multibody`
 
 Coordinates are q = qpos - ref, so that q = 0 is the configuration that the file draws; see `joints`.
@@ -20,6 +20,7 @@ from soacraft.errors import ModelFileError, SoacraftError
 from soacraft.files.lenient import hinted
 from soacraft.files.mjcf.bodies import Build, add_bodies
 from soacraft.files.mjcf.cameras import add_cameras
+from soacraft.files.mjcf.contacts import add_contacts
 from soacraft.files.mjcf.documents import Files, existing, read_document
 from soacraft.files.mjcf.drives import add_actuators, add_keyframes, add_tendons
 from soacraft.files.mjcf.engine import Compiled, compile_spec, load_mujoco, parse, quietly
@@ -109,6 +110,7 @@ def _build(walk: Walk, compiled: Compiled, meshes: MeshTable, path: Path) -> Mul
     add_cameras(build)
     add_materials(build)
     add_geometries(build, meshes)
+    add_contacts(build)
     add_ties(build)
     add_tendons(build)
     add_actuators(build)

@@ -33,6 +33,8 @@ class Build:
     carriers: list[Body | Root] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     sites: dict[int, str] = field(default_factory=dict)
+    geometries: dict[int, str] = field(default_factory=dict)
+    """The full name of each geom, "body/shape"."""
     off: frozenset[str] = frozenset()
     dofs: dict[int, list[str]] = field(default_factory=dict)
     """The names of each joint's dofs, in our order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _LOCAL = {
     "equality": True,
+    "contact": True,
     "tendon": True,
     "actuator": False,
     "keyframe": False,

@@ -22,6 +22,7 @@ _TURN = "quat axisangle euler xyaxes zaxis"
 _SOFT = "solref solimp"
 _SHAPE = f"class type size fromto pos {_TURN} mass density shellinertia group mesh hfield fitscale"
 _TOUCH = f"friction condim margin gap {_SOFT} solmix priority adhesion surfacevel fluidshape fluidcoef"
+_PAIR = "condim friction solref solimp solreffriction margin gap adhesion"
 _SOLVER = "margin solreflimit solimplimit solreffriction solimpfriction"
 _KEPT = f"range limited frictionloss {_SOLVER} actuatorfrcrange actuatorfrclimited"
 _JOINT = "type pos axis armature damping stiffness springref springdamper"
@@ -99,7 +100,7 @@ HANDLERS: dict[str, Handler] = {
     "default/site": rule(used=f"pos {_TURN} fromto", seen="type size", ignored="rgba material group user"),
     "default/camera": default_camera(),
     "default/light": _nothing,
-    "default/pair": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact pair default")),
+    "default/pair": rule(recorded=_PAIR),
     "default/equality": rule(used="active", recorded=_SOFT, notes=_HARD),
     "default/tendon": rule(recorded=_BOUNDS, ignored="group material rgba width user", converted=_PULL, effects=_TENDON,
                            notes=_PULLS),
@@ -143,9 +144,8 @@ HANDLERS: dict[str, Handler] = {
     "body/plugin": _plugin,
     # -- what ties bodies together
     "contact": _section,
-    "contact/pair": rule("recorded", rest="recorded", given=False, note="acts in sc.sim.Contact",
-                         before=assets.recorded("contact pair")),
-    "contact/exclude": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact exclude")),
+    "contact/pair": rule("recorded", used="name class geom1 geom2", recorded=_PAIR, note="acts in sc.sim.Contact"),
+    "contact/exclude": rule("recorded", used="name body1 body2", note="acts in sc.contact.Scene"),
     "tendon": _section,
     "tendon/spatial": rule("recorded", used="name class", converted=_PULL, effects=_TENDON,
                            recorded=_BOUNDS, ignored="group material rgba width user", notes=_SPANS),

@@ -72,11 +72,12 @@ def add_materials(build: Build) -> None:
 def add_geometries(build: Build, meshes: MeshTable) -> None:
     """A geometry for each geom, and one line in the report when some can touch."""
     compiled, model = build.compiled, build.compiled.model
-    elements = compiled.elements(compiled.spec.geoms)
+    elements, paired = compiled.elements(compiled.spec.geoms), paired_geoms(model)
     for geom in range(int(model.ngeom)):
         carrier = build.carriers[int(model.geom_bodyid[geom])]
         try:
-            carrier.add_geometry(_geometry(build, geom, meshes, carrier.name))
+            shape = carrier.add_geometry(_geometry(build, geom, meshes, carrier.name, geom in paired))
+            build.geometries[geom] = f"{carrier.name}/{shape.name}"
         except ModelError as problem:
             raise build.refused(elements.get(geom), problem) from None
     if "CONTACT" not in build.off and can_touch(model):
@@ -86,8 +87,15 @@ def add_geometries(build: Build, meshes: MeshTable) -> None:
         )  # fmt: skip
 
 
+def paired_geoms(model: Any) -> set[int]:
+    """The geoms of <pair>: they touch, whatever their masks say."""
+    return {int(x) for x in (*model.pair_geom1, *model.pair_geom2)}
+
+
 def can_touch(model: Any) -> bool:
     """Whether two shapes on different bodies may meet."""
+    if int(model.npair):
+        return True
     types, affinities = np.asarray(model.geom_contype), np.asarray(model.geom_conaffinity)
     where = np.asarray(model.body_weldid)[np.asarray(model.geom_bodyid)]
     kinds = {(int(t), int(a), int(b)) for t, a, b in zip(types, affinities, where, strict=True) if t or a}
@@ -95,7 +103,7 @@ def can_touch(model: Any) -> bool:
     return any((t & c) or (u & a) for t, a, b in masks for u, c, d in masks if b != d)
 
 
-def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str) -> Geometry:
+def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str, paired: bool) -> Geometry:
     compiled, model, mujoco = build.compiled, build.compiled.model, build.compiled.mujoco
     kind = _KINDS.get(mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_"), "other")
     pose = pose_of(model.geom_pos[geom], model.geom_quat[geom])
@@ -115,7 +123,7 @@ def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str) -> Geometr
     material = int(model.geom_matid[geom])
     name = compiled.name("GEOM", geom)
     return Geometry(
-        build.names.take(f"geometry of {owner}", name, f"geom{geom}"), kind, size, pose, _role(model, geom),
+        build.names.take(f"geometry of {owner}", name, f"geom{geom}"), kind, size, pose, _role(model, geom, paired),
         tuple(float(x) for x in model.geom_rgba[geom]),  # type: ignore[arg-type]
         "" if material < 0 else compiled.name("MATERIAL", material), mesh, attributes,
     )  # fmt: skip
@@ -134,8 +142,8 @@ def sizes_of(kind: str, size: Any) -> tuple[float, ...]:
     return sizes.get(kind, (a, b, c))
 
 
-def _role(model: Any, geom: int) -> str:
+def _role(model: Any, geom: int, paired: bool) -> str:
     """Shapes that touch nothing are for the eye; shapes in a group that viewers hide are for contact."""
-    if not model.geom_contype[geom] and not model.geom_conaffinity[geom]:
+    if not model.geom_contype[geom] and not model.geom_conaffinity[geom] and not paired:
         return "visual"
     return "collision" if model.geom_group[geom] >= _HIDDEN_GROUP else "both"

@@ -29,6 +29,7 @@ from soacraft.contact.geometry.filters import (
     Pair,
     Placed,
     between_groups,
+    carrier_of,
     classes,
     collision_shapes,
     file_pairs,
@@ -215,7 +216,7 @@ def _file_pairs(mb: Multibody, laid: list[Laid]) -> dict[Pair, bool]:
 def _join_to_base(mb: Multibody, names: Names, group: dict[Any, Any], named: dict[Pair, bool]) -> None:
     """A body does not touch the one that its hinge is on, also where that is welded to the inertial frame."""
     for body in mb.bodies:
-        on = body._parent
+        on = carrier_of(body)
         if group[body] is body and isinstance(on, Body) and group[on] is mb.root:
             for pair in names.pairs((body.name, on.name)):
                 named.setdefault(pair, False)

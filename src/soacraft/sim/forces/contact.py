@@ -54,6 +54,8 @@ _ROUNDS = 8
 #: A gap of less than this part of the way of a step may not close further: points of one face, which rounding holds
 #: apart by nothing, then rest together, and none of them is left out of its share.
 _RESTING = 1e-3
+#: Two shapes of which no dof changes the depth by more than this, in lengths of the model, cannot be pushed apart.
+_STUCK = 1e-9
 #: A limit or a length passed by less than this part of the way of a step is not passed.
 _BEYOND = 1e-9
 
@@ -260,10 +262,13 @@ class Contact(Touching):
         if len(found) and deep.max() > self._penetration:
             worst = int(np.argmax(deep))
             (a, b), depth = found.pairs[worst], -float(found.distance[worst])
+            moves = np.abs(self.scene.gradient(found)[worst]) / measure.dofs > _STUCK * measure.length
+            cure = f"leave the pair out with contact.scene.exclude({a!r}, {b!r})"
+            if moves.any():
+                cure = f"move them apart, {cure}, or push them out with penetration={2 * deep[worst]:.2g}"
             raise StateError(
-                f"{whose[int(found.state[worst])]} begins with {a!r} and {b!r} {depth:.3g} m in each other; move them "
-                f"apart, leave the pair out with scene.exclude({a!r}, {b!r}), or push them out with "
-                f"penetration={2 * deep[worst]:.2g}."
+                f"{whose[int(found.state[worst])]} begins with {a!r} and {b!r} {depth:.3g} m in each other"
+                f"{'' if moves.any() else ', and no dof moves them apart'}; {cure}."
             )
         units = 1.0 / measure.dofs
         for number, place, lower, upper, name in self._stops:
