@@ -36,6 +36,8 @@ class Places:
         self.roots = tuple(Path(folder).resolve() for folder in (home, *mesh_roots))
         self._packages = Packages(self.roots)
         self._known: dict[str, Spot] = {}
+        self.elsewhere: dict[Path, None] = {}
+        """The folders, besides the model file's own, in which files were found."""
 
     @property
     def home(self) -> Path:
@@ -87,6 +89,8 @@ class Places:
             allowed = [any(place.is_relative_to(root) for root in (*self.roots, *more_roots)) for place in places]
             for place, inside in zip(places, allowed, strict=True):
                 if inside and place.is_file():
+                    if not place.is_relative_to(self.home):
+                        self.elsewhere[place.parent] = None
                     return Spot(self.shown(place), place)
         except (OSError, RuntimeError, ValueError) as problem:
             return Spot(written, fault=f"cannot be followed: {problem}")

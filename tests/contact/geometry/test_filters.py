@@ -3,10 +3,11 @@
 import mujoco
 import numpy as np
 import pytest
+from tests.files.mjcf.peer import MODELS, InMujoco
+
 import soacraft as sc
 from soacraft.contact.dynamics.surfaces import Surfaces
 from soacraft.errors import ModelError, SimulationError
-from tests.files.mjcf.peer import MODELS, InMujoco
 
 FILES = [
     "agility_cassie/cassie_nomesh.xml", "anybotics_anymal_b/anymal_b_nomesh.xml",
@@ -97,8 +98,8 @@ def test_the_cure_of_shapes_that_no_dof_moves_apart_is_to_leave_them_out():
     p.advance_to(0.001)
 
 
-PAIRS = """<mujoco>{defaults}<worldbody><geom name="floor" type="plane" size="1 1 1" margin="{m1}" friction=".3 .01 .002"
-  gap="{gap}" contype="{mask}" conaffinity="{mask}"/><body name="ball" pos="0 0 1"><freejoint/>
+PAIRS = """<mujoco>{defaults}<worldbody><geom name="floor" type="plane" size="1 1 1" margin="{m1}"
+  friction=".3 .01 .002" gap="{gap}" contype="{mask}" conaffinity="{mask}"/><body name="ball" pos="0 0 1"><freejoint/>
   <geom name="skin" size=".1" margin="{m2}" condim="4" contype="{mask}" conaffinity="{mask}"/></body>
   </worldbody><contact>{contact}</contact></mujoco>"""
 PAIR = '<pair geom1="floor" geom2="skin" {}/>'
@@ -166,7 +167,7 @@ def test_padding_adds_to_margins():
     assert scene.distances([0, 0, 0, 1, 0, 0, 2.0]).distance == pytest.approx([1.5 - 0.1 - 0.2 - 0.4])
     ball.remove_geometry("skin")
     ball.add_geometry(sc.Geometry("skin", "sphere", (0.5,), attributes={"margin": -0.1}))
-    with pytest.raises(ModelError, match="margin of shape 'ball/skin' is -0.1; it must not be negative"):
+    with pytest.raises(ModelError, match=r"margin of shape 'ball/skin' is -0\.1; it must not be negative"):
         scene.distances([0, 0, 0, 1, 0, 0, 2.0])
 
 

@@ -171,7 +171,9 @@ class Surfaces:
                 f"friction of {who} is {told['friction']!r:.60}: it differs along the two tangents, which is not "
                 "simulated; give both the same number."
             )
-        bounce = restitution_of(told["solref"], who) or self._default.restitution if "solref" in told else both.restitution
+        bounce = both.restitution
+        if "solref" in told:
+            bounce = restitution_of(told["solref"], who) or self._default.restitution
         restitution = _restitution(told.get("restitution", bounce), who)
         return _Surface((five[0], five[2], five[3]), kinds, restitution, 0.0)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import ModelError, ModelFileError
-from soacraft.model import Geometry
+from soacraft.errors import ModelError, ModelFileError, SoacraftError
+from soacraft.model import Geometry, Multibody
 from soacraft.spatial.checks import Array
 
 Triangles = tuple[Array, npt.NDArray[np.int64]]
@@ -25,6 +26,33 @@ def mesh_scale(geometry: Geometry) -> tuple[float, float, float]:
     if len(size) not in (0, 3):
         raise ModelError(f"geometry {geometry.name!r}: the scale of a mesh is three numbers or none, got {len(size)}.")
     return (size[0], size[1], size[2]) if size else (1.0, 1.0, 1.0)
+
+
+def mesh_folders(mb: Multibody, folder: Path | None) -> list[Path]:
+    """The folders in which meshes of a model are read: the one chosen, else those where `sc.load` found them."""
+    if folder is not None:
+        return [folder]
+    return [*(() if mb.mesh_folder is None else (mb.mesh_folder,)), *mb.mesh_roots]
+
+
+def find_mesh(name: str, folders: Sequence[Path], error: type[SoacraftError] = ModelError) -> Path:
+    """The file of a mesh, in one of the folders or below: `package://NAME/PATH` is PATH, or NAME/PATH, there. A name
+    that leads elsewhere is refused, so that a model file opens nothing outside."""
+    kind, _, rest = name.rpartition("://")
+    wanted = [rest.partition("/")[2].lstrip("/"), rest.lstrip("/")] if kind in ("package", "model") else []
+    wanted = wanted or [rest.lstrip("/") if kind else rest]
+    home = repr(str(folders[0])) if folders else "none"
+    try:
+        places = [(folder / x).resolve() for folder in folders for x in wanted]
+        inside = [x for x in places if any(x.is_relative_to(folder) for folder in folders)]
+        present = [x for x in inside if x.is_file()]
+    except (OSError, ValueError, RuntimeError):  # a name with NUL or too long, or links in a circle
+        raise error(f"its mesh {name!r:.60} cannot be the name of a file") from None
+    if not inside:
+        raise error(f"its mesh {name!r} leads out of the folder {home}")
+    if not present:
+        raise error(f"its mesh {name!r} is not in the folder {home}")
+    return present[0]
 
 
 def read_mesh(path: Path, name: str) -> Triangles:

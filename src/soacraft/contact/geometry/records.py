@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.contact.geometry.mesh_files import mesh_scale, read_mesh
+from soacraft.contact.geometry.mesh_files import find_mesh, mesh_folders, mesh_scale, read_mesh
 from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
 from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
 from soacraft.errors import ModelError
@@ -21,7 +21,8 @@ _SIZED: dict[str, type[Any]] = {
 
 
 class ShapeMaker:
-    """Makes shapes of geometries, each mesh file once. Files are read in `folder` alone, and below it."""
+    """Makes shapes of geometries, each mesh file once. Files are read in `folder` alone, and below it; without it in
+    the folders of the model (`mb.mesh_folder`, `mb.mesh_roots`)."""
 
     def __init__(self, mb: Multibody, folder: Path | None, meshes: str) -> None:
         self._mb, self._folder, self._meshes = mb, folder, meshes
@@ -51,17 +52,13 @@ class ShapeMaker:
         cure = f"shapes={{{name!r}: ...}}, or leave it out with skip=[{name!r}]"
         if not geometry.mesh:
             raise ModelError(f"its mesh names no file; pass {cure}.")
-        if self._folder is None:
+        folders = mesh_folders(self._mb, self._folder)
+        if not folders:
             raise ModelError(f"its mesh is the file {geometry.mesh!r}; pass folder=..., where it is, or {cure}.")
         try:
-            place = (self._folder / geometry.mesh).resolve()
-            present = place.is_file()
-        except (OSError, ValueError, RuntimeError):  # a name with NUL or too long, or links in a circle
-            raise ModelError(f"its mesh {geometry.mesh!r:.60} cannot be the name of a file; pass {cure}.") from None
-        if not place.is_relative_to(self._folder):
-            raise ModelError(f"its mesh {geometry.mesh!r} leads out of the folder {str(self._folder)!r}; pass {cure}.")
-        if not present:
-            raise ModelError(f"its mesh {geometry.mesh!r} is not in the folder {str(self._folder)!r}; pass {cure}.")
+            place = find_mesh(geometry.mesh, folders)
+        except ModelError as problem:
+            raise ModelError(f"{problem}; pass {cure}.") from None
         scale = mesh_scale(geometry)
         key = (place, scale)
         if key not in self._read:

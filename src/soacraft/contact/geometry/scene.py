@@ -28,7 +28,8 @@ from soacraft.spatial.checks import Array, finite
 class Scene:
     """The shapes of a model that can touch (roles "collision" and "both"), by name: "body/shape", "inertial/floor".
 
-    `folder` is where its mesh files are; they are read there alone. `meshes`: "hull" takes the convex hull of each mesh
+    `folder` is where its mesh files are; they are read there alone. Without it they are read where `sc.load` found them
+    (`mb.mesh_folder`, `mb.mesh_roots`). `meshes`: "hull" takes the convex hull of each mesh
     (as MuJoCo does; fast, and with a depth), "triangles" the mesh itself. `shapes` gives shapes of your own by name,
     `skip` leaves some out. `adjacent=True` lets bodies touch that a hinge joins. What the files said about pairs holds:
     contype and conaffinity, excludes and pairs of MJCF, disabled links of SRDF. The model may be edited: the scene

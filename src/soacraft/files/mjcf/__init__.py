@@ -68,6 +68,7 @@ def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = (), lenien
         from_file = str(problem).startswith((str(path), *(str(seen) for _, seen in document.included)))
         raise (problem if from_file else fail(document.root, str(problem))) from None
     mb.import_report, mb.mesh_folder = walk.report.done(), document.folder
+    mb.mesh_roots = tuple(document.places.elsewhere)
     return mb
 
 

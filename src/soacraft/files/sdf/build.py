@@ -77,7 +77,8 @@ def read_sdf(path: str | Path, *, mesh_roots: Sequence[str | Path] = (), lenient
     _follow(built)
     for record in source.records:
         built.mb.add_record(record)
-    built.mb.import_report = source.report().done()
+    built.mb.import_report, built.mb.mesh_folder = source.report().done(), source.files.home
+    built.mb.mesh_roots = tuple(source.files.elsewhere)
     return built.mb
 
 

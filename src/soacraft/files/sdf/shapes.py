@@ -108,7 +108,7 @@ def _mesh(source: Source, solid: Element) -> tuple[str, tuple[float, ...]]:
     if uri is None:
         source.say(solid, "recorded", "names no file")
         return "", size
-    spot = source.files.find(source.text(uri))
+    spot = source.asset(uri)
     if spot.fault:
         source.say(uri, "recorded", spot.fault)
     return spot.name, size

@@ -10,7 +10,7 @@ import numpy as np
 
 from soacraft.errors import ModelFileError
 from soacraft.files.lenient import hinted
-from soacraft.files.places import Places
+from soacraft.files.places import Places, Spot
 from soacraft.files.urdf.reading import LARGEST, flatten, inner
 from soacraft.files.xml_tree import Element, fail, read_bytes, read_numbers, read_xml, shorten
 from soacraft.model.tree.parts.import_report import ReportBuilder
@@ -80,6 +80,14 @@ class Source:
             f"{shorten(text)!r} is not found next to the file, in mesh_roots or in {', '.join(PATHS[:2])}; "
             "put the folder that holds the model into mesh_roots.",
         )
+
+    def asset(self, uri: Element) -> Spot:
+        """The file that an element names: next to the file it is in, which may be an included one, or as `Places` has
+        it."""
+        text, here = self.text(uri), Path(uri.file).resolve().parent
+        if "://" in text or here == self.files.home or not text:
+            return self.files.find(text)
+        return self.files.first(text, [folder / text for folder in (here, *self.files.roots)], [here])
 
     # -- values --------------------------------------------------------------------------------------------------
 

@@ -60,4 +60,5 @@ def read_urdf(
 
         read_robot_yaml(built, path.parent / "robot.yaml")
     built.mb.import_report, built.mb.mesh_folder = r.report.done(), files.home
+    built.mb.mesh_roots = tuple(files.elsewhere)
     return built.mb

@@ -56,6 +56,7 @@ class Attachments:
         self.records: list[Record] = []
         self.import_report: ImportReport | None = None
         self.mesh_folder: Path | None = None
+        self.mesh_roots: tuple[Path, ...] = ()
         self.active = 0  # closures and couplings that tie
 
     # -- parts of the structure ------------------------------------------------------------------------------
@@ -197,6 +198,12 @@ class Attachments:
         if folder is not None and not isinstance(folder, str | PathLike):
             raise ModelError(f"mesh_folder of {self._mb.name!r} must be a folder or None, got {folder!r:.60}.")
         self.mesh_folder = None if folder is None else Path(folder).resolve()
+
+    def set_mesh_roots(self, folders: Any) -> None:
+        """Further folders in which meshes may be read."""
+        if isinstance(folders, str | PathLike) or not all(isinstance(x, str | PathLike) for x in folders):
+            raise ModelError(f"mesh_roots of {self._mb.name!r} must be a list of folders, got {folders!r:.60}.")
+        self.mesh_roots = tuple(dict.fromkeys(Path(x).resolve() for x in folders))
 
     # -- what needs what -------------------------------------------------------------------------------------
 

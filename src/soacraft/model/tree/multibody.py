@@ -714,6 +714,21 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def mesh_folder(self, value: str | PathLike[str] | None) -> None:
         self._attachments.set_mesh_folder(value)
 
+    @property
+    def mesh_roots(self) -> tuple[Path, ...]:
+        """Folders besides `mesh_folder` in which meshes may be read: those where `sc.load` found some, in its
+        `mesh_roots` or in packages, and those of models that were added.
+
+        >>> from soacraft.model.samples import serial_chain
+        >>> serial_chain(2).mesh_roots
+        ()
+        """
+        return self._attachments.mesh_roots
+
+    @mesh_roots.setter
+    def mesh_roots(self, value: Iterable[str | PathLike[str]]) -> None:
+        self._attachments.set_mesh_roots(value)
+
     # -- the current state -----------------------------------------------------------------------------------
 
     @property

@@ -50,7 +50,8 @@ class Surface:
         for record in mb.records:
             alone.add_record(record)
         mine = {name: x for name, x in own.items() if name.rpartition("/")[0] in alone}
-        self.scene = Scene(alone, folder=mb.mesh_folder, meshes=meshes, shapes=mine)
+        alone.mesh_folder, alone.mesh_roots = mb.mesh_folder, mb.mesh_roots
+        self.scene = Scene(alone, meshes=meshes, shapes=mine)
         self.q = np.zeros(0)
         placed = self.scene.placed
         if not placed:

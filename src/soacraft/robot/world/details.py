@@ -197,9 +197,9 @@ class Details(Rules):
         return replace(self._covers[key], name=placed.name)
 
     def _maker(self, model: Multibody, meshes: str) -> _Maker:
-        key = id(model), model.mesh_folder, meshes
+        key = id(model), model.mesh_folder, model.mesh_roots, meshes
         if key not in self._makers:
-            self._makers[key] = model, ShapeMaker(model, model.mesh_folder, meshes)
+            self._makers[key] = model, ShapeMaker(model, None, meshes)
         return _Maker(self._makers[key][1])
 
     def _lay_out(self, mb: Multibody, pads: Mapping[tuple[str, ...], float]) -> WorldScene:

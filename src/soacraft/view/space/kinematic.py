@@ -25,8 +25,8 @@ def figure(graph: Graph, body: Body) -> tuple[Surface | None, Surface | None]:
     """The rods of a body and its hinge, in body axes.
 
     Rods go from the hinge to the hinges of its children; of a body without children to its nodes, or to its centre of
-    mass, where its ellipsoid of inertia is. A mass in a point is a ball; what has neither mass nor extent is
-    a small one.
+    mass, where its ellipsoid of inertia is, no larger than these links. A mass in a point is a ball; what has neither
+    mass nor extent is a small one.
     """
     length = scale_of(graph).length
     start = hinge_point(body)
@@ -52,9 +52,25 @@ def _mass(body: Body, start: Array, length: float) -> list[Surface]:
         return []
     com = np.asarray(body.inertia.com)
     shape = inertia_ellipsoid(body.inertia)
-    if shape is None or float(np.ptp(shape.points, axis=0).max()) < 2.0 * HINGE * length:
+    extent = 0.0 if shape is None else float(np.ptp(shape.points, axis=0).max())
+    if shape is None or extent < 2.0 * HINGE * length:
         shape = surfaces.sphere(1.5 * HINGE * length).moved(np.eye(3), com)
+    else:
+        most = max(link_of(body, start), 3.0 * HINGE * length)
+        if extent > most:
+            shape = Surface(com + (shape.points - com) * (most / extent), shape.normals, shape.triangles)
     return [_rod(start, com, length), shape] if np.linalg.norm(com - start) > SAME * length else [shape]
+
+
+def link_of(body: Body, start: Array) -> float:
+    """The length of a body's links: from the hinge that carries it to its own, and from there to its centre of mass;
+    infinite for a body that is free, which is drawn as large as it is."""
+    if body.hinge.nv == 6:
+        return float("inf")
+    before = hinge_point(body.parent) if isinstance(body.parent, Body) else np.zeros(3)
+    return float(
+        max(np.linalg.norm(np.asarray(body.inboard.translation) - before), np.linalg.norm(body.inertia.com - start))
+    )
 
 
 def _hinge(body: Body, at: Array, radius: float) -> Surface | None:

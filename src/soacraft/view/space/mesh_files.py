@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from soacraft.contact.geometry.mesh_files import LARGEST_TEXT, Triangles, mesh_scale, read_mesh
+from soacraft.contact.geometry.mesh_files import LARGEST_TEXT, Triangles, find_mesh, mesh_scale, read_mesh
 from soacraft.errors import ModelFileError, SoacraftError, ViewError
 from soacraft.model import Geometry
 from soacraft.view.drawing.extras import extra
@@ -18,37 +19,23 @@ _OWN = (".stl", ".obj")
 _MORE = (".ply", ".off", ".glb", ".gltf")
 
 
-def mesh_of(geometry: Geometry, folder: Path | None) -> Surface:
-    """The surface of a mesh file, scaled as the geometry says. Files are read in `folder` alone, and below it."""
+def mesh_of(geometry: Geometry, folders: Sequence[Path]) -> Surface:
+    """The surface of a mesh file, scaled as the geometry says. Files are read in `folders` alone, and below them."""
     name = geometry.mesh
     if not name:
         raise ViewError("its mesh names no file")
-    if folder is None:
+    if not folders:
         raise ViewError(f"its mesh is the file {name!r}: pass folder=..., where it is")
     scale = np.array(mesh_scale(geometry))
     try:
-        points, triangles = _read(_find(name, folder), name)
+        points, triangles = _read(find_mesh(name, folders, ViewError), name)
     except SoacraftError:
         raise
-    except (OSError, ValueError, RuntimeError) as problem:  # a name with NUL or too long, links in a circle, no right
+    except (OSError, ValueError, RuntimeError) as problem:  # no right to read it, or gone since
         raise ViewError(f"its mesh {name!r:.60} cannot be opened: {type(problem).__name__}") from None
     if np.prod(scale) < 0.0:
         triangles = triangles[:, ::-1]  # a mirrored mesh is inside out
     return mesh(points * scale, triangles)
-
-
-def _find(name: str, folder: Path) -> Path:
-    """The file of a mesh: `package://NAME/PATH` is PATH, or NAME/PATH, in the folder."""
-    kind, _, rest = name.rpartition("://")
-    wanted = [rest.partition("/")[2], rest] if kind in ("package", "model") else [rest]
-    places = [(folder / x.lstrip("/")).resolve() if kind else (folder / x).resolve() for x in wanted]
-    inside = [x for x in places if x.is_relative_to(folder)]
-    if not inside:
-        raise ViewError(f"its mesh {name!r} leads out of the folder {str(folder)!r}")
-    present = [x for x in inside if x.is_file()]
-    if not present:
-        raise ViewError(f"its mesh {name!r} is not in the folder {str(folder)!r}")
-    return present[0]
 
 
 def _read(place: Path, name: str) -> Triangles:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from soacraft.contact.geometry.mesh_files import mesh_folders
 from soacraft.errors import SoacraftError
 from soacraft.model import Geometry
 from soacraft.model.sizes.scale import scale_of
@@ -63,7 +64,8 @@ class Tie:
 
 
 class PartMaker:
-    """Makes the parts of a graph as it is now. Mesh files are read in `folder` alone, and kept."""
+    """Makes the parts of a graph as it is now. Mesh files are read in `folder` alone, without it where `sc.load` found
+    them, and kept."""
 
     def __init__(
         self,
@@ -162,7 +164,7 @@ class PartMaker:
         key = (geometry.mesh, size)
         try:
             if key not in self._meshes:
-                self._meshes[key] = mesh_of(geometry, self._folder)
+                self._meshes[key] = mesh_of(geometry, mesh_folders(self._graph.root.graph, self._folder))
         except SoacraftError as problem:
             self.missing[name] = str(problem)
             return None

@@ -52,8 +52,9 @@ def scene(
 
     A body is drawn by its visual geometries, or by those of collisions; a body without either by its kinematics: rods
     between hinges, a drum for a hinge that turns, a block for one that slides, a ball for more. `folder` is where mesh
-    files are; they are read there alone, STL and OBJ by ourselves, PLY, OFF and glTF by trimesh. What cannot be drawn
-    is listed in `missing`. Closures are rods, green where they are met, from yellow to red by how far they are open.
+    files are (by default where `sc.load` found them); they are read there alone, STL and OBJ by ourselves, PLY, OFF
+    and glTF by trimesh. What cannot be drawn is listed in `missing`. Closures are rods, green where they are met, from
+    yellow to red by how far they are open.
     Contacts of a run are points with the arrows of their forces and cones of friction.
     A `sc.robot.World` is shown with its robot: objects, in blue what stands for shapes of the robot, in orange what
     keeps clear by its padding.
@@ -104,7 +105,6 @@ class Scene(Strict):
         self._world = graph if isinstance(graph, World) else None
         if isinstance(graph, World):
             graph = graph.robot.mb
-            folder = graph.mesh_folder if folder is None else folder
         if not isinstance(graph, Graph):
             raise ModelError(
                 f"a scene shows a model or a sub-graph, and its motion: scene(mb, run); got {type(graph).__name__}. It "

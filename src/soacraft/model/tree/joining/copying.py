@@ -45,6 +45,7 @@ def copy_into(mb: Multibody, other: Multibody) -> None:
     copy_parts(mb, other, frames)
     other._attachments.records.extend(mb.records)
     other._attachments.import_report, other._attachments.mesh_folder = mb.import_report, mb.mesh_folder
+    other._attachments.mesh_roots = mb.mesh_roots
 
 
 # -- by frames: a model, or a part of it, in another one -------------------------------------------------------
@@ -246,6 +247,7 @@ def copy_attachments(
         other.add_keyframe(told(keyframe))
     other._attachments.records.extend(mb.records)
     other._attachments.import_report, other._attachments.mesh_folder = mb.import_report, mb.mesh_folder
+    other._attachments.mesh_roots = mb.mesh_roots
 
 
 def twin_frame(frame: Frame, frames: Mapping[Frame, Frame]) -> Frame | None:

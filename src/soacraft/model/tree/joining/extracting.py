@@ -71,6 +71,7 @@ def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> M
             note = f"also concerns parts of {mb.name!r} outside of the subtree of {top.name!r}"
             left.append(Entry(mb.name, 0, record.kind, record.name, "", "ignored", note, False))
     other._attachments.mesh_folder, report = mb.mesh_folder, mb.import_report
+    other._attachments.mesh_roots = mb.mesh_roots
     if left or report is not None:
         other._attachments.import_report = ImportReport([*(() if report is None else report.entries), *left])
     return other

@@ -95,6 +95,8 @@ def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, 
         mb._attachments.records.extend(renamed_record(record, names) for record in other.records)
         if folder is None:
             mb._attachments.mesh_folder = mb.mesh_folder or other.mesh_folder
+        more = () if folder is None else (folder,)
+        mb._attachments.mesh_roots = tuple(dict.fromkeys((*mb.mesh_roots, *other.mesh_roots, *more)))
         _join_reports(mb, other, said)
         for kind in ("state", "structure", "geometry", "records"):
             mb._edits.changed(kind)
