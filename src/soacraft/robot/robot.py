@@ -11,6 +11,8 @@ from soacraft.attributes import Strict
 from soacraft.errors import ModelError, near
 from soacraft.files.srdf import read_srdf
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.states.dof_sets import actuated_dofs, movable_dofs
+from soacraft.model.states.ties import Mask
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.changes.changes import Changes, Memory
@@ -71,6 +73,32 @@ right_shoulder_yaw, right_elbow)
     def limbs(self) -> tuple[str, ...]:
         """Names of the limbs."""
         return tuple(self._limbs)
+
+    @property
+    def actuated(self) -> tuple[str, ...]:
+        """Dofs that control laws push unless they are told others: those with an actuator; of a model without
+        actuators all hinges but a free base. Never elastic modes, nor dofs of what is held.
+
+        >>> import soacraft as sc
+        >>> sc.robot.Robot(sc.load("five_bar")).actuated
+        ('mot1', 'mot2')
+        """
+        return self._named(actuated_dofs(self._mb, held=self.held))
+
+    @property
+    def movable(self) -> tuple[str, ...]:
+        """Dofs that kinematics may choose: all hinges, the base and passive hinges of loops too. Never elastic modes;
+        dofs of what is held where a loop through a hand moves them.
+
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.load("cassie"))
+        >>> len(rb.movable), len(rb.actuated)
+        (32, 10)
+        """
+        return self._named(movable_dofs(self._mb, self.held))
+
+    def _named(self, dofs: Mask) -> tuple[str, ...]:
+        return tuple(name for name, is_in in zip(self._mb.dof_names, dofs, strict=True) if is_in)
 
     def limb(self, name: str, base: Any, tip: Any) -> Limb:
         """A limb from a base to a tip that is outboard of it, bodies or nodes, or to a list of tips: a hand. A name

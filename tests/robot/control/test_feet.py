@@ -15,7 +15,8 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft.errors import StateError
-from soacraft.robot.control.feet import _motors, program_of
+from soacraft.robot.control.feet import program_of
+from soacraft.robot.control.freedoms import motors_of
 
 SEEDS = st.integers(0, 10_000)
 LEGS = [f"{x}_SHANK" for x in ("LF", "RF", "LH", "RH")]
@@ -88,7 +89,7 @@ def test_the_answer_is_that_of_clarabel(seed):
     v, vdot = 0.2 * rng.standard_normal(18), 0.5 * rng.standard_normal(18)
     sides = int(rng.integers(3, 9))
     made = rob.foot_forces(stance, v, vdot, sides=sides, limits=bool(seed % 2))
-    p, _ = program_of(stance, v, vdot, _motors(rb.mb, None), sides, 1e-4, bool(seed % 2))
+    p, _ = program_of(stance, v, vdot, motors_of(rb), sides, 1e-4, bool(seed % 2))
     status, x = solution(p)
     assert made.holds == (status == "Solved"), status
     if made.holds:
@@ -103,7 +104,7 @@ def test_the_conditions_of_the_optimum_hold():
     stance, rng = standing(rb, 3, friction=0.15)
     v, vdot = np.zeros(18), 0.2 * rng.standard_normal(18)
     made = rob.foot_forces(stance, v, vdot)
-    p, _ = program_of(stance, v, vdot, _motors(rb.mb, None), 8, 1e-4, False)
+    p, _ = program_of(stance, v, vdot, motors_of(rb), 8, 1e-4, False)
     x, y = np.concatenate([made.force[6:], made.forces.ravel()]) / p.sizes, made.multipliers
     assert made.holds
     near(p.H @ x, p.C.T @ y, 1e-9)

@@ -9,8 +9,8 @@ from tests.robot.limbs.test_reaching import four_bar
 import soacraft as sc
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints
+from soacraft.model.states.ties import moved_with, tied_dofs
 from soacraft.robot.limbs import searching
-from soacraft.robot.limbs.ties import moved_with, tied_dofs
 from soacraft.spatial.rotations import log
 
 

@@ -12,15 +12,18 @@ Loops and couplings are kept: motors share what X* T must be (`soacraft.robot.co
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.analysis.finite import refusing_overflow
+from soacraft.dynamics.problem import Mask
 from soacraft.errors import StateError
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import common_batch, read_q, read_v
+from soacraft.model.states.dof_sets import held_dofs, modal_dofs
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.freedoms import (
@@ -30,6 +33,7 @@ from soacraft.robot.control.freedoms import (
     model_of,
     motors_of,
     needed,
+    resting,
     sizes_of_dofs,
 )
 from soacraft.robot.robot import Robot
@@ -47,11 +51,16 @@ Payload = Mapping[Any, Inertia]
 
 @refusing_overflow()
 def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: Any = None) -> Array:
-    """The force that holds a robot still against gravity, with all that it holds, (..., nv). O(n), with loops O(nv^3).
+    """The force of the motors that holds a robot still against gravity, with all that it holds, (..., nv), zero at all
+    other dofs. O(n), with loops or a hinged load O(nv^3).
 
-    `payload` is what else it carries, {frame: inertia in the frame's axes}. `actuated` names the dofs with a motor
-    ("model": those of its actuators; all unless told). In a closed chain motors share the work; in a tree the dofs
-    without a motor must need no force.
+    `payload` is what else it carries, {frame: inertia in the frame's axes}. `actuated` names the dofs with a motor; by
+    default those with an actuator, of a model without actuators all hinges but a free base (`rb.actuated`). In a closed
+    chain motors share the work. What has no motor:
+
+    - a base or a passive hinge of the robot must need no force, springs counted, else there is no equilibrium;
+    - flexible bodies stay bent as they are in q: exact where that is their equilibrium (`sc.analysis.equilibrium`);
+    - hinges of what is held, such as a lid, go as they will, and the motors carry what remains at that instant.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -60,25 +69,39 @@ def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: A
     array([29.43])
     """
     mb = model_of(robot)
-    q = read_q(mb, q)
-    T = np.asarray(dyn.gravity_force(mb, q, ignore_loops=True))
+    q, motors, still = read_q(mb, q), motors_of(robot, actuated), np.zeros(mb.nv)
+    T = np.array(dyn.gravity_force(mb, q, ignore_loops=True))
+    if not motors.all():  # of what has no motor, with its springs
+        T = np.where(motors, T, dyn.inverse_dynamics(mb, q, still, still, ignore_loops=True))
     if (payload := read_payload(payload)) is not None:
-        still = np.zeros(mb.nv)
         T = T + np.asarray(dyn.compensating_force(mb, q, wrenches(mb, payload, q, still, still), ignore_loops=True))
+    modes, loads = modal_dofs(mb), held_dofs(mb, robot.held)
+    for at in np.ndindex(T.shape[:-1]) if mb.is_closed or loads.any() else ():
+        free = resting(robot, q[at], still, T[at])
+        if free.x0.any():  # what is held goes
+            if payload is not None:
+                raise StateError(_payload_text(mb, loads))
+            T[at] += np.asarray(dyn.mass_matrix(mb, q[at], ignore_loops=True)) @ free.x0
+        if mb.is_closed:
+            T[at] = replace(free, motors=motors).force(free.X.T @ T[at])
     if not mb.is_closed:
-        return _refuse_idle(mb, T, actuated)
-    found = np.empty_like(T)
-    for at in np.ndindex(T.shape[:-1]):
-        free = freedom(robot, q[at], np.zeros(mb.nv), actuated)
-        found[at] = free.force(free.X.T @ T[at])
-    return found
+        refuse_forces(mb, T, ~(motors | modes | loads))
+    return np.where(motors, T, 0.0)
 
 
 @refusing_overflow()
 def friction(
-    robot: Robot, v: Any, *, viscous: Any = None, coulomb: Any = None, stribeck: Any = None, speed: Any = None
+    robot: Robot,
+    v: Any,
+    *,
+    viscous: Any = None,
+    coulomb: Any = None,
+    stribeck: Any = None,
+    speed: Any = None,
+    actuated: Any = None,
 ) -> Array:
-    """The force that makes up for friction of the hinges, (..., nv). O(n).
+    """The force that makes up for friction of the hinges that have a motor (`actuated` as for `gravity`), (..., nv),
+    zero at all other dofs. O(n).
 
         T = viscous v + (coulomb + stribeck exp(-(v/speed)^2)) tanh(10 v / speed)
 
@@ -115,7 +138,8 @@ def friction(
     a, c, s, w = (own[x] if given[x] is None else _by_dof(mb, given[x], x) for x in given)
     if (w <= 0.0).any() or any((x < 0.0).any() for x in (a, c, s)):
         raise StateError("friction: viscous, coulomb and stribeck must not be negative, and speed must be positive.")
-    return np.asarray(a * v + (c + s * np.exp(-((v / w) ** 2))) * np.tanh(_STEEP * v / w))
+    T = a * v + (c + s * np.exp(-((v / w) ** 2))) * np.tanh(_STEEP * v / w)
+    return np.where(motors_of(robot, actuated), T, 0.0)
 
 
 @refusing_overflow()
@@ -132,10 +156,10 @@ def feed_forward(
     """The force that gives accelerations: inverse dynamics of the robot with all that it holds and with a payload,
     (..., nv). O(n), with loops O(nv^3).
 
-    `payload` and `actuated` as for `gravity`. Where some dofs of a tree have no motor, vdot counts at the others, and
-    they go as they will. In a closed chain vdot is of all dofs, as the closures allow it, or of the independent ones,
-    `sc.loops.TreeAugmented(mb).independent(q)`. Dampers and springs of the model are made up for; `friction=True` adds
-    its dry friction.
+    `payload` and `actuated` as for `gravity`. Where some dofs have no motor (a base, elastic modes, a lid that is held),
+    vdot counts at the others, and they go as they will. In a closed chain vdot is of all dofs, as the closures allow
+    it, or of the independent ones, `sc.loops.TreeAugmented(mb).independent(q)`. Dampers and springs of the model are
+    made up for; `friction=True` adds the dry friction of dofs with a motor.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -151,25 +175,29 @@ def feed_forward(
             f"friction= says whether the model's dry friction is made up for, True or False; got {friction!r:.60}. "
             "Numbers of your own go to sc.robot.friction."
         )
-    dry = dry_friction(robot, v) if friction else np.zeros(mb.nv)
+    motors = motors_of(robot, actuated)
     if mb.is_closed:
-        return _closed(robot, q, v, vdot, payload, actuated) + dry
+        return _closed(robot, q, v, vdot, payload, actuated, friction)
+    dry = dry_friction(robot, v, motors) if friction else np.zeros(mb.nv)
     vdot = read_v(mb, vdot, "vdot")
-    motors = motors_of(mb, actuated)
-    if motors is None or motors.all():
+    if motors.all():
         f_ext = reactions(mb, payload, q, v, vdot)
         return np.asarray(dyn.inverse_dynamics(mb, q, v, vdot, f_ext)) + dry
     if payload is not None:
-        raise StateError(
-            f"a payload of {mb.name!r} moves the dofs that have no motor ({_listed(mb, ~motors)}): hang it on the "
-            "model, rb.attach(...), so that they are known to move with it."
-        )
-    return np.asarray(dyn.mixed_dynamics(mb, q, v, np.zeros(mb.nv), vdot, motors)[1]) + np.where(motors, dry, 0.0)
+        raise StateError(_payload_text(mb, ~motors))
+    return np.asarray(dyn.mixed_dynamics(mb, q, v, np.zeros(mb.nv), vdot, motors)[1]) + dry
 
 
-def dry_friction(robot: Robot, v: Array) -> Array:
-    """Friction of the hinges without their dampers, which are part of the dynamics."""
-    return friction(robot, v, viscous=0.0)
+def dry_friction(robot: Robot, v: Array, motors: Mask) -> Array:
+    """Friction of hinges without their dampers, which are part of the dynamics."""
+    return friction(robot, v, viscous=0.0, actuated=motors)
+
+
+def _payload_text(mb: Multibody, idle: Mask) -> str:
+    return (
+        f"a payload of {mb.name!r} moves the dofs that have no motor ({_listed(mb, idle)}): hang it on the model, "
+        "rb.attach(...), so that they are known to move with it."
+    )
 
 
 def read_payload(payload: Any) -> Payload | None:
@@ -203,7 +231,9 @@ def reactions(mb: Multibody, payload: Payload | None, q: Any, v: Any, vdot: Any)
     return {frame: -w for frame, w in wrenches(mb, payload, q, v, vdot).items()}
 
 
-def _closed(robot: Robot, q: Array, v: Array, vdot: Any, payload: Payload | None, actuated: Any) -> Array:
+def _closed(
+    robot: Robot, q: Array, v: Array, vdot: Any, payload: Payload | None, actuated: Any, friction: bool
+) -> Array:
     mb = robot.mb
     a = finite(vdot, (..., None), f"vdot of {mb.name!r}", StateError)
     batch = common_batch(q=q, v=v, vdot=a)
@@ -212,24 +242,20 @@ def _closed(robot: Robot, q: Array, v: Array, vdot: Any, payload: Payload | None
     for at in np.ndindex(*batch):
         free = freedom(robot, qs[at], vs[at], actuated)
         T[at] = free.force(free.X.T @ _needed(robot, free, qs[at], vs[at], given[at], payload))
-    return T
+    return T + dry_friction(robot, v, motors_of(robot, actuated)) if friction else T
 
 
 def _needed(robot: Robot, free: Freedom, q: Array, v: Array, vdot: Array, payload: Payload | None) -> Array:
     mb = robot.mb
     if len(vdot) == len(free.names) != mb.nv:
         vdot = free.X @ vdot + free.x0
-    elif free.closed is not None:
+    elif free.closed is not None and not free.yields:
         free.closed.require(vdot)
+    else:
+        vdot = free.followed(vdot, scale_of(mb).time)
+        if payload is not None:
+            raise StateError(_payload_text(mb, ~free.motors))
     return needed(mb, q, v, vdot, reactions(mb, payload, q, v, vdot))
-
-
-def _refuse_idle(mb: Multibody, T: Array, actuated: Any) -> Array:
-    motors = motors_of(mb, actuated)
-    if motors is None or motors.all():
-        return T
-    refuse_forces(mb, T, ~motors)
-    return np.where(motors, T, 0.0)
 
 
 def refuse_forces(mb: Multibody, T: Array, idle: Any) -> None:
@@ -241,8 +267,14 @@ def refuse_forces(mb: Multibody, T: Array, idle: Any) -> None:
     i = int(np.argmax(wrong)) if len(wrong) else 0
     if len(wrong) and wrong[i] > 1e-9 * size:
         raise StateError(
-            f"dof {mb.dof_names[i]!r} has no motor and needs a force of {wrong[i] / c[i]:.4g}: no equilibrium."
+            f"dof {mb.dof_names[i]!r} has no motor and needs a force of {wrong[i] / c[i]:.4g}: no equilibrium. {_cure(mb, i)}"
         )
+
+
+def _cure(mb: Multibody, i: int) -> str:
+    if modal_dofs(mb)[i]:
+        return "Bend the flexible bodies to where they rest: q = sc.analysis.equilibrium(mb, ...).q."
+    return "Name it where it has a motor, actuated=[...]; a robot on its feet is held by sc.robot.foot_forces."
 
 
 def _by_dof(mb: Multibody, given: Any, what: str) -> Array:

@@ -24,12 +24,11 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.kinematics.qp import solve_qp
-from soacraft.model.hinges import Free
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_v
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.control.freedoms import by_dof, freedom, motors_of, needed, sizes_of_dofs
+from soacraft.robot.control.freedoms import by_dof, motors_of, needed, resting, sizes_of_dofs
 from soacraft.robot.standing.stability import SIDES, read_sides, tangents
 from soacraft.robot.standing.stance import Stance
 from soacraft.spatial.checks import Array, finite
@@ -111,10 +110,10 @@ def foot_forces(
     """Forces of feet and motors that give the robot of a stance accelerations vdot at velocities v (at rest unless
     told), with the least torques. O((nv + 3 k)^3) for k points.
 
-    `actuated` names the dofs with a motor ("model": those of its actuators); unless told all but those of free base
-    bodies. Friction cones are pyramids of `sides` faces inside of them; None takes the cones themselves, and longer.
-    `spread` is what contact forces weigh against torques. With `limits` torques keep the efforts of the model. Closed
-    chains are kept. In a closed chain vdot must agree with the closures.
+    `actuated` names the dofs with a motor, by default as for `gravity`; flexible bodies stay as they are, and hinges of
+    what is held go as they will. Friction cones are pyramids of `sides` faces inside of them; None takes the cones
+    themselves, and longer. `spread` is what contact forces weigh against torques. With `limits` torques keep the
+    efforts of the model. Closed chains are kept. In a closed chain vdot must agree with the closures.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -134,13 +133,13 @@ def foot_forces(
     v, vdot = (np.zeros(mb.nv) if x is None else read_v(mb, x, n) for x, n in ((v, "v"), (vdot, "vdot")))
     if v.ndim > 1 or vdot.ndim > 1:
         raise StateError("foot_forces takes one motion, got a batch.")
-    motors = _motors(mb, actuated)
+    motors = motors_of(stance.robot, actuated)
     program, rows = program_of(stance, v, vdot, motors, sides, spread, limits)
     T, f, y, holds = (_solved if sides is not None else _in_cones)(mb, stance, program)
     force = np.zeros(mb.nv)
     force[motors] = T
     left = rows.needed - force - rows.J.T @ f.ravel()
-    left = np.zeros(mb.nv) if holds else left if not mb.is_closed else rows.X @ np.linalg.lstsq(
+    left = np.zeros(mb.nv) if holds else left if rows.X.shape[0] == rows.X.shape[1] else rows.X @ np.linalg.lstsq(
         rows.X.T @ rows.X, rows.X.T @ left, rcond=None)[0]  # fmt: skip
     return FootForces(force, f, *_by_foot(stance, f), left, holds, y)
 
@@ -162,7 +161,10 @@ def program_of(
         read_sides(sides)
     if not 1.0 / _SPREADS <= float(finite(spread, (), "spread", StateError)) <= _SPREADS:
         raise StateError(f"spread must be from {1.0 / _SPREADS:g} to {_SPREADS:g}, got {spread!r:.40}.")
-    X = freedom(stance.robot, q, v).X if mb.is_closed else np.eye(mb.nv)
+    free = resting(stance.robot, q, v)
+    if stance.robot.held:  # goes as it will where nothing moves it
+        vdot = free.X @ vdot[free.places] + free.x0
+    X = free.X
     rows = _Rows(X, _jacobian(stance), needed(mb, q, v, vdot))
     length = scale_of(mb).length
     weight = mb.total_mass * float(np.linalg.norm(mb.gravity)) * length
@@ -208,16 +210,6 @@ def _in_cones(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, 
             return found
         p = p.with_rows(cuts)
     raise ConvergenceError(f"no forces of {mb.name!r} were found inside of its friction cones in {_CUTS} programs.")
-
-
-def _motors(mb: Multibody, actuated: Any) -> Mask:
-    motors = motors_of(mb, actuated)
-    if motors is None:
-        motors = np.ones(mb.nv, dtype=np.bool_)
-        for k in mb.layout.tree.children(-1):
-            if isinstance(mb.bodies[k].hinge, Free):
-                motors[mb.layout.hinge_v[k]] = False
-    return motors
 
 
 def _jacobian(stance: Stance) -> Array:

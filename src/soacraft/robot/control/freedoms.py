@@ -1,7 +1,8 @@
 """What the motors of a robot can do: the accelerations that are free to choose, and the force that gives them.
 
-A tree with a motor at every dof has all of them. Dofs without a motor give way (formula F11), and closures tie dofs to
-each other (formula F2). Both leave fewer accelerations a to choose, with the same two equations
+Motors are at the actuated dofs (`model.states.dof_sets`). A tree with a motor at every dof has all of them. Dofs
+without a motor give way (formula F11), and closures tie dofs to each other (formula F2). Both leave fewer accelerations
+a to choose, with the same two equations
 
     vdot = X a + x0,        X* T = X* (Mcal vdot + C)
 
@@ -9,6 +10,7 @@ each other (formula F2). Both leave fewer accelerations a to choose, with the sa
     all motors      I                                   0
     some motors     [I; -Mcal_pp^-1 Mcal_pa]            [0; -Mcal_pp^-1 C_p]          (`analysis.underactuated`)
     closed chains   Gc X = 0, X_i = I                   Gc x0 = -Gcdot v, x0_i = 0    (`soacraft.loops`)
+    both            X Y                                 x0 + X y0                     (`yielding`)
 
 Where motors are more than what can move, they share the work: of all T with the same X* T the one of least
 
@@ -20,18 +22,21 @@ so that the answer does not depend on units.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import qr
 
 from soacraft import dynamics as dyn
 from soacraft.analysis.underactuated import underactuated
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.tolerances import CLOSED
 from soacraft.model.sizes.scale import scale_of
+from soacraft.model.states.dof_sets import actuated_dofs, driven_dofs, held_dofs, modal_dofs
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.closures import ClosedMotion, closed_motion
@@ -40,6 +45,10 @@ from soacraft.spatial.checks import Array, finite
 
 #: What is left of a force that motors cannot give, relative to the force, below which it is rounding.
 _LEFT = 1e-9
+#: Singular values of how dofs with a motor move, relative to the largest, that count as zero.
+_RANK = 1e-10
+#: A condition beyond which other dofs with a motor are taken for the independent ones.
+_POOR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +70,40 @@ class Freedom:
     model: str
     closed: ClosedMotion | None = None
     """What closures allow, where there are some."""
+
+    @property
+    def yields(self) -> bool:
+        """True where a direction of a closed chain gives way, which no motor pushes."""
+        return self.closed is not None and len(self.places) < self.closed.X.shape[1]
+
+    def followed(self, vdot: Array, time: float) -> Array:
+        """The accelerations of all dofs (nv) that go with those of `vdot` at the motors; refused where closures do not
+        let these be so."""
+        if len(vdot) != len(self.X):
+            raise StateError(
+                f"vdot of {self.model!r} has {len(self.X)} entries, or {len(self.names)} of "
+                f"{', '.join(map(repr, self.names))}, which have a motor; got {len(vdot)}."
+            )
+        found = self.X @ vdot[self.places] + self.x0
+        off = np.where(self.motors, np.abs(found - vdot) / self.sizes, 0.0)
+        if off.max(initial=0.0) > CLOSED * max(float(np.abs(found / self.sizes).max()), 1.0 / time**2):
+            i = int(np.argmax(off))
+            raise LoopError(
+                f"the closures of {self.model!r} do not allow these accelerations: one with a motor is off by "
+                f"{off[i] * self.sizes[i]:.3g}. Give those of {', '.join(map(repr, self.names))} alone."
+            )
+        return np.asarray(found)
+
+    def locked(self, still: Mask, names: tuple[str, ...]) -> Freedom:
+        """The same where some dofs of a closed chain stay as they are: X Z with X_still Z = 0."""
+        s = self.sizes
+        scaled = self.X * s[self.places] / s[:, None]
+        _, values, V = np.linalg.svd(scaled[still])
+        Z = V[int(np.sum(values > _RANK * values.max(initial=0.0))) :].T
+        moving = np.flatnonzero(~still)
+        own = np.sort(moving[qr((scaled @ Z)[moving].T, pivoting=True, mode="r")[1][: Z.shape[1]]])
+        X = scaled @ Z @ np.linalg.inv((scaled @ Z)[own]) * s[:, None] / s[own]
+        return replace(self, X=X, names=tuple(names[i] for i in own), places=own)
 
     def force(self, r: Array) -> Array:
         """T with X* T = r, at the motors alone, the least of all such, (nv)."""
@@ -100,19 +143,24 @@ def tree_of(robot: Robot, what: str) -> Multibody:
     return mb
 
 
-def motors_of(mb: Multibody, actuated: Any) -> Mask | None:
-    """Which dofs have a motor: None for all, "model" for those that actuators of the model drive, or names."""
-    if actuated is None:
-        return None
+def motors_of(robot: Robot, actuated: Any = None) -> Mask:
+    """Dofs that laws push (`model.states.dof_sets`): those with an actuator, "model" for the same with an error where
+    there is none, or names; of a model without actuators all hinges but a free base. Refused where there is none."""
+    mb = robot.mb
     if isinstance(actuated, str) and actuated == "model":
-        named = sorted({dof for x in mb.actuators for dof in x.gears})
-        if not named:
+        if not driven_dofs(mb).any():
             raise StateError(f"{mb.name!r} has no actuators: name the dofs that have a motor, actuated=[...].")
-        return read_prescribed(mb, named, "actuated")
-    motors = read_prescribed(mb, actuated, "actuated")
+        actuated = None
+    named = None if actuated is None else read_prescribed(mb, actuated, "actuated")
+    motors = actuated_dofs(mb, named, robot.held)
     if mb.nv and not motors.any():
+        if named is not None:
+            raise StateError(
+                f"actuated names no dof of {mb.name!r}, so that nothing can be driven: name those with a motor."
+            )
         raise StateError(
-            f"actuated names no dof of {mb.name!r}, so that nothing can be driven: name those with a motor."
+            f"no dof of {mb.name!r} has a motor: it has no actuators, and no hinge besides a free base, elastic modes "
+            "and what it holds. Name the dofs that have one, actuated=[...]."
         )
     return motors
 
@@ -130,22 +178,73 @@ def by_dof(mb: Multibody, of: Callable[[Body], Array]) -> Array:
     return found
 
 
-def freedom(robot: Robot, q: Array, v: Array, actuated: Any = None) -> Freedom:
-    """The accelerations that can be chosen at one state. O(n nv); with loops O(nv^3)."""
+def freedom(robot: Robot, q: Array, v: Array, actuated: Any = None, *, strict: bool = False) -> Freedom:
+    """The accelerations that can be chosen at one state. O(n nv); with loops O(nv^3).
+
+    Directions of a closed chain that no motor pushes give way, as dofs without a motor do in a tree. `strict` leaves
+    them among the accelerations to choose, so that a force that they need is refused."""
     mb = model_of(robot)
-    motors, nv = motors_of(mb, actuated), mb.nv
-    every = np.ones(nv, dtype=np.bool_) if motors is None else motors
+    motors, nv = motors_of(robot, actuated), mb.nv
     sizes = sizes_of_dofs(mb)
     if mb.is_closed:
-        found = closed_motion(mb, q, v)
-        return Freedom(found.X, found.x0, found.names, found.choice.independent, every, sizes, mb.name, found)
-    if every.all():
-        return Freedom(np.eye(nv), np.zeros(nv), tuple(mb.dof_names), np.arange(nv), every, sizes, mb.name)
-    u = underactuated(mb, q, v, passive=~every)
-    at = np.flatnonzero(every)
+        c = closed_motion(mb, q, v)
+        free = Freedom(c.X, c.x0, c.names, c.choice.independent, motors, sizes, mb.name, c)
+        if strict or motors.all():
+            return free
+        return yielding(mb, q, free, needed(mb, q, v, c.x0))
+    if motors.all():
+        return Freedom(np.eye(nv), np.zeros(nv), tuple(mb.dof_names), np.arange(nv), motors, sizes, mb.name)
+    u = underactuated(mb, q, v, passive=~motors)
+    at = np.flatnonzero(motors)
     X, x0 = np.zeros((nv, len(at))), np.zeros(nv)
-    X[at], X[~every], x0[~every] = np.eye(len(at)), -u.follow, -u.drift
-    return Freedom(X, x0, u.active, at, every, sizes, mb.name)
+    X[at], X[~motors], x0[~motors] = np.eye(len(at)), -u.follow, -u.drift
+    return Freedom(X, x0, u.active, at, motors, sizes, mb.name)
+
+
+def resting(robot: Robot, q: Array, v: Array, C: Array | None = None) -> Freedom:
+    """The accelerations of a robot whose modes stay as they are, while dofs of what it holds go as they will where no
+    loop moves them. C (nv) is the force needed at vdot = x0, by default that of the dynamics. O(nv^3)."""
+    mb = robot.mb
+    modes, loads, sizes = modal_dofs(mb), held_dofs(mb, robot.held), sizes_of_dofs(mb)
+    own = ~(modes | loads)
+    if mb.is_closed:
+        c = closed_motion(mb, q, v)
+        free = Freedom(c.X, c.x0, c.names, c.choice.independent, own, sizes, mb.name, c)
+    else:
+        free = Freedom(np.eye(mb.nv), np.zeros(mb.nv), tuple(mb.dof_names), np.arange(mb.nv), own, sizes, mb.name)
+    if modes.any():
+        free = free.locked(modes, mb.dof_names)
+    if loads.any():
+        free = yielding(mb, q, free, needed(mb, q, v, free.x0) if C is None else C)
+    return free
+
+
+def yielding(mb: Multibody, q: Array, free: Freedom, C: Array) -> Freedom:
+    """The freedom of a closed chain whose motors are too few. With the directions N that no motor pushes,
+
+        X_motors N = 0,      N* X* (Mcal vdot + C) = 0,      vdot = X (Y b + y0) + x0
+
+    b are accelerations of dofs with a motor, C (nv) the force needed at vdot = x0. O(nv^3)."""
+    s = free.sizes
+    scaled = free.X * s[free.places] / s[:, None]
+    pushed = np.flatnonzero(free.motors)
+    _, values, V = np.linalg.svd(scaled[pushed])
+    rank, m = int(np.sum(values > _RANK * values.max(initial=0.0))), scaled.shape[1]
+    if rank == m:
+        return free
+    M = np.asarray(dyn.mass_matrix(mb, q, ignore_loops=True))
+    N = s[free.places, None] * V[rank:].T
+    own = np.intersect1d(free.places, pushed)
+    if len(own) != rank or np.linalg.cond(scaled[own] @ V[:rank].T) > _POOR:
+        own = np.sort(pushed[qr(scaled[pushed].T, pivoting=True, mode="r")[1][:rank]])
+    A = np.concatenate([N.T @ free.X.T @ M @ free.X, free.X[own]])
+    row = np.abs(A).max(axis=1, keepdims=True)
+    right = np.zeros((m, rank + 1))
+    right[m - rank :, :rank] = np.eye(rank)
+    right[:, rank] = np.concatenate([-N.T @ free.X.T @ C, -free.x0[own]])
+    Y = np.linalg.solve(A / row, right / row)
+    X, x0 = free.X @ Y[:, :rank], free.X @ Y[:, rank] + free.x0
+    return replace(free, X=X, x0=x0, names=tuple(mb.dof_names[i] for i in own), places=own)
 
 
 def needed(mb: Multibody, q: Array, v: Array, vdot: Array, f_ext: Any = None) -> Array:

@@ -49,10 +49,10 @@ def computed_torque(
 
     `target` is (q_d, v_d, vdot_d), where v_d and vdot_d are those of the robot at q_d: of a free or spherical hinge in
     the axes of the target. Gains are numbers, one for each dof, or matrices (nv, nv). The equation is exact for every
-    hinge that has a difference; a turn e is one of at most pi. With `actuated` it holds for those dofs, and the others
-    go as they will (partial feedback linearization, collocated; Spong 1994). In a closed chain it holds for the
-    independent dofs, and the others follow. `payload` and `friction` as for `feed_forward`. O(n + nv^2), with loops
-    O(nv^3).
+    hinge that has a difference; a turn e is one of at most pi. It holds for the dofs with a motor (`actuated` as for
+    `gravity`), and the others go as they will (partial feedback linearization, collocated; Spong 1994). In a closed
+    chain it holds for as many of them as are independent, and the others follow. `payload` and `friction` as for
+    `feed_forward`. O(n + nv^2), with loops O(nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -65,8 +65,7 @@ def computed_torque(
     """
     mb = model_of(robot)
     q, v, to, vdot = _towards(mb, q, v, target, kp, kd)
-    motors = motors_of(mb, actuated)
-    if not mb.is_closed and (motors is None or to.decides(motors)):
+    if not mb.is_closed and to.decides(motors_of(robot, actuated)):
         return feed_forward(robot, q, v, vdot, payload=payload, friction=friction, actuated=actuated)
     T = np.empty(v.shape)
     for at in np.ndindex(*v.shape[:-1]):
@@ -99,7 +98,15 @@ def way(robot: Robot, q: Array, q_d: Array) -> Array:
 
 @refusing_overflow()
 def decoupled(
-    robot: Robot, q: Any, v: Any, damping: Any, *, q_d: Any = None, kp: Any = 0.0, nudot: Any = 0.0
+    robot: Robot,
+    q: Any,
+    v: Any,
+    damping: Any,
+    *,
+    q_d: Any = None,
+    kp: Any = 0.0,
+    nudot: Any = 0.0,
+    actuated: Any = None,
 ) -> Array:
     """The force under which each velocity nu_i in which the mass matrix is the identity is damped by itself, (..., nv).
 
@@ -108,8 +115,8 @@ def decoupled(
     nu is that of `analysis.diagonalize` with lengths counted in that of the model, so that units do not matter.
     `damping` k in 1/s is a number, one for each nu, or a matrix. A spring `kp` (a number, numbers or a symmetric
     matrix) pulls to q_d. With true coordinates the energy |nu|^2 / 2 + e* K_p e / 2 then changes at the rate -nu* k nu,
-    so that it never grows: with no spring and one k for all, the kinetic energy falls as exp(-2 k t). Trees alone.
-    O(n).
+    so that it never grows: with no spring and one k for all, the kinetic energy falls as exp(-2 k t). Trees alone, with
+    a motor at every dof (`actuated` as for `gravity`); others are refused. O(n).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -121,6 +128,12 @@ def decoupled(
     True
     """
     mb = tree_of(robot, "decoupled")
+    idle = ~motors_of(robot, actuated)
+    if idle.any():
+        raise StateError(
+            f"decoupled needs a motor at every dof of {mb.name!r}, and {mb.dof_names[int(np.argmax(idle))]!r} has "
+            "none: name all that have one, actuated=[...], or take computed_torque, which lets the others go."
+        )
     q, v = read_q(mb, q), read_v(mb, v)
     d, sizes = diagonalize(mb, q, v), sizes_of_dofs(mb)
     wanted = finite(nudot, (...,), "nudot", StateError)

@@ -25,7 +25,7 @@ from soacraft.loops import Solver
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.control.compensation import feed_forward, refuse_forces
+from soacraft.robot.control.compensation import refuse_forces
 from soacraft.robot.control.freedoms import freedom, model_of, motors_of, needed, sizes_of_dofs
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
@@ -73,8 +73,9 @@ def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, ac
     """The linear-quadratic regulator about a state that some force holds, from the derivatives of forward dynamics.
 
     Q (2 m) and R (one for each motor) are matrices, diagonals or None for ones; m is nv, in a closed chain the number
-    of independent dofs. `actuated` names the dofs with a motor ("model": those of its actuators); by default all have
-    one. A state that no force of theirs holds, or that they cannot bring back, is refused. O(nv^3).
+    of independent dofs. `actuated` names the dofs with a motor, by default as for `gravity`. A state that no force of
+    theirs holds, or that they cannot bring back, is refused; elastic modes are regulated by the motors, about a q at
+    which they rest. O(nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -88,9 +89,7 @@ def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, ac
     v = np.zeros(mb.nv) if v is None else read_v(mb, v)
     if q.ndim > 1 or v.ndim > 1:
         raise StateError("lqr is about one state, got a batch.")
-    motors = motors_of(mb, actuated)
-    force = _holding(robot, q, v, actuated)
-    at = np.arange(mb.nv) if motors is None else np.flatnonzero(motors)
+    force, at = _holding(robot, q, v, actuated), np.flatnonzero(motors_of(robot, actuated))
     lin = linear_of(mb, q, v, force)
     A, B, places = np.asarray(lin.A), np.asarray(lin.B)[:, at], places_of(mb, lin)
     Q, R = weight(Q, len(A), "Q"), weight(R, len(at), "R", definite=True)
@@ -135,14 +134,11 @@ def _holding(robot: Robot, q: Array, v: Array, actuated: Any) -> Array:
     """The force under which nothing accelerates."""
     mb = robot.mb
     if mb.is_closed:
-        free = freedom(robot, q, v, actuated)
+        free = freedom(robot, q, v, actuated, strict=True)
         return free.force(free.X.T @ needed(mb, q, v, free.x0))
-    force = np.array(dyn.inverse_dynamics(mb, q, v, np.zeros(mb.nv)))
-    motors = motors_of(mb, actuated)
-    if motors is not None:
-        refuse_forces(mb, force, ~motors)
-        force[~motors] = 0.0
-    return force
+    force, motors = np.array(dyn.inverse_dynamics(mb, q, v, np.zeros(mb.nv))), motors_of(robot, actuated)
+    refuse_forces(mb, force, ~motors)
+    return np.where(motors, force, 0.0)
 
 
 def current(robot: Robot, version: int, what: str) -> Multibody:
@@ -188,11 +184,14 @@ def weight(given: Any, size: int, what: str, definite: bool = False) -> Array:
 def forces_along(robot: Robot, q: Array, v: Array, vdot: Array, actuated: Any) -> Array:
     """The forces that give the accelerations of a path (k, nv), refused where dofs without a motor need some."""
     mb = robot.mb
-    motors = motors_of(mb, actuated)
     if mb.is_closed:
-        return feed_forward(robot, q, v, vdot, actuated=actuated)
-    force = np.array(dyn.inverse_dynamics(mb, q, v, vdot))
-    if motors is not None:
-        refuse_forces(mb, force, ~motors)
-        force[:, ~motors] = 0.0
-    return force
+        found = np.empty(v.shape)
+        for k in range(len(v)):
+            free = freedom(robot, q[k], v[k], actuated, strict=True)
+            assert free.closed is not None
+            free.closed.require(vdot[k])
+            found[k] = free.force(free.X.T @ needed(mb, q[k], v[k], vdot[k]))
+        return found
+    force, motors = np.array(dyn.inverse_dynamics(mb, q, v, vdot)), motors_of(robot, actuated)
+    refuse_forces(mb, force, ~motors)
+    return np.where(motors, force, 0.0)

@@ -131,10 +131,10 @@ def lqr_path(
     if force is None:
         force = forces_along(robot, q, v, _rows(read_v(mb, vdot, "vdot"), v, "vdot"), actuated)
     force = _rows(read_v(mb, force, "force"), v, "force")
-    motors = motors_of(mb, actuated)
-    at = np.arange(mb.nv) if motors is None else np.flatnonzero(motors)
-    if motors is not None and not mb.is_closed:
-        refuse_forces(mb, force, ~motors)
+    motors = motors_of(robot, actuated)
+    at = np.flatnonzero(motors)
+    refuse_forces(mb, force, ~motors)
+    force = np.where(motors, force, 0.0)
     A, B, places = _linear(mb, q, v, force)
     for x, what in ((A, "A"), (B, "B")):
         finite_or_refused(x, f"{what} of the motion about the path")

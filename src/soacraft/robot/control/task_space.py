@@ -79,9 +79,9 @@ def operational_space(
     """The force that gives the tip of a limb an acceleration [angular; linear], in axes of the base, and in the rest of
     the robot's motion as much of the force `null` as does not disturb that. O(n nv + nv^3).
 
-    `rows` picks rows of the task. With `actuated` the force acts at those dofs alone, and the others, such as the base
-    of a robot in space, give way as the law knows. Closed chains are kept. Nearly singular directions are damped, and
-    counted. q and v may have leading axes.
+    `rows` picks rows of the task. The force acts at dofs with a motor (`actuated` as for `gravity`), and others, such
+    as elastic modes or the base of a robot in space, give way as the law knows. Closed chains are kept. Nearly singular
+    directions are damped, and counted. q and v may have leading axes.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -16,12 +16,12 @@ from soacraft.loops.tree_augmented import TreeAugmented
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.states.kinematics import frame_pose, frame_velocity, pose_of_frame
+from soacraft.model.states.ties import tied_dofs
 from soacraft.model.tree.editing import rehang
 from soacraft.model.tree.frames.frame import Body, Frame, Node
 from soacraft.model.tree.joining.restoring import Place, place_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.grasping.joined import Joined, is_outboard, node_name, told, unused
-from soacraft.robot.limbs.ties import tied_dofs
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import RelativePose
 from soacraft.spatial.pose import Pose

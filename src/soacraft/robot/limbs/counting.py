@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft.kinematics.tolerances import RANK
-from soacraft.robot.limbs.ties import Mask
+from soacraft.model.states.ties import Mask
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log

@@ -20,10 +20,11 @@ from soacraft.kinematics.limbs import LimbEngine, engine_of
 from soacraft.kinematics.reach import Span
 from soacraft.model.sizes.lengths import chain
 from soacraft.model.states.ranges import Ball, Ranges
+from soacraft.model.states.ties import Mask, moved_with, tied_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.properties import Limits
-from soacraft.robot.limbs.ties import Mask, choose_independent, moved_with, one_sided, tied_dofs
+from soacraft.robot.limbs.ties import choose_independent, one_sided
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

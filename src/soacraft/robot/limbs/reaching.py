@@ -14,6 +14,7 @@ import numpy as np
 
 from soacraft.dynamics.arguments import read_threads
 from soacraft.kinematics.limbs import Plan
+from soacraft.model.states.ties import tied_dofs
 from soacraft.robot.limbs.asking import (
     Goals,
     Question,
@@ -26,7 +27,6 @@ from soacraft.robot.limbs.asking import (
 )
 from soacraft.robot.limbs.searching import one
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
-from soacraft.robot.limbs.ties import tied_dofs
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

@@ -20,10 +20,11 @@ from soacraft.kinematics.inverse import inverse_kinematics
 from soacraft.kinematics.limbs import Plan
 from soacraft.kinematics.targets import Axes, Direction, Placement, Position
 from soacraft.model.sizes.lengths import chain
+from soacraft.model.states.ties import tied_dofs
 from soacraft.robot.limbs.asking import AXES, Question, as_pose
 from soacraft.robot.limbs.data import Part
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
-from soacraft.robot.limbs.ties import closed, passed, tied_dofs
+from soacraft.robot.limbs.ties import closed, passed
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:

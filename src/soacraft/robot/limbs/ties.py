@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from soacraft.errors import LoopError
 from soacraft.kinematics.assemble import close
@@ -27,6 +26,7 @@ from soacraft.kinematics.sizes import Sizes, sizes_of
 from soacraft.kinematics.tolerances import CLOSED, STRIDE
 from soacraft.model.sizes.lengths import chain
 from soacraft.model.states.kinematics import relative_pose
+from soacraft.model.states.ties import Mask, tied_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import Closure, Coupling, coordinate_names, coupling_error
 from soacraft.spatial.checks import Array
@@ -34,50 +34,12 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.robot.limbs.limb import Limb
 
-Mask = npt.NDArray[np.bool_]
-
 #: A stop may be passed by as much as this of a radian, or of the limb's reach, makes of its sum, a rope by this part of
 #: its length: what tolerances of goals leave.
 _PASSED = 1e-9
 #: Steps from where the robot is to coordinates at which loops shall close, at most; other starts where that fails, and
 #: how far from there they begin, as a part of the range.
 _MOST, _TRIES, _SPREAD = 32, 12, 0.1
-
-
-def ties_of(mb: Multibody) -> list[Mask]:
-    """Of each active loop and coupling the dofs that it ties, (nv)."""
-    found = []
-    for loop in mb.loops:
-        if loop.active and not loop.one_sided:
-            tied = np.zeros(mb.nv, dtype=np.bool_)
-            for body in chain(loop.a, loop.b).bodies:
-                tied[mb.layout.hinge_v[mb.layout.index[body]]] = True
-            found.append(tied)
-    for coupling in mb.couplings:
-        if coupling.active and not coupling.one_sided:
-            tied = np.zeros(mb.nv, dtype=np.bool_)
-            tied[[mb.dof_names.index(x) for x in coupling.terms]] = True
-            found.append(tied)
-    return found
-
-
-def tied_dofs(mb: Multibody) -> Mask:
-    """Which dofs active loops and couplings tie, (nv)."""
-    found = np.zeros(mb.nv, dtype=np.bool_)
-    for tied in ties_of(mb):
-        found |= tied
-    return found
-
-
-def moved_with(mb: Multibody, dofs: Mask) -> Mask:
-    """These dofs and all that loops and couplings move with them, (nv)."""
-    found, ties = dofs.copy(), ties_of(mb)
-    while True:
-        more = [x for x in ties if (x & found).any() and (x & ~found).any()]
-        if not more:
-            return found
-        for x in more:
-            found |= x
 
 
 def closed(limb: Limb, q: Array) -> Array:

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from soacraft.errors import StateError
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.rows import Constraints
+from soacraft.model.states.ties import tied_dofs
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.limbs.ties import tied_dofs
 
 
 def require_independent(mb: Multibody, dofs: npt.NDArray[np.intp], what: str) -> None:

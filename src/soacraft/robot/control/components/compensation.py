@@ -41,14 +41,16 @@ class FrictionCompensation(Law):
         coulomb: Numbers | None = None
         stribeck: Numbers | None = None
         speed: Numbers | None = None
+        actuated: Motors = None
 
     v = In(shape=nv)
 
     @output(shape=nv)
     def force(p, v):
         return compensation.friction(
-            robot_of(p.robot), v, viscous=p.viscous, coulomb=p.coulomb, stribeck=p.stribeck, speed=p.speed
-        )
+            robot_of(p.robot), v, viscous=p.viscous, coulomb=p.coulomb, stribeck=p.stribeck, speed=p.speed,
+            actuated=p.actuated,
+        )  # fmt: skip
 
 
 class FeedForward(Law):

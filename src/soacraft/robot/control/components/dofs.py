@@ -53,6 +53,7 @@ class Decoupled(Law):
         robot: str
         damping: Gains
         kp: Gains = 0.0
+        actuated: Motors = None
 
     q = In(shape=nq)
     v = In(shape=nv)
@@ -61,7 +62,9 @@ class Decoupled(Law):
 
     @output(shape=nv)
     def force(p, q, v, q_d, nudot):
-        return joint_space.decoupled(robot_of(p.robot), q, v, p.damping, q_d=q_d, kp=p.kp, nudot=nudot)
+        return joint_space.decoupled(
+            robot_of(p.robot), q, v, p.damping, q_d=q_d, kp=p.kp, nudot=nudot, actuated=p.actuated
+        )
 
 
 class LQR(Law):
