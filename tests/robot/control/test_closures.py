@@ -39,13 +39,13 @@ def states(mb, count):
 
 def laws(rb, tip, hands, q, v):
     """What all laws say at a state, by name."""
-    none = np.zeros(rb.mb.nv)
+    none, every = np.zeros(rb.mb.nv), {"actuated": rb.mb.dof_names}
     limb = rb.limb("arm", "inertial", tip)
     found = {
-        "gravity": rob.gravity(rb, q),
-        "computed_torque": rob.computed_torque(rb, q, v, (q, none, none), 25.0, 10.0),
-        "operational_space": rob.operational_space(rb, limb, q, v, [0.3, -0.2, 0.1], rows=[2, 3, 4]).force,
-        "lqr": rob.lqr(rb, q, Q=2.0).K,
+        "gravity": rob.gravity(rb, q, **every),
+        "computed_torque": rob.computed_torque(rb, q, v, (q, none, none), 25.0, 10.0, **every),
+        "operational_space": rob.operational_space(rb, limb, q, v, [0.3, -0.2, 0.1], rows=[2, 3, 4], **every).force,
+        "lqr": rob.lqr(rb, q, Q=2.0, **every).K,
     }
     if hands:
         found["carry"] = rob.carry(rb, "box", hands, q, v, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).force

@@ -31,7 +31,7 @@ def with_payload(rb, frames, inertias):
 @tries(25)
 def test_feed_forward_gives_the_acceleration(seed):
     rb, q, v, vdot = drawn(seed)
-    near(dyn.forward_dynamics(rb.mb, q, v, rob.feed_forward(rb, q, v, vdot)), vdot, 1e-8)
+    near(dyn.forward_dynamics(rb.mb, q, v, rob.feed_forward(rb, q, v, vdot, actuated=rb.mb.dof_names)), vdot, 1e-8)
 
 
 @given(SEEDS)
@@ -42,8 +42,9 @@ def test_a_payload_counts_as_a_body_welded_there(seed):
     frames = ["body1", rb.mb.bodies[-1].name]
     load = {x: random_inertia(rng) for x in frames}
     mb = with_payload(rb, frames, load.values())
-    near(rob.feed_forward(rb, q, v, vdot, payload=load), dyn.inverse_dynamics(mb, q, v, vdot))
-    near(rob.gravity(rb, q, payload=load), dyn.gravity_force(mb, q))
+    every = rb.mb.dof_names
+    near(rob.feed_forward(rb, q, v, vdot, payload=load, actuated=every), dyn.inverse_dynamics(mb, q, v, vdot))
+    near(rob.gravity(rb, q, payload=load, actuated=every), dyn.gravity_force(mb, q))
 
 
 def test_payloads_of_a_batch():
@@ -76,7 +77,8 @@ def test_friction_is_that_of_the_model_and_given_numbers_come_before_it():
     v = np.linspace(-3.0, 3.0, 18)
     own = np.array([0.0] * 6 + [1.0] * 12)
     near(rob.friction(rb, v), own * v + 0.1 * own * np.sign(v), 1e-6)
-    near(rob.friction(rb, v, viscous=2.0, coulomb=0.0), 2.0 * v)
+    near(rob.friction(rb, v, viscous=2.0, coulomb=0.0), 2.0 * own * v)                # none at the base: no motor
+    near(rob.friction(rb, v, viscous=2.0, coulomb=0.0, actuated=rb.mb.dof_names), 2.0 * v)
     near(rob.friction(rb, v, viscous=0.0), 0.1 * own * np.sign(v), 1e-6)
     assert rob.friction(rb, np.stack([v, v])).shape == (2, 18)
 
@@ -159,7 +161,7 @@ def test_gravity_of_a_closed_chain_holds_it_with_the_least_force():
     rb, s, q, _ = closed()
     nv = rb.mb.nv
     rest = s.project_velocity(q, np.zeros(nv))
-    T = rob.gravity(rb, q)
+    T = rob.gravity(rb, q, actuated=rb.mb.dof_names)
     near(s.forward_dynamics(q, rest, T).vdot, np.zeros(nv), 1e-8)
     # the least of all: across what closures take away
     G = s.constraint_matrix(q)
@@ -173,11 +175,12 @@ def test_gravity_of_a_closed_chain_holds_it_with_the_least_force():
 def test_feed_forward_of_a_closed_chain_gives_the_acceleration(seed):
     rb, s, q, v = closed(seed)
     a = np.random.default_rng(seed).standard_normal(len(s.independent(q)))
-    T = rob.feed_forward(rb, q, v, a)
+    every = rb.mb.dof_names
+    T = rob.feed_forward(rb, q, v, a, actuated=every)
     vdot = s.forward_dynamics(q, v, T).vdot
     places = [rb.mb.dof_names.index(x) for x in s.independent(q)]
     near(vdot[places], a, 1e-8)
-    near(rob.feed_forward(rb, q, v, vdot), T, 1e-8)                # of all dofs, too
+    near(rob.feed_forward(rb, q, v, vdot, actuated=every), T, 1e-8)                # of all dofs, too
     one = s.inverse_dynamics(q, v, a)
     near(s.velocity_map(q).T @ T, s.velocity_map(q).T @ one, 1e-8)
 
@@ -188,10 +191,11 @@ def test_a_payload_on_a_closed_chain():
     load = {rb.mb.bodies[-1].name: sc.Inertia(2.0, (0.1, 0.2, 0.0), 0.1 * np.eye(3))}
     mb = with_payload(rb, load, load.values())
     heavy = sc.loops.TreeAugmented(mb)
-    T = rob.feed_forward(rb, q, v, a, payload=load)
+    every = rb.mb.dof_names
+    T = rob.feed_forward(rb, q, v, a, payload=load, actuated=every)
     X = s.velocity_map(q)
     near(X.T @ T, heavy.velocity_map(q).T @ heavy.inverse_dynamics(q, v, s.forward_dynamics(
-        q, v, rob.feed_forward(rb, q, v, a)).vdot), 1e-7)  # fmt: skip
+        q, v, rob.feed_forward(rb, q, v, a, actuated=every)).vdot), 1e-7)  # fmt: skip
 
 
 def test_a_grasp_with_two_hands_goes_on_as_a_closed_chain():
@@ -204,11 +208,29 @@ def test_a_grasp_with_two_hands_goes_on_as_a_closed_chain():
     near(s.forward_dynamics(q, np.zeros(mb.nv), T).vdot, np.zeros(mb.nv), 1e-7)
 
 
+def test_too_few_motors_of_a_closed_chain_move_what_they_can():
+    """As in a tree: dofs with a motor accelerate as they should, and the rest goes as forward dynamics says."""
+    rb, s, q, v = closed()
+    mb, one = rb.mb, s.independent(q)[:1]
+    i = mb.dof_names.index(one[0])
+    vdot = np.zeros(mb.nv)
+    vdot[i] = 1.5
+    T = rob.feed_forward(rb, q, v, vdot, actuated=one)
+    assert T[i]
+    assert np.count_nonzero(T) == 1
+    near(s.forward_dynamics(q, v, T).vdot[i], 1.5, 1e-8)
+    near(rob.feed_forward(rb, q, v, [1.5], actuated=one), T, 1e-12)
+    T = rob.computed_torque(rb, q, v, (q, np.zeros(mb.nv), np.zeros(mb.nv)), 25.0, 10.0, actuated=one)
+    near(s.forward_dynamics(q, v, T).vdot[i], -10.0 * v[i], 1e-8)
+
+
 def test_too_few_motors_are_refused_by_name():
     rb, s, q, v = closed()
-    a = np.ones(len(s.independent(q)))
+    one = s.independent(q)[:1]
     with pytest.raises(LoopError, match=r"the motors of 'five_bar' cannot give this motion: .* of the force along"):
-        rob.feed_forward(rb, q, v, a, actuated=s.independent(q)[:1])
+        rob.gravity(rb, q, actuated=one)
+    with pytest.raises(StateError, match=f"has 6 entries, or 1 of '{one[0]}', which have a motor; got 2"):
+        rob.feed_forward(rb, q, v, [1.0, 1.0], actuated=one)
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

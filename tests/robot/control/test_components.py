@@ -47,16 +47,17 @@ def with_quaternions():
     feet = tuple(f"{x}_SHANK" for x in ("LF", "RF", "LH", "RH"))
     yield laws.FeetForces(robot=dog, feet=feet)
     yield laws.Carrying(robot=two[0], object="box", hands=tuple(two[1]), squeeze=5.0)
-    yield laws.GravityCompensation(robot=bars)
+    yield laws.GravityCompensation(robot=bars, actuated=bars.mb.dof_names)
     yield laws.FeedForward(robot=bars)
     for hinge in (sc.Spherical(), sc.Free()):
         rb = jointed(hinge)
-        yield laws.GravityCompensation(robot=rb)
+        every = {"actuated": rb.mb.dof_names}
+        yield laws.GravityCompensation(robot=rb, **every)
         yield laws.FrictionCompensation(robot=rb, coulomb=1.0)
         yield laws.FeedForward(robot=rb)
         yield laws.ComputedTorque(robot=rb, kp=25.0 * np.eye(rb.mb.nv), kd=10.0)
-        yield laws.Decoupled(robot=rb, damping=3.0, kp=2.0)
-        yield laws.LQR(robot=rb, q0=rb.mb.q, Q=np.eye(2 * rb.mb.nv), R=2.0 * np.eye(rb.mb.nv))
+        yield laws.Decoupled(robot=rb, damping=3.0, kp=2.0, **every)
+        yield laws.LQR(robot=rb, q0=rb.mb.q, Q=np.eye(2 * rb.mb.nv), R=2.0 * np.eye(rb.mb.nv), **every)
         yield laws.OperationalSpace(robot=rb, tip="fore", rows=(3, 4, 5))
         yield laws.Impedance(robot=rb, tip="fore", kp=100.0 * np.eye(6), kd=10.0)
 

@@ -12,7 +12,7 @@ from tests.robot.control.cases import closed, drawn, near
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
-from soacraft.errors import StateError
+from soacraft.errors import LoopError, StateError
 from soacraft.robot.control.freedoms import freedom, gain, motors_of
 
 
@@ -32,7 +32,7 @@ def test_what_has_no_motor_gives_way_as_forward_dynamics_says(seed):
 
 def test_closures_are_kept_by_the_maps():
     rb, s, q, v = closed(3)
-    free = freedom(rb, q, v)
+    free = freedom(rb, q, v, rb.mb.dof_names)
     G = s.constraint_matrix(q)
     near(G @ free.X, np.zeros((len(G), free.X.shape[1])), 1e-9)
     T = np.random.default_rng(0).standard_normal(rb.mb.nv)
@@ -65,6 +65,25 @@ def test_how_motors_share_the_work_does_not_depend_on_units():
         near(rob.gravity(other, at) / (force * np.array([length, length, 1.0])), T, 1e-7)
 
 
+def test_more_motors_than_a_closed_chain_needs_move_together_or_are_refused():
+    """A crane with motors at its crank and its slide, which move as one, and a pendulum on it that none drives."""
+    rb, q = crane(1.0, 1.0, 1.0)
+    mb = rb.mb
+    mb.add_body("load", "slide", sc.Pin((0, 1, 0)), sc.Inertia.point(1.0, (0, 0, -0.5)))
+    q, motors = np.append(q, 0.3), ["crank", "slide"]
+    s, none = sc.loops.TreeAugmented(mb), np.zeros(4)
+    free = freedom(rb, q, none, motors)
+    assert free.yields
+    assert len(free.names) == 1
+    vdot = free.X @ [2.0] + free.x0
+    assert abs(vdot[3]) > 1.0                                      # the load swings
+    T = rob.feed_forward(rb, q, none, vdot, actuated=motors)
+    assert not T[[1, 3]].any()
+    near(s.forward_dynamics(q, none, T).vdot, vdot, 1e-8)
+    with pytest.raises(LoopError, match="the closures of 'crane' do not allow these accelerations: one with a motor"):
+        rob.feed_forward(rb, q, none, vdot + [1.0, 0, 0, 0], actuated=motors)
+
+
 def test_gains_are_numbers_rows_or_matrices():
     x = np.arange(6.0).reshape(2, 3)
     near(gain(2.0, x), 2 * x)
@@ -80,6 +99,6 @@ def test_what_is_refused():
     with pytest.raises(StateError, match="a gain must be real numbers, got text"):
         gain("stiff", np.ones(2))
     with pytest.raises(StateError, match="has no actuators"):
-        motors_of(mb, "model")
+        motors_of(rob.Robot(mb), "model")
     with pytest.raises(StateError, match="actuated"):
-        motors_of(mb, ["elbow"])
+        motors_of(rob.Robot(mb), ["elbow"])

@@ -30,7 +30,7 @@ def test_computed_torque_gives_its_equation_on_any_tree(seed):
     mb, rng = rb.mb, np.random.default_rng(seed + 1)
     q_d, v_d = mb.integrate(q, 0.3 * rng.standard_normal(mb.nv)), rng.standard_normal(mb.nv)
     kp, kd = rng.uniform(1, 50, mb.nv), rng.uniform(1, 9, mb.nv)
-    vdot = dyn.forward_dynamics(mb, q, v, rob.computed_torque(rb, q, v, (q_d, v_d, a_d), kp, kd))
+    vdot = dyn.forward_dynamics(mb, q, v, rob.computed_torque(rb, q, v, (q_d, v_d, a_d), kp, kd, actuated=mb.dof_names))
     edot, eddot = rates(mb, q, v, vdot, (q_d, v_d, a_d))
     near(eddot + kd * edot + kp * mb.difference(q, q_d), np.zeros(mb.nv), 1e-7)
 
@@ -45,7 +45,7 @@ def test_computed_torque_follows_a_target_that_turns_to_nine_digits(hinge, far):
     q, v = mb.random_state(rng)[0], rng.standard_normal(mb.nv)
     way = np.concatenate([[0.48, -0.6, 0.64], rng.standard_normal(3)])[: mb.nv]
     target = mb.integrate(q, far * way), np.concatenate([[1.0, -2.0, 1.5], v])[: mb.nv], rng.standard_normal(mb.nv)
-    vdot = dyn.forward_dynamics(mb, q, v, rob.computed_torque(rb, q, v, target, 25.0, 10.0))
+    vdot = dyn.forward_dynamics(mb, q, v, rob.computed_torque(rb, q, v, target, 25.0, 10.0, actuated=mb.dof_names))
     edot, eddot = rates(mb, q, v, vdot, target)
     near(eddot + 10.0 * edot, -25.0 * far * way, 1e-9)
 
@@ -61,7 +61,8 @@ def test_a_body_comes_to_a_target_that_turns_as_an_oscillator_does(hinge):
 
     def rate(t, x):
         q, v = _unit(x[: mb.nq]), x[mb.nq :]
-        T = rob.computed_torque(rb, q, v, (mb.integrate(start, t * v_d), v_d, still), 25.0, 10.0)
+        target = mb.integrate(start, t * v_d), v_d, still
+        T = rob.computed_torque(rb, q, v, target, 25.0, 10.0, actuated=mb.dof_names)
         return np.concatenate([mb.qdot(q, v), dyn.forward_dynamics(mb, q, v, T)])
 
     run = solve_ivp(rate, (0.0, 0.5), np.concatenate([q0, v0]), method="DOP853", rtol=1e-11, atol=1e-11)
@@ -129,11 +130,12 @@ def test_computed_torque_of_a_closed_chain_holds_for_its_independent_dofs(seed):
     rb, s, q, v = closed(seed)
     mb = rb.mb
     q_d = s.assemble(q + 0.05)
-    T = rob.computed_torque(rb, q, v, (q_d, np.zeros(mb.nv), np.zeros(mb.nv)), 25.0, 10.0)
+    every = {"actuated": mb.dof_names}
+    T = rob.computed_torque(rb, q, v, (q_d, np.zeros(mb.nv), np.zeros(mb.nv)), 25.0, 10.0, **every)
     vdot = s.forward_dynamics(q, v, T).vdot
     i = [mb.dof_names.index(x) for x in s.independent(q)]
     near(vdot[i], (25.0 * mb.difference(q, q_d) - 10.0 * v)[i], 1e-8)
-    both = rob.computed_torque(rb, [q, q], [v, v], (q_d, np.zeros(mb.nv), np.zeros(mb.nv)), 25.0, 10.0)
+    both = rob.computed_torque(rb, [q, q], [v, v], (q_d, np.zeros(mb.nv), np.zeros(mb.nv)), 25.0, 10.0, **every)
     near(both[1], T, 1e-9)
 
 
@@ -159,7 +161,7 @@ def test_decoupled_control_damps_every_nu_by_itself(seed):
     rng = np.random.default_rng(seed)
     k, extra = rng.uniform(0.5, 5.0, rb.mb.nv), rng.standard_normal(rb.mb.nv)
     units = Units(length=1.0 / scale_of(rb.mb).length)
-    T = rob.decoupled(rb, q, v, k, nudot=extra / units.length) * force_units(rb.mb, units)
+    T = rob.decoupled(rb, q, v, k, nudot=extra / units.length, actuated=rb.mb.dof_names) * force_units(rb.mb, units)
     q, v = scaled_state(rb.mb, units, q, v)
     mb = scaled(rb.mb, units)
     d = diagonalize(mb, q, v)

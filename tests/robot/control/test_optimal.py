@@ -29,7 +29,7 @@ def test_a_regulator_has_the_poles_of_riccatis_equation():
 @pytest.mark.parametrize("seed", range(6))
 def test_a_regulator_of_a_random_robot_solves_riccatis_equation(seed):
     rb, q, _, _ = drawn(seed, n=4)
-    made = rob.lqr(rb, q)
+    made = rob.lqr(rb, q, actuated=rb.mb.dof_names)
     lin = sc.analysis.linearize(rb.mb, q, np.zeros(rb.mb.nv), made.force)
     A, B, S = lin.A, lin.B, made.S
     near(A.T @ S + S @ A - S @ B @ B.T @ S + np.eye(len(A)), np.zeros(A.shape), 1e-7 * float(np.abs(S @ A).max()))
@@ -55,7 +55,7 @@ def test_an_acrobot_balances_with_one_motor():
 def test_a_closed_chain_is_regulated_in_its_independent_dofs():
     rb, s, q, _ = closed(1)
     mb = rb.mb
-    made = rob.lqr(rb, q, R=1e-9)                                     # its bars are heavy
+    made = rob.lqr(rb, q, R=1e-9, actuated=mb.dof_names)                                     # its bars are heavy
     m = len(s.independent(q))
     assert made.K.shape == (mb.nv, 2 * m)
     assert (made.poles.real < 0.0).all()

@@ -28,6 +28,7 @@ from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.freedoms import (
     Freedom,
+    apart_dofs,
     by_dof,
     freedom,
     model_of,
@@ -60,7 +61,8 @@ def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: A
 
     - a base or a passive hinge of the robot must need no force, springs counted, else there is no equilibrium;
     - flexible bodies stay bent as they are in q: exact where that is their equilibrium (`sc.analysis.equilibrium`);
-    - hinges of what is held, such as a lid, go as they will, and the motors carry what remains at that instant.
+    - hinges of what is held, such as a lid, go as they will, and the motors carry what remains at that instant;
+    - objects that lie about do not count.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -75,9 +77,11 @@ def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: A
         T = np.where(motors, T, dyn.inverse_dynamics(mb, q, still, still, ignore_loops=True))
     if (payload := read_payload(payload)) is not None:
         T = T + np.asarray(dyn.compensating_force(mb, q, wrenches(mb, payload, q, still, still), ignore_loops=True))
-    modes, loads = modal_dofs(mb), held_dofs(mb, robot.held)
+    if motors.all() and not mb.is_closed:
+        return T
+    modes, loads = modal_dofs(mb), held_dofs(mb, robot.held) | apart_dofs(mb, motors)
     for at in np.ndindex(T.shape[:-1]) if mb.is_closed or loads.any() else ():
-        free = resting(robot, q[at], still, T[at])
+        free = resting(mb, q[at], still, loads, T[at])
         if free.x0.any():  # what is held goes
             if payload is not None:
                 raise StateError(_payload_text(mb, loads))
@@ -139,7 +143,7 @@ def friction(
     if (w <= 0.0).any() or any((x < 0.0).any() for x in (a, c, s)):
         raise StateError("friction: viscous, coulomb and stribeck must not be negative, and speed must be positive.")
     T = a * v + (c + s * np.exp(-((v / w) ** 2))) * np.tanh(_STEEP * v / w)
-    return np.where(motors_of(robot, actuated), T, 0.0)
+    return np.where(motors_of(robot, actuated, some=False), T, 0.0)
 
 
 @refusing_overflow()
@@ -260,12 +264,14 @@ def _needed(robot: Robot, free: Freedom, q: Array, v: Array, vdot: Array, payloa
 
 def refuse_forces(mb: Multibody, T: Array, idle: Any) -> None:
     """Raise `StateError` where dofs without a motor need a force."""
+    if not mb.nv:
+        return
     c = sizes_of_dofs(mb)
     weight = mb.total_mass * float(np.linalg.norm(mb.gravity)) * scale_of(mb).length
     size = max(weight, float(np.abs(T * c).max(initial=0.0)))
     wrong = np.where(idle, np.abs(T * c), 0.0).reshape(-1, mb.nv).max(axis=0, initial=0.0)
-    i = int(np.argmax(wrong)) if len(wrong) else 0
-    if len(wrong) and wrong[i] > 1e-9 * size:
+    i = int(np.argmax(wrong))
+    if wrong[i] > 1e-9 * size:
         raise StateError(
             f"dof {mb.dof_names[i]!r} has no motor and needs a force of {wrong[i] / c[i]:.4g}: no equilibrium. {_cure(mb, i)}"
         )

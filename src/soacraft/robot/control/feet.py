@@ -26,6 +26,7 @@ from soacraft.errors import ConvergenceError, StateError
 from soacraft.kinematics.qp import solve_qp
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_v
+from soacraft.model.states.dof_sets import held_dofs
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.freedoms import by_dof, motors_of, needed, resting, sizes_of_dofs
@@ -133,7 +134,7 @@ def foot_forces(
     v, vdot = (np.zeros(mb.nv) if x is None else read_v(mb, x, n) for x, n in ((v, "v"), (vdot, "vdot")))
     if v.ndim > 1 or vdot.ndim > 1:
         raise StateError("foot_forces takes one motion, got a batch.")
-    motors = motors_of(stance.robot, actuated)
+    motors = motors_of(stance.robot, actuated, some=False)
     program, rows = program_of(stance, v, vdot, motors, sides, spread, limits)
     T, f, y, holds = (_solved if sides is not None else _in_cones)(mb, stance, program)
     force = np.zeros(mb.nv)
@@ -161,8 +162,9 @@ def program_of(
         read_sides(sides)
     if not 1.0 / _SPREADS <= float(finite(spread, (), "spread", StateError)) <= _SPREADS:
         raise StateError(f"spread must be from {1.0 / _SPREADS:g} to {_SPREADS:g}, got {spread!r:.40}.")
-    free = resting(stance.robot, q, v)
-    if stance.robot.held:  # goes as it will where nothing moves it
+    loads = held_dofs(mb, stance.robot.held)
+    free = resting(mb, q, v, loads)
+    if loads.any():  # goes as it will where nothing moves it
         vdot = free.X @ vdot[free.places] + free.x0
     X = free.X
     rows = _Rows(X, _jacobian(stance), needed(mb, q, v, vdot))

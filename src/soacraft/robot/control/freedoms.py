@@ -36,7 +36,8 @@ from soacraft.dynamics.problem import Mask
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.model.sizes.scale import scale_of
-from soacraft.model.states.dof_sets import actuated_dofs, driven_dofs, held_dofs, modal_dofs
+from soacraft.model.states.dof_sets import actuated_dofs, driven_dofs, modal_dofs
+from soacraft.model.states.ties import moved_with
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.closures import ClosedMotion, closed_motion
@@ -143,9 +144,9 @@ def tree_of(robot: Robot, what: str) -> Multibody:
     return mb
 
 
-def motors_of(robot: Robot, actuated: Any = None) -> Mask:
+def motors_of(robot: Robot, actuated: Any = None, *, some: bool = True) -> Mask:
     """Dofs that laws push (`model.states.dof_sets`): those with an actuator, "model" for the same with an error where
-    there is none, or names; of a model without actuators all hinges but a free base. Refused where there is none."""
+    there is none, or names; of a model without actuators all hinges but a free base. With `some` refused where there is none."""
     mb = robot.mb
     if isinstance(actuated, str) and actuated == "model":
         if not driven_dofs(mb).any():
@@ -153,7 +154,7 @@ def motors_of(robot: Robot, actuated: Any = None) -> Mask:
         actuated = None
     named = None if actuated is None else read_prescribed(mb, actuated, "actuated")
     motors = actuated_dofs(mb, named, robot.held)
-    if mb.nv and not motors.any():
+    if some and mb.nv and not motors.any():
         if named is not None:
             raise StateError(
                 f"actuated names no dof of {mb.name!r}, so that nothing can be driven: name those with a motor."
@@ -163,6 +164,24 @@ def motors_of(robot: Robot, actuated: Any = None) -> Mask:
             "and what it holds. Name the dofs that have one, actuated=[...]."
         )
     return motors
+
+
+def apart_dofs(mb: Multibody, motors: Mask) -> Mask:
+    """Dofs of bodies that nothing joins to a motor, such as an object that lies about, (nv)."""
+    branches: dict[int, Mask] = {}
+    first: list[int] = []  # by body the first of its branch
+    for k, (parent, where) in enumerate(zip(mb.layout.parents, mb.layout.v_slices, strict=True)):
+        first.append(k if parent < 0 else first[parent])
+        branches.setdefault(first[k], np.zeros(mb.nv, dtype=np.bool_))[where] = True
+    joined = motors
+    while True:
+        more = moved_with(mb, joined)
+        for branch in branches.values():
+            if (branch & more).any():
+                more = more | branch
+        if (more == joined).all():
+            return np.asarray(~joined)
+        joined = more
 
 
 def sizes_of_dofs(mb: Multibody) -> Array:
@@ -201,11 +220,10 @@ def freedom(robot: Robot, q: Array, v: Array, actuated: Any = None, *, strict: b
     return Freedom(X, x0, u.active, at, motors, sizes, mb.name)
 
 
-def resting(robot: Robot, q: Array, v: Array, C: Array | None = None) -> Freedom:
-    """The accelerations of a robot whose modes stay as they are, while dofs of what it holds go as they will where no
-    loop moves them. C (nv) is the force needed at vdot = x0, by default that of the dynamics. O(nv^3)."""
-    mb = robot.mb
-    modes, loads, sizes = modal_dofs(mb), held_dofs(mb, robot.held), sizes_of_dofs(mb)
+def resting(mb: Multibody, q: Array, v: Array, loads: Mask, C: Array | None = None) -> Freedom:
+    """The accelerations of a robot whose modes stay as they are, while dofs of its loads go as they will where no loop
+    moves them. C (nv) is the force needed at vdot = x0, by default that of the dynamics. O(nv^3)."""
+    modes, sizes = modal_dofs(mb), sizes_of_dofs(mb)
     own = ~(modes | loads)
     if mb.is_closed:
         c = closed_motion(mb, q, v)
