@@ -47,6 +47,7 @@ from soacraft.kinematics.tolerances import (
     SHORTEST,
     STRIDE,
 )
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
@@ -299,7 +300,11 @@ def _text(rows: Constraints, bounds: Bounds, tolerance: float) -> str:
     stops = [f"{graph.dof_names[i]!r}" for i in np.flatnonzero(sides)]
     if stops:
         told += f", with limits reached at {', '.join(stops[:6])}{', ...' if len(stops) > 6 else ''}"
-    held = [name for name, is_fixed in zip(graph.dof_names, bounds.fixed, strict=True) if is_fixed]
+    modes = ~movable_dofs(graph)
+    held = [graph.dof_names[i] for i in np.flatnonzero(bounds.fixed & ~modes)]
     cure = f"Let some of the fixed dofs go ({', '.join(map(repr, held[:6]))}), or start" if held else "Start"
     end = ", or pass limits=False." if stops else "."
-    return f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0{end}"
+    bent = " Flexible bodies stay bent as they are in q0, unless bend=True." if bounds.fixed[modes].any() else ""
+    return (
+        f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0{end}{bent}"
+    )

@@ -29,6 +29,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Aim, Gap, aims_of, batch_of, read_targets
 from soacraft.kinematics.tolerances import CLOSED, MET, read_tolerance
 from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
 
@@ -63,6 +64,8 @@ class KinematicsResult:
     starts: Any
     """From how many configurations it was tried."""
     dof_names: tuple[str, ...]
+    still: tuple[str, ...] = ()
+    """Elastic modes, which are as they were in q0."""
 
     def __bool__(self) -> bool:
         return bool(np.all(self.converged))
@@ -188,9 +191,7 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     met, closed = (MET, CLOSED) if tolerance is None else (read_tolerance(tolerance, "inverse_kinematics"),) * 2
     now = graph.current.q
     mask, q = read_fixed(graph, fixed, read_q(graph, now if q0 is None else q0, "q0", now))
-    mask = mask.copy()
-    mask[graph.layout.own.v] = True
-    bounds = Bounds(graph, mask, bool(limits))
+    bounds = Bounds(graph, mask | ~movable_dofs(graph), bool(limits))
     batch = batch_of(wanted, q)
     each_q = np.broadcast_to(q, (*batch, graph.nq)).reshape(math.prod(batch), graph.nq)
     found = []
@@ -309,6 +310,7 @@ def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], found: list[_F
         iterations=stacked([x.iterations for x in found]),
         starts=stacked([x.starts for x in found]),
         dof_names=graph.dof_names,
+        still=tuple(graph.dof_names[i] for i in np.flatnonzero(~movable_dofs(graph))),
     )
 
 

@@ -74,7 +74,7 @@ class ClosedBinding(GraphBinding):
         _, v, vdot = scaled_random_state(graph, seed)
         for step in () if self.drives else _STEPS:
             with suppress(LoopError, ConvergenceError):
-                q = solver.assemble(graph.integrate(state.q, step * scale_of(graph).time * v))
+                q = solver.assemble(graph.integrate(state.q, step * scale_of(graph).time * v), bend=True)
                 return {"q": q, "v": solver.project_velocity(q, scale_of(graph).time * vdot)}
         return {"q": state.q, "v": state.v}
 

@@ -49,7 +49,7 @@ def equilibrium(
     ((state, one, forces),) = states_of(p)
     stay, start = read_fixed(solver, free, fixed), np.asarray(one["q"])
     if solver._rows(state).open_part > solver.tolerance:
-        start = np.asarray(solver.assemble(start, fixed=stay))
+        start = np.asarray(solver.assemble(start, fixed=stay, bend=True))
     first = AtRest(solver, start, one["force"], forces, stay)
     if not first.names:
         raise StateError(f"equilibrium of {g.name!r}: no dof is free. Its closures and fixed= hold all of them.")

@@ -31,6 +31,7 @@ from soacraft.loops.motion import Outputs
 from soacraft.loops.planned import PlannedSolver
 from soacraft.loops.results import Result
 from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
 
@@ -199,17 +200,21 @@ class Solver(PlannedSolver):
                 found[i + 1 :], fine[i + 1 :] = tried
         return found.reshape(*p.batch, p.nv)
 
-    def assemble(self, q0: Any, fixed: Any = (), limits: bool = False) -> Array:
+    def assemble(self, q0: Any, fixed: Any = (), limits: bool = False, *, bend: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fixed` stay.
 
         `fixed` may also be `{dof or hinge: value}`. A q0 by names, `s.assemble({"crank": 0.5}, fixed=["crank"])`, has
         the rest from the model's state. With `limits` within the joint limits. Least squares in a trust region on the
         manifold of the hinges, then towards q0 along the closed configurations. What cannot close is a `LoopError` that
-        says by how much. Closures that are to be driven are closed as the others.
+        says by how much. Closures that are to be driven are closed as the others. Flexible bodies stay bent as they are
+        in q0; with `bend` elastic modes close loops too, for structures that hinges alone do not close.
         """
         held, q = read_fixed(self.graph, fixed, read_q(self.graph, q0, rest=self.graph.current.q))
         p = self._read("assemble", q=q)
-        found = assembling.assemble_all(p, held, self._theta, limits, self.tolerance)
+        if not isinstance(bend, bool | np.bool_):
+            raise StateError(f"bend of assemble must be True or False, got {bend!r:.60}.")
+        still = held if bend else held | ~movable_dofs(self.graph)
+        found = assembling.assemble_all(p, still, self._theta, limits, self.tolerance)
         return np.reshape(found, (*p.batch, self.graph.nq))
 
     def project_velocity(self, q: Any, v: Any, U: Any = None, weight: str = "mass") -> Array:

@@ -163,7 +163,7 @@ right_shoulder_yaw, right_elbow)
         Levels are strict: what a lower one decided is held exactly. Limits of position and velocity are those of the
         model; outside of one the dof returns as fast as it may. `acceleration` bounds the change since the velocities
         `v`. A `Placement`, `Position` or `Direction` by itself is a `Reaching` of it. What could not be done is told by
-        task. O(nv^3).
+        task. `rb.movable` dofs move; elastic modes and others stay where they are in q (`still` of the step). O(nv^3).
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -180,9 +180,9 @@ right_shoulder_yaw, right_elbow)
             key = asked, limits, self._mb.version
             plan = self._plans.get(key)
         except TypeError:  # nothing that a plan could be for: it is refused with a text
-            plan = VelocityPlan(self._mb, tasks, limits)
+            plan = VelocityPlan(self._mb, tasks, limits, held=self.held)
         if plan is None:
-            plan = VelocityPlan(self._mb, asked, limits)
+            plan = VelocityPlan(self._mb, asked, limits, held=self.held)
             while len(self._plans) >= _PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = plan
@@ -205,7 +205,8 @@ right_shoulder_yaw, right_elbow)
         `Momentum` is refused. A `Posture` is a preference. The search begins at q0, by default the present
         configuration, and while tasks are missed goes on from others, `starts` in all, the same ones for the same
         `seed`. `tolerance` is in radians and lengths of the model, by default 1e-9. Where tasks are missed, the nearest
-        approach is returned and `why` tells. O(nv^3) a step.
+        approach is returned and `why` tells. `rb.movable` dofs are searched; elastic modes and others stay as they are
+        in q0 (`still` of the answer). O(nv^3) a step.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -219,12 +220,12 @@ right_shoulder_yaw, right_elbow)
         """
         from soacraft.robot.whole_body.reach import reach
 
-        return reach(self._mb, tasks, q0, limits, tolerance, starts, seed, steps)
+        return reach(self._mb, tasks, q0, limits, tolerance, starts, seed, steps, self.held)
 
     def velocity_plan(self, tasks: Iterable[Task | Target], limits: bool = True) -> VelocityPlan:
         """Steps towards tasks, made once: `plan.step(q, dt)` is `velocity`, and `plan.aim(task, goal)` gives a task
         another goal. For control loops, in which goals move."""
-        return VelocityPlan(self._mb, tasks, limits)
+        return VelocityPlan(self._mb, tasks, limits, held=self.held)
 
     def predict(
         self,

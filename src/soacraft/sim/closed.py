@@ -74,7 +74,7 @@ class Closed:
         is a `LoopError`."""
         if prescribed is not None:
             names = self.solver.graph.dof_names
-            q = self.solver.assemble(q, fixed=[names[i] for i in prescribed.dofs])
+            q = self.solver.assemble(q, fixed=[names[i] for i in prescribed.dofs], bend=True)
             return q, self._held(q, v, [*prescribed.dofs, *still])
         q, v = self._projected(q, v, end)
         if not still:

@@ -25,9 +25,10 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Placement, Position, Target
 from soacraft.kinematics.tolerances import CLOSED, MET
 from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.dof_sets import Held, movable_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.whole_body.step import distinct
-from soacraft.robot.whole_body.tasks import Contact, Momentum, Reaching, Task
+from soacraft.robot.whole_body.tasks import Contact, Momentum, Posture, Reaching, Task
 from soacraft.robot.whole_body.velocity import VelocityPlan
 from soacraft.spatial.checks import Array, finite
 
@@ -59,6 +60,8 @@ class BodyReach:
     steps: int
     tried: int
     """From how many configurations."""
+    still: tuple[str, ...] = ()
+    """Dofs that are as they were in q0: elastic modes, and dofs of what is held that no loop moves."""
 
     def __bool__(self) -> bool:
         return self.found
@@ -83,15 +86,16 @@ class _Point(NamedTuple):
 
 
 class _Search:
-    def __init__(self, mb: Multibody, tasks: list[Task], limits: bool, tolerance: float) -> None:
+    def __init__(self, mb: Multibody, tasks: list[Task], limits: bool, tolerance: float, held: Held) -> None:
         self.mb, self.tasks, self.tolerance = mb, tasks, tolerance
-        self.plan = VelocityPlan(mb, tasks, limits, speeds=False)
+        self.plan = VelocityPlan(mb, tasks, limits, speeds=False, held=held)
         """Of all tasks."""
-        self.bounds = Bounds(mb, np.zeros(mb.nv, dtype=bool), limits)
+        self.movable = movable_dofs(mb, held)
+        self.bounds = Bounds(mb, ~self.movable, limits)
         self.levels = sorted({-1 if x.kept else x.level for x in tasks if not x.preferred})
         place = [self.levels.index(-1 if x.kept else x.level) if not x.preferred else len(self.levels) for x in tasks]
         self.plans = [
-            VelocityPlan(mb, [x for x, k in zip(tasks, place, strict=True) if k <= last], limits, speeds=False)
+            VelocityPlan(mb, [x for x, k in zip(tasks, place, strict=True) if k <= last], limits, speeds=False, held=held)
             for last in range(len(self.levels))
         ]
         """Of the first level, of two, ... without preferences."""
@@ -109,7 +113,7 @@ class _Search:
         left, costs, rest = np.zeros(len(self.tasks)), np.zeros(len(self.levels)), 0.0
         for i, task in enumerate(self.tasks):
             w = task.wanted(self.mb, q)
-            off = np.asarray(w.left) / w.size
+            off = self.counted(task, np.asarray(w.left) / w.size)
             left[i] = np.linalg.norm(np.minimum(off, 0.0) if task.kept else off)
             square = (task.weight * float(left[i])) ** 2
             if task.preferred:
@@ -117,6 +121,10 @@ class _Search:
             else:
                 costs[self.levels.index(-1 if task.kept else task.level)] += square
         return _Point(q, theta, left, costs, rest)
+
+    def counted(self, task: Task, left: Array) -> Array:
+        """What of it counts: a posture is one of the movable dofs."""
+        return np.asarray(left[self.movable] if isinstance(task, Posture) else left)
 
     def met(self, point: _Point) -> bool:
         return all(x <= self.tolerance for x, task in zip(point.left, self.tasks, strict=True) if not task.preferred)
@@ -188,6 +196,7 @@ def reach(
     starts: Any,
     seed: Any,
     steps: Any,
+    held: Held,
 ) -> BodyReach:
     """`Robot.reach`."""
     q = np.asarray(read_q(mb, np.asarray(mb.q) if q0 is None else q0))
@@ -200,7 +209,7 @@ def reach(
     if not tolerance > 0.0:
         raise StateError(f"tolerance must be positive, in radians and lengths of the model; got {tolerance:g}.")
     given = list(VelocityPlan(mb, tasks, limits).tasks)  # refuses what is no task
-    search = _Search(mb, [_goal(mb, x, q) for x in given], bool(limits), tolerance)
+    search = _Search(mb, [_goal(mb, x, q) for x in given], bool(limits), tolerance, held)
     best: _Point | None = None
     count = 0
     for start in _starts(search, q, int(starts), seed):
@@ -246,7 +255,8 @@ def _told(search: _Search, point: _Point, tried: int) -> BodyReach:
     for task in search.tasks:
         w = task.wanted(mb, point.q)
         names.append(w.name)
-        residual.append(float(np.linalg.norm(np.minimum(w.left, 0.0) if task.kept else w.left)))
+        off = search.counted(task, np.asarray(w.left))
+        residual.append(float(np.linalg.norm(np.minimum(off, 0.0) if task.kept else off)))
     told = dict(zip(distinct(names), residual, strict=True))
     missed = [
         f"{name} by {told[name]:.3g}"
@@ -258,4 +268,5 @@ def _told(search: _Search, point: _Point, tried: int) -> BodyReach:
     if missed:
         at = [name for name, side in zip(mb.dof_names, search.bounds.sides(point.q), strict=True) if side]
         why = f"misses {', '.join(missed)}" + (f"; at limits: {', '.join(at)}" if at else "")
-    return BodyReach(point.q, found, told, why, search.steps, tried)
+    still = tuple(name for name, moves in zip(mb.dof_names, search.movable, strict=True) if not moves)
+    return BodyReach(point.q, found, told, why, search.steps, tried, still)

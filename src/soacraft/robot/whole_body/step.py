@@ -31,6 +31,7 @@ class Names(NamedTuple):
     task_levels: tuple[int, ...]
     levels: tuple[int, ...]
     dofs: tuple[str, ...]
+    still: tuple[str, ...] = ()
 
 
 def distinct(names: list[str]) -> tuple[str, ...]:
@@ -59,6 +60,11 @@ class Step:
         return self._at(self._held.max(axis=0, initial=0.0))
 
     @property
+    def still(self) -> tuple[str, ...]:
+        """Dofs that stay where they are: elastic modes, and dofs of what is held that no loop moves."""
+        return self._names.still
+
+    @property
     def levels(self) -> tuple[LevelStep, ...]:
         """What is left undone, level by level."""
         left, of = self.left, self._names.task_levels
@@ -80,4 +86,5 @@ class Step:
     def __repr__(self) -> str:
         worst = max(self.left.items(), key=lambda x: x[1], default=("", 0.0))
         held = f", held back: {', '.join(self.at_limits)}" if self.at_limits else ""
-        return f"step: least done {worst[0]!r} (off by {worst[1]:.3g}){held}"
+        stay = f", still: {', '.join(self.still)}" if self.still else ""
+        return f"step: least done {worst[0]!r} (off by {worst[1]:.3g}){held}{stay}"

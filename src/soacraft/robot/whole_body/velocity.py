@@ -7,8 +7,11 @@ before all else, and what the levels before decided held exactly (`levels`). Of 
 than there is: a gain counts up to 1 / dt. A level whose rows change as the robot moves is damped where a step would go
 beyond where it leads, by as much as its rows bend towards what it cannot meet (`damping`). There is always an answer.
 
-A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there.
-O(nv^3).
+Movable dofs alone have a velocity (`model.states.dof_sets`); elastic modes and dofs of what is held, which no loop
+moves, stay where they are: `Step.still` names them.
+
+A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there. With
+dofs that stay it runs in Python. O(nv^3).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Target
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.dof_sets import Held, movable_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.whole_body.levels import Box, solve_levels
 from soacraft.robot.whole_body.limits import ball_rows, row_braking_speed, speed_limits, speed_range
@@ -52,6 +56,7 @@ class _Given(NamedTuple):
 class VelocityPlan:
     """Steps of a robot towards tasks, made once: a control loop holds it. It follows parameters of the model and its
     limits; a change of structure makes it stale. Without `speeds` a dof may go by a radian or a length in a second.
+    `held` are the hands that hold each object, as `rb.held`: dofs of objects move where a loop moves them.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -66,12 +71,19 @@ class VelocityPlan:
     """
 
     def __init__(
-        self, mb: Multibody, tasks: Iterable[Task | Target], limits: bool = True, *, speeds: bool = True
+        self,
+        mb: Multibody,
+        tasks: Iterable[Task | Target],
+        limits: bool = True,
+        *,
+        speeds: bool = True,
+        held: Held | None = None,
     ) -> None:
         if not isinstance(limits, bool):
             raise StateError(f"limits= is True or False, got {limits!r:.40}.")
         self._mb, self._tasks, self._limited, self._speeds = mb, read_tasks(mb, tasks), limits, bool(speeds)
         self._version, self._tolerances = mb.version, _TOLERANCES if speeds else _SEARCHING
+        self._movable = movable_dofs(mb, held or {})
         self._make()
 
     @property
@@ -140,7 +152,7 @@ class VelocityPlan:
         self._size = mb.nv + len(self._listed) + len(levels) * mb.nv
         records = [record_of(mb, self._tasks[i]) for i in self._listed]
         tree = CompiledModel.of(mb.layout)
-        compiled = tree is not None and mb.nv > 0
+        compiled = tree is not None and mb.nv > 0 and bool(self._movable.all())
         self._given = [i for i, x in zip(self._listed, records, strict=True) if x.kind == GIVEN]
         self._asks = bool(self._given or self._kept or self._closed or self._limits.balls)
         self._names = Names(
@@ -149,6 +161,7 @@ class VelocityPlan:
             tuple(-1 if x.kept else x.level for x in self._tasks),
             tuple(levels),
             mb.dof_names,
+            tuple(name for name, moves in zip(mb.dof_names, self._movable, strict=True) if not moves),
         )
         self._core = None
         if not compiled or tree is None:
@@ -230,6 +243,7 @@ class VelocityPlan:
         for i in self._kept:
             task = self._now[i]
             x = _read_wanted(task, task.wanted(mb, q), n)
+            x = x._replace(J=np.where(self._movable, x.J, 0.0))
             towards = min(float(task.gain), 1.0 / dt) * x.left
             if call.acceleration is not None:
                 towards = np.minimum(towards, row_braking_speed(x.J, x.left, call.acceleration, dt))
@@ -246,8 +260,9 @@ class VelocityPlan:
         return _PythonRows(_stacked(given, n), counts, _stacked(kept, n), [len(x.left) for x in kept[:-1]], closures)
 
     def _by_reference(self, call: _Call, rows: _PythonRows) -> Step:
-        mb, dt, units = self._mb, call.dt, self._units
-        wanted = {i: _read_wanted(self._now[i], self._now[i].wanted(mb, call.q), self._nv) for i in self._listed}
+        mb, dt, at = self._mb, call.dt, np.flatnonzero(self._movable)
+        units = self._units[at]
+        wanted = {i: self._wanted(i, call.q) for i in self._listed}
         levels = []
         for level in self._level:
             those = [(self._tasks[i], wanted[i]) for i in self._listed if self._tasks[i].level == level]
@@ -255,28 +270,40 @@ class VelocityPlan:
             levels.append(_level_rows(those, units, dt, call.damping)._replace(given=given))
         low, high = speed_range(self._limits, call.q, dt, call.acceleration, call.v)
         kept, closures = rows.kept, rows.closures
-        box = Box(units * low, units * high, kept.J / kept.size[:, None] / units, kept.left / kept.size)
+        C = kept.J[:, at] / kept.size[:, None] / units
+        box = Box(units * low[at], units * high[at], C, kept.left / kept.size)
         tied = None if closures is None else (
-            closures.J / closures.size[:, None] / units, -closures.left / closures.size / dt
+            closures.J[:, at] / closures.size[:, None] / units, -closures.left / closures.size / dt
         )  # fmt: skip
         numbers = list(self._level)
 
         def turning(number: int, step: Array) -> Array:
-            q = np.asarray(mb.integrate(call.q, step / units))
+            q = np.asarray(mb.integrate(call.q, self._of_all(step / units)))
             those = [i for i in self._listed if self._tasks[i].level == numbers[number]]
-            rows = [
-                wanted[i] if i in self._given else _read_wanted(self._now[i], self._now[i].wanted(mb, q), self._nv)
-                for i in those
-            ]
-            return np.concatenate([np.zeros((0, self._nv)), *(w.J / w.size[:, None] / units for w in rows)])
+            rows = [wanted[i] if i in self._given else self._wanted(i, q) for i in those]
+            return np.concatenate([np.zeros((0, len(at))), *(w.J / w.size[:, None] / units for w in rows)])
 
         y, held = solve_levels(levels, tied, box, self._tolerances, call.damping * dt, turning)
-        v = y / units
-        missed = [np.linalg.norm(w.J @ v - _wish(self._tasks[i], w, dt)) for i, w in wanted.items()]
+        v = self._of_all(y / units)
+        missed = [np.linalg.norm(w.J @ v[at] - _wish(self._tasks[i], w, dt)) for i, w in wanted.items()]
         ends = np.cumsum([0, *rows.kept_counts])
         broken = kept.left - kept.J @ v
         missed += [broken[a:b].max(initial=0.0) for a, b in pairwise(ends)]
-        return Step(v, self._names, np.concatenate([missed, np.reshape(held, -1)]))
+        return Step(v, self._names, np.concatenate([missed, *map(self._of_all, held)]))
+
+    def _of_all(self, x: Array) -> Array:
+        """Numbers of the movable dofs as numbers of all, (nv)."""
+        found = np.zeros(self._nv)
+        found[self._movable] = x
+        return found
+
+    def _wanted(self, i: int, q: Array) -> _Given:
+        """Rows of a task along the movable dofs; a posture has those of these dofs alone."""
+        task = self._now[i]
+        w = _read_wanted(task, task.wanted(self._mb, q), self._nv)
+        if isinstance(task, Posture):
+            w = _Given(*(x[self._movable] for x in w))
+        return w._replace(J=w.J[:, self._movable])
 
 
 class _Call(NamedTuple):

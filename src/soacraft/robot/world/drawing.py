@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from soacraft.errors import ConvergenceError, LoopError
@@ -12,6 +10,7 @@ from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import integrate_of
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.ranges import Ranges
+from soacraft.model.states.ties import Mask
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
@@ -22,15 +21,17 @@ _TRIES = 20
 MOST_DRAWN = 1_000_000_000
 
 
-def draw(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[str] = ()) -> Array:
+def draw(mb: Multibody, rng: np.random.Generator, count: int, movable: Mask, chosen: Mask) -> Array:
     """Configurations (count, nq), drawn evenly: dofs within their limits, those without over a turn, or the length of
-    the model either way, about where they are; balls over all rotations, or those that their limit lets. Bodies named
-    in `still` stay. Closed chains are closed near what was drawn, which takes some milliseconds for each."""
-    made = _drawn(mb, rng, count, still)
+    the model either way, about where they are; balls over all rotations, or those that their limit lets. Dofs that
+    are not `chosen` (nv) stay. Closed chains are closed near what was drawn by movable dofs, which takes some
+    milliseconds for each."""
+    made = _drawn(mb, rng, count, chosen)
     if not any(x.active for x in mb.loops) and not mb.couplings:
         return made
     kept: list[Array] = []
     solver, tries = TreeAugmented(mb), 0
+    stay = [mb.dof_names[i] for i in np.flatnonzero(~movable)]
     while len(kept) < count:
         if tries >= _TRIES * count:
             raise ConvergenceError(
@@ -38,15 +39,15 @@ def draw(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[st
             )
         for one in made:
             try:
-                kept.append(np.asarray(solver.assemble(one, limits=True)))
+                kept.append(np.asarray(solver.assemble(one, fixed=stay, limits=True)))
             except LoopError:
                 continue
         tries += len(made)
-        made = _drawn(mb, rng, count - len(kept), still) if len(kept) < count else made
+        made = _drawn(mb, rng, count - len(kept), chosen) if len(kept) < count else made
     return np.array(kept)
 
 
-def _drawn(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[str]) -> Array:
+def _drawn(mb: Multibody, rng: np.random.Generator, count: int, chosen: Mask) -> Array:
     ranges, q, layout = Ranges(mb), np.array(mb.q), mb.layout
     refuse_large((count, 4 * len(mb.bodies) + mb.nv + mb.nq), f"{count} configurations", "Draw fewer at a time.")
     x = np.where(ranges.place >= 0, q[ranges.place], 0.0)
@@ -54,17 +55,13 @@ def _drawn(mb: Multibody, rng: np.random.Generator, count: int, still: Iterable[
     about = np.clip(x, ranges.lower, ranges.upper)
     low = np.where(np.isfinite(ranges.lower), ranges.lower, about - wide)
     high = np.where(np.isfinite(ranges.upper), ranges.upper, about + wide)
-    step = rng.uniform(low - x, high - x, (count, mb.nv))
+    step = np.where(chosen, rng.uniform(low - x, high - x, (count, mb.nv)), 0.0)
     turns = rng.standard_normal((count, 4 * len(mb.bodies))).reshape(count, -1, 4)
-    fixed = set(still)
-    for k, body in enumerate(mb.bodies):
-        if body.name in fixed:
-            step[:, layout.hinge_v[k]] = 0.0
     made = np.array(mb.integrate(np.broadcast_to(q, (count, mb.nq)), step))
     limited = {ball.q.start: ball for ball in ranges.balls}
     for k, body in enumerate(mb.bodies):
         at = layout.hinge_q[k]
-        if not isinstance(body.hinge, Spherical | Free) or body.name in fixed:
+        if not isinstance(body.hinge, Spherical | Free) or not chosen[layout.hinge_v[k]].all():
             continue
         if at.start not in limited:
             made[:, at.start : at.start + 4] = turns[:, k] / np.linalg.norm(turns[:, k], axis=1, keepdims=True)

@@ -13,6 +13,7 @@ import numpy as np
 from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.contact.geometry.scene import Scene
 from soacraft.errors import ModelError
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
 from soacraft.robot.world.allowed import Allowed, sampled
@@ -133,9 +134,14 @@ class World(Details):
     def sample(self, rng: Seed, count: int) -> Array:
         """Configurations of the robot drawn evenly within its limits, (count, nq), by a generator or from a seed; dofs
         without limits over a turn, or the length of the model either way, about where they are. Closed chains are
-        closed; objects that were given to the robot stay where they are."""
-        still = (x for name in self._given for x in self._given[name])
-        return draw(self._robot.mb, read_seed(rng, "rng"), whole_number(count, "count", 1, MOST_DRAWN), still)
+        closed. Objects that were given to the robot stay where they are, as elastic modes do and all dofs that are not
+        `rb.movable`."""
+        mb, rng, count = self._robot.mb, read_seed(rng, "rng"), whole_number(count, "count", 1, MOST_DRAWN)
+        movable = movable_dofs(mb, self._robot.held)
+        chosen, given = movable.copy(), {x for name in self._given for x in self._given[name]}
+        for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):
+            chosen[where] &= body.name not in given
+        return draw(mb, rng, count, movable, chosen)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
