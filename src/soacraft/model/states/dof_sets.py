@@ -1,6 +1,6 @@
 """The two sets of dofs that laws and kinematics choose from, for all of the project.
 
-    actuated    dofs with an actuator, or named; of a model without actuators all hinges but a free base.
+    actuated    dofs with an actuator, or named; of a model without actuators all hinges but free ones (a free base).
                 Control laws push these.
     movable     all hinges: those with a motor, the base, the passive hinges of loops.
                 Velocities, reach, samples, assembly and planners choose these.
@@ -65,9 +65,8 @@ def actuated_dofs(mb: Multibody, named: Mask | None = None, held: Held = _NOTHIN
     found = driven_dofs(mb)
     if not found.any():
         found[:] = True
-        for k in mb.layout.tree.children(-1):
-            if isinstance(mb.bodies[k].hinge, Free):
-                found[mb.layout.hinge_v[k]] = False
+        for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):
+            found[where] = not isinstance(body.hinge, Free)
     return np.asarray(found & ~modes & ~loads)
 
 

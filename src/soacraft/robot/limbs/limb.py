@@ -16,6 +16,7 @@ from soacraft.analysis.manipulability import Manipulability
 from soacraft.attributes import Strict
 from soacraft.errors import ConvergenceError, ModelError, StaleError, StateError
 from soacraft.kinematics.limbs import LimbEngine
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.robot.limbs import branches, following, reaching, ties
@@ -61,6 +62,12 @@ class Limb(Strict):
         self._q = np.array([i for k in spans for i in range(layout.hinge_q[k].start, layout.hinge_q[k].stop)], np.intp)
         self._v = np.array([i for k in spans for i in range(layout.hinge_v[k].start, layout.hinge_v[k].stop)], np.intp)
         self._dofs = tuple(robot.mb.dof_names[i] for i in self._v)
+        still = ~movable_dofs(robot.mb, robot.held)[self._v]
+        if still.any():
+            raise ModelError(
+                f"limb {self._name!r} has {self._dofs[int(np.argmax(still))]!r}, a dof of what the robot holds, which "
+                "it cannot move: end the limb at the hand, or hold that part by another hand."
+            )
         self._version = robot.mb.version
         self._data: LimbData | None = None
         self._graph: SubGraph | None = None

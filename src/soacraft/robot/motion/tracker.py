@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.sizes.lengths import length_of
+from soacraft.model.states.dof_sets import movable_dofs
+from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.motion.extras import package
 from soacraft.robot.motion.jerks import Way
@@ -59,8 +62,15 @@ class Tracked:
         return f"{'arrived' if self.arrived else f'{self.remaining:.4g} s to go'}{limited}"
 
 
+def _coordinates(mb: Multibody, dofs: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Places of the coordinates of the hinges that dofs are of."""
+    chosen = np.isin(np.arange(mb.nv), dofs)
+    spans = [q for q, v in zip(mb.layout.hinge_q, mb.layout.hinge_v, strict=True) if chosen[v].any()]
+    return np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(q.start, q.stop) for q in spans)])
+
+
 class Tracker:
-    """Follows targets with the dofs of a robot, or of one of its limbs, `dt` seconds a step. The same state and target
+    """Follows targets with the movable dofs of a robot, or those of one of its limbs, `dt` seconds a step. The same state and target
     give the same step; nothing is kept between steps.
 
     Dofs that loops or couplings tie to each other are refused. Where they are independent, as those of a limb may be,
@@ -85,9 +95,9 @@ class Tracker:
         if not self._dt > 0.0:
             raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
         mb, limits = robot.mb, read_limits(robot, limits)
-        dofs = np.arange(mb.nv) if limb is None else limb.v_places
+        dofs = np.flatnonzero(movable_dofs(mb, robot.held)) if limb is None else limb.v_places
         require_independent(mb, dofs, "a Tracker")
-        self._chart = Chart(mb, dofs, np.arange(mb.nq) if limb is None else limb.q_places, limits.balls)
+        self._chart = Chart(mb, dofs, _coordinates(mb, dofs), limits.balls)
         self._names = tuple(mb.dof_names[i] for i in dofs)
         for kind in ("velocity", "acceleration", "jerk"):
             bad = ~np.isfinite(getattr(limits, kind)[dofs])

@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.arguments import whole_number
 from soacraft.errors import StateError, near
 from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.motion.fastest import time_optimal
 from soacraft.robot.motion.limits import MotionLimits
@@ -136,7 +137,8 @@ def plan(
         raise StateError("a goal that is a Pose is one pose, of a limb with one tip; give configurations instead.")
     if not pose and (tolerance is not None or not isinstance(free, str | list | tuple) or len(free)):
         raise StateError("free= and tolerance= are for a goal that is a Pose.")
-    dofs = np.arange(mb.nv) if limb is None else np.flatnonzero(limb.data.moves)
+    movable = movable_dofs(mb, robot.held)
+    dofs = np.flatnonzero(movable if limb is None else limb.data.moves & movable)
     given = start[None] if pose else ends.read_configurations(mb, start, limb, goal)
     space = Space(robot, start, dofs, np.concatenate([start[None], given]))
     checker = (ClosedChecker if mb.is_closed else Checker)(world, space, count, seconds)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft.errors import StateError, near
-from soacraft.model.hinges import Free
+from soacraft.model.states.dof_sets import Held, actuated_dofs, driven_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.studies.study import Flags
 from soacraft.sim.forces.drives import Law, unknown_law
@@ -32,12 +32,12 @@ class Efforts(NamedTuple):
         return np.asarray(np.where(force == 0.0, 0.0, part))
 
 
-def efforts_of(mb: Multibody, given: Any = None) -> Efforts:
+def efforts_of(mb: Multibody, given: Any = None, held: Held | None = None) -> Efforts:
     """Limits of force by dof: `limits.effort` of the hinges and, where a single actuator drives a dof, the range of its
     force. `given` takes their place: a number, one for each dof, or {dof: number or (lower, upper)} for some.
 
-    In a model with actuators the dofs that they drive have motors; in a tree without, all but those of free hinges; in
-    a closed chain without, those that `given` names.
+    Actuated dofs have motors (`model.states.dof_sets`), `held` being what the robot holds; in a closed chain without
+    actuators those that `given` names.
 
     >>> import soacraft as sc
     >>> efforts_of(sc.load("panda")).upper
@@ -45,20 +45,17 @@ def efforts_of(mb: Multibody, given: Any = None) -> Efforts:
     """
     names, layout = mb.dof_names, mb.layout
     lower, upper = np.full(mb.nv, -np.inf), np.full(mb.nv, np.inf)
-    motors = np.ones(mb.nv, dtype=np.bool_)
+    motors = actuated_dofs(mb, held=held or {})
     for body, v in zip(layout.bodies, layout.hinge_v, strict=True):
         effort = np.asarray(body.limits.effort)
         lower[v], upper[v] = -effort, effort
-        motors[v] = not isinstance(body.hinge, Free)
-    told = mb.actuators and all(x.gears for x in mb.actuators)  # one that pulls a tendon has no gears
-    if told or mb.is_closed:
+    if mb.is_closed and not driven_dofs(mb).any():
         motors[:] = False
     by_dof: dict[int, list[Any]] = {}
     for actuator in mb.actuators:
         driven = [names.index(x) for x in actuator.gears if x in names]
         for i in driven:
             by_dof.setdefault(i, []).append(actuator)
-            motors[i] = True
     for i, mine in by_dof.items():
         if len(mine) == 1 and len(mine[0].gears) == 1 and not unknown_law(mine[0]):
             lower[i], upper[i] = _cut(Law(mb, mine[0]), i, lower[i], upper[i])

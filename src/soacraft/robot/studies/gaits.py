@@ -26,7 +26,7 @@ from soacraft.robot.standing.stability import support_polygon
 from soacraft.robot.standing.stance import stance
 from soacraft.robot.studies.efforts import Efforts, efforts_of
 from soacraft.robot.studies.ground import ground_of
-from soacraft.robot.studies.motion import Way, forces_of, read_motion
+from soacraft.robot.studies.motion import Way, forces_of, held_of, read_motion
 from soacraft.robot.studies.study import Column, Flags, Study
 from soacraft.robot.studies.support import Contacts
 from soacraft.robot.studies.table import Table
@@ -143,7 +143,7 @@ def gait(
         raise StateError(f"feet of a gait are bodies or nodes, a list of them; got {feet!r:.60}.")
     names = [mb.frame(x).full_name for x in given]
     down = _contact(mb, motion, names, contact, len(way.t))
-    limits = efforts_of(mb, efforts)
+    limits = efforts_of(mb, efforts, held_of(robot))
     g = np.asarray(mb.gravity)
     if not g.any():
         raise StateError(f"{mb.name!r} has no gravity, so nothing walks.")

@@ -13,11 +13,11 @@ from soacraft.arguments import whole_number
 from soacraft.errors import StateError
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.states.coordinates import read_q, read_v
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.states.dof_sets import Held, modal_dofs
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.freedoms import apart_dofs
 from soacraft.robot.robot import Robot
 from soacraft.robot.studies.efforts import Efforts
-from soacraft.robot.studies.study import Flags
 from soacraft.spatial.checks import Array, finite
 
 #: A dof without a motor may take this part of the weight, or of the largest force: it is rounding of the motion.
@@ -38,6 +38,11 @@ class Way(NamedTuple):
     def faster(self, s: float) -> Way:
         """The same way in a time 1/s as long: v grows by s, vdot by s^2."""
         return Way(self.t[0] + (self.t - self.t[0]) / s, self.q, s * self.v, s * s * self.vdot)
+
+
+def held_of(robot: Any) -> Held:
+    """The hands of a robot that hold each object; of a model there is none."""
+    return robot.held if isinstance(robot, Robot) else {}
 
 
 def model_of(robot: Any) -> Multibody:
@@ -95,7 +100,8 @@ def forces_of(
     """The forces of the motors that states take, (..., nv): inverse dynamics of a tree; of a closed chain those of the
     motors that move it (least squares where there are more than needed).
 
-    A force where there is no motor is refused; objects that lie around, with no motor outboard, do not count.
+    A force where there is no motor is refused; objects that lie around, with no motor outboard, do not count. Flexible
+    bodies bend as the motion says, whatever pushes their modes.
     """
     if mb.is_closed:
         if not efforts.motors.any():
@@ -107,8 +113,7 @@ def forces_of(
     force = np.array(dyn.inverse_dynamics(mb, q, v, vdot, f_ext))
     idle = ~efforts.motors
     if idle.any():
-        loose = idle & ~moved_by_motors(mb, efforts.motors)
-        force[..., loose] = 0.0
+        force[..., modal_dofs(mb) | apart_dofs(mb, efforts.motors)] = 0.0
         size = IDLE * np.maximum(weights(mb), np.abs(force).max(initial=0.0))
         wrong = (np.abs(force) > size) & idle
         if wrong.any():
@@ -119,19 +124,6 @@ def forces_of(
             )
         force[..., idle] = 0.0
     return force
-
-
-def moved_by_motors(mb: Multibody, motors: Flags) -> Flags:
-    """The dofs of trees that have a motor somewhere, (nv)."""
-    layout = mb.layout
-    base: dict[Body, Body] = {}
-    for body in layout.bodies:
-        base[body] = base[body.parent] if isinstance(body.parent, Body) and body.parent in base else body
-    driven = {base[b] for b, v in zip(layout.bodies, layout.hinge_v, strict=True) if motors[v].any()}
-    found = np.zeros(mb.nv, dtype=np.bool_)
-    for body, v in zip(layout.bodies, layout.hinge_v, strict=True):
-        found[v] = base[body] in driven
-    return found
 
 
 def weights(mb: Multibody) -> Array:

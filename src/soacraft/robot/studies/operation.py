@@ -14,7 +14,7 @@ from soacraft.robot.standing.reserve import ROUNDING, reserve
 from soacraft.robot.standing.stability import Region, standing_region, support_polygon
 from soacraft.robot.studies.efforts import efforts_of
 from soacraft.robot.studies.ground import ground_of, unit_weight
-from soacraft.robot.studies.motion import forces_of, model_of
+from soacraft.robot.studies.motion import forces_of, held_of, model_of
 from soacraft.robot.studies.sizing import by_dof
 from soacraft.robot.studies.support import Contacts, Touching
 from soacraft.spatial.checks import Array, finite
@@ -70,7 +70,7 @@ class Margins:
         self._contacts = contacts
         self._tip = None if tip is None else self._mb.frame(given.frame(tip).full_name)
         self._com = finite(com, (3,), "com of the payload", StateError)
-        self._limits = efforts_of(self._mb, efforts)
+        self._limits = efforts_of(self._mb, efforts, held_of(robot))
         self._fast = by_dof(self._mb, "velocity")
 
     def __call__(self, x: float) -> dict[str, tuple[float, str]]:

@@ -122,7 +122,7 @@ def payload(
         for x, n in ((v, "v"), (vdot, "vdot"))
     )
     c = finite(com, (3,), "com of the payload", StateError)
-    limits = efforts_of(mb, efforts)
+    limits = efforts_of(mb, efforts, limb.robot.held)
     here = np.flatnonzero(limits.motors) if tied else limb.v_places
     if np.isinf(limits.upper[here]).all() and np.isinf(limits.lower[here]).all():
         raise StateError(f"no motor of limb {limb.name!r} has a limit of effort: give efforts=.")

@@ -20,9 +20,10 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from soacraft.errors import StateError, near
+from soacraft.model.states.dof_sets import Held
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.studies.efforts import efforts_of
-from soacraft.robot.studies.motion import forces_of, model_of, read_motion, units_of
+from soacraft.robot.studies.motion import forces_of, held_of, model_of, read_motion, units_of
 from soacraft.robot.studies.study import Column, Study
 from soacraft.robot.studies.table import Table
 from soacraft.spatial.checks import Array, finite
@@ -141,10 +142,10 @@ def sizing(
     """
     mb = model_of(robot)
     way = read_motion(mb, motion, t)
-    limits = efforts_of(mb, efforts)
+    limits = efforts_of(mb, efforts, held_of(robot))
     force = forces_of(mb, way.q, way.v, way.vdot, limits, f_ext)
     driven = limits.motors.copy()
-    given = _motors(mb, motors)
+    given = _motors(mb, motors, held_of(robot))
     for i in given:
         driven[i] = True
     kept = np.flatnonzero(driven)
@@ -183,11 +184,11 @@ def by_dof(mb: Multibody, what: str) -> Array:
     return found
 
 
-def _motors(mb: Multibody, given: Mapping[str, Motor] | Motor | None) -> dict[int, Motor]:
+def _motors(mb: Multibody, given: Mapping[str, Motor] | Motor | None, held: Held) -> dict[int, Motor]:
     if given is None:
         return {}
     if isinstance(given, Motor):
-        driven = np.flatnonzero(efforts_of(mb).motors)
+        driven = np.flatnonzero(efforts_of(mb, held=held).motors)
         named: Mapping[str, Motor] = {mb.dof_names[i]: given for i in driven}
     elif isinstance(given, Mapping):
         named = given

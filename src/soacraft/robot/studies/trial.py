@@ -14,10 +14,10 @@ from soacraft.errors import SimulationError
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.control.freedoms import apart_dofs
 from soacraft.robot.estimation.wording import in_words_of
 from soacraft.robot.robot import Robot
 from soacraft.robot.studies.efforts import efforts_of
-from soacraft.robot.studies.motion import moved_by_motors
 from soacraft.spatial.checks import Array
 
 #: Gains of the control, in 1/s2 and 1/s: critically damped, settled in half a second.
@@ -34,8 +34,8 @@ def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float)
 
     mb = robot.mb.copy()
     # efforts by name hold for the copy, whatever else is welded
-    limits = efforts_of(mb, efforts)
-    loose = ~limits.motors & ~moved_by_motors(mb, limits.motors)
+    limits = efforts_of(mb, efforts, robot.held)
+    loose = apart_dofs(mb, limits.motors)
     if (~limits.motors & ~loose).any():
         return np.nan, ""
     kept = np.flatnonzero(~loose)
