@@ -305,6 +305,5 @@ def _text(rows: Constraints, bounds: Bounds, tolerance: float) -> str:
     cure = f"Let some of the fixed dofs go ({', '.join(map(repr, held[:6]))}), or start" if held else "Start"
     end = ", or pass limits=False." if stops else "."
     bent = " Flexible bodies stay bent as they are in q0, unless bend=True." if bounds.fixed[modes].any() else ""
-    return (
-        f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0{end}{bent}"
-    )
+    text = f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0{end}"
+    return text + bent

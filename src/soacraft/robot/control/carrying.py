@@ -22,25 +22,25 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.analysis.finite import refusing_overflow
+from soacraft.dynamics.arguments import read_prescribed
 from soacraft.errors import SingularError, StateError
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.dof_sets import modal_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
-from soacraft.robot.control.closures import closed_motion
-from soacraft.robot.control.freedoms import model_of, sizes_of_dofs
+from soacraft.robot.control.compensation import refuse_forces
+from soacraft.robot.control.freedoms import apart_dofs, model_of, motors_of, resting, sizes_of_dofs
 from soacraft.robot.grasping.joined import is_outboard
 from soacraft.robot.grasping.sharing import Holding, balance_load, move_squeeze
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
-#: Hands may move relative to the object by this part of how fast things move before the answer means nothing.
+#: Hands may move relative to the object by this part of how fast the robot moves, or would fall, as loops may.
 _APART = 1e-6
 #: What is left of the accelerations that hands need, relative to them, below which it is rounding.
 _LEFT = 1e-8
-#: A part of the natural speed of a model (its length in its time) at which it counts as at rest.
-_AT_REST = 1e-6
 _RANK = 1e-10  # singular values relative to the largest that count
 
 
@@ -78,14 +78,16 @@ def carry(
     weight: Any = None,
     vdot: Any = None,
     transmits: str = "wrench",
+    actuated: Any = None,
 ) -> Carried:
     """The force with which arms carry an object along an acceleration of its frame, [angular; linear] in inertial axes.
 
     `hands` are frames of the arms; each `transmits` a "wrench", or as a point contact a "force". Without `squeeze` the
     load is shared so that |T|_W is least (`weight` W: numbers by dof or a matrix; moments and forces times the model's
-    length unless told). With one, hands press on each other as told: newtons with which each presses towards the middle
+    length unless told; by name, {dof or hinge: number}, the others as unless told). With one, hands press on each other as told: newtons with which each presses towards the middle
     of all, or {hand: wrench}, of which the part that squeezes counts; then f_move is the least f in the same sense of
-    length. `vdot` (nv) is what redundant arms should do besides. Pure; the model is not changed. O(nv^3).
+    length. `vdot` (nv) is what redundant arms should do besides. `actuated` as for `gravity`: a dof of the robot without a
+    motor that needs a force is refused, and flexible bodies stay as they are. Pure; the model is not changed. O(nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -113,9 +115,27 @@ def carry(
     moved = _moved(robot, held, hold, hung, q, v, a, np.zeros(mb.nv) if vdot is None else read_v(mb, vdot, "vdot"))
     w = np.array(dyn.interbody_forces(mb, q, v, moved, ignore_loops=True)[held.name])
     empty = _empty_hands(mb, held, hung, q, v, moved, w)
-    f, inner = _forces(mb, hold, w, empty, weight, None if squeeze is None else _pressed(mb, hold, squeeze, q))
+    f, inner = _forces(mb, hold, w, empty, _read_weight(mb, weight), None if squeeze is None else _pressed(mb, hold, squeeze, q))
     each = dict(zip((x.full_name for x in hold.nodes), _wrenches(f, len(hold.nodes)), strict=True))
-    return Carried(empty + hold.J.T @ f, moved, w, each, f, inner)
+    T, motors = empty + hold.J.T @ f, motors_of(robot, actuated)
+    idle = ~(motors | modal_dofs(mb) | apart_dofs(mb, motors))
+    idle[mb.v_slice(held)] = False
+    refuse_forces(mb, T, idle)
+    return Carried(np.where(motors, T, 0.0), moved, w, each, f, inner)
+
+
+def _read_weight(mb: Multibody, weight: Any) -> Any:
+    """Weights by dof (nv), where they are given by name."""
+    if not isinstance(weight, Mapping):
+        return weight
+    found, named = sizes_of_dofs(mb) ** 2, np.zeros(mb.nv, dtype=np.bool_)
+    for name, number in weight.items():
+        dofs = read_prescribed(mb, [name], "weight of carry:")
+        if (dofs & named).any():
+            raise StateError(f"weight of carry names {name!r:.60} twice.")
+        found[dofs] = float(finite(number, (), f"the weight of {name!r:.60}", StateError))
+        named |= dofs
+    return found
 
 
 # -- motion -----------------------------------------------------------------------------------------------------------
@@ -158,16 +178,16 @@ def _moved(
         moves = np.concatenate([w, twist[0, 3:] + np.cross(w, arm)])
         told = np.concatenate([wdot, a[3:] + np.cross(wdot, arm) + np.cross(w, np.cross(w, arm))])
         part = slice(0, 6) if len(hold.A[0]) == 6 * len(hold.nodes) else slice(3, 6)
-        _refuse_apart(mb, held, hold.nodes[i - 1], twist[i] - moves, twist[i], part)
+        _refuse_apart(mb, held, hold.nodes[i - 1], twist[i] - moves, v, part)
         if frames[i] is hung:
             continue
         rows.append((J[i] / size[:, None])[part])
         right.append(((told - drift[i]) / size)[part])
     M = np.asarray(dyn.mass_matrix(mb, q, ignore_loops=True))
-    X, vdot = np.eye(nv), wanted
+    free = resting(mb, q, v, np.zeros(nv, dtype=np.bool_))
+    X, vdot = free.X, np.where(modal_dofs(mb), 0.0, wanted)
     if mb.is_closed:
-        _, _, X, vdot = closed_motion(mb, q, v)
-        vdot = vdot + X @ np.linalg.solve(X.T @ M @ X, X.T @ M @ (wanted - vdot))
+        vdot = free.x0 + X @ np.linalg.solve(X.T @ M @ X, X.T @ M @ (wanted - free.x0))
     G = np.concatenate(rows)
     return np.asarray(vdot + X @ _nearest(mb, held, X.T @ M @ X, G @ X, np.concatenate(right) - G @ vdot))
 
@@ -191,11 +211,12 @@ def _nearest(mb: Multibody, held: Body, M: Array, G: Array, right: Array) -> Arr
     return np.asarray(np.linalg.solve(L.T, z))
 
 
-def _refuse_apart(mb: Multibody, held: Body, node: Frame, off: Array, twist: Array, part: slice) -> None:
-    scale = scale_of(mb)
-    size = scale.of("rrrmmm") / scale.time
-    moves = float(np.abs(off / size)[part].max())
-    if moves > _APART * max(float(np.abs(twist / size).max()), _AT_REST):
+def _refuse_apart(mb: Multibody, held: Body, node: Frame, off: Array, v: Array, part: slice) -> None:
+    """Raise `StateError` where a hand leaves the object, relative to how fast the robot moves or would fall."""
+    size, length = scale_of(mb).of("rrrmmm"), scale_of(mb).length
+    falls = float(np.sqrt(np.linalg.norm(mb.gravity) / length))
+    fast = max(float(np.abs(v / sizes_of_dofs(mb)).max(initial=0.0)), falls)
+    if float(np.abs(off / size)[part].max()) > _APART * fast:
         raise StateError(
             f"{node.full_name!r} and {held.name!r} move apart, by {np.abs(off[:3]).max():.3g} rad/s and "
             f"{np.abs(off[3:]).max():.3g} m/s: hands that hold an object move with it."

@@ -160,10 +160,11 @@ def feed_forward(
     """The force that gives accelerations: inverse dynamics of the robot with all that it holds and with a payload,
     (..., nv). O(n), with loops O(nv^3).
 
-    `payload` and `actuated` as for `gravity`. Where some dofs have no motor (a base, elastic modes, a lid that is held),
-    vdot counts at the others, and they go as they will. In a closed chain vdot is of all dofs, as the closures allow
-    it, or of the independent ones, `sc.loops.TreeAugmented(mb).independent(q)`. Dampers and springs of the model are
-    made up for; `friction=True` adds the dry friction of dofs with a motor.
+    `payload` and `actuated` as for `gravity`. Where some dofs have no motor (a base, elastic modes, a lid that is
+    held), vdot counts at the others, and they go as they will at this state: a flexible body that is not bent as its
+    load bends it springs there. In a closed chain vdot is of all dofs, as the closures allow it, or of the independent
+    ones, `sc.loops.TreeAugmented(mb).independent(q)`. Dampers and springs of the model are made up for;
+    `friction=True` adds the dry friction of dofs with a motor.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -273,7 +274,8 @@ def refuse_forces(mb: Multibody, T: Array, idle: Any) -> None:
     i = int(np.argmax(wrong))
     if wrong[i] > 1e-9 * size:
         raise StateError(
-            f"dof {mb.dof_names[i]!r} has no motor and needs a force of {wrong[i] / c[i]:.4g}: no equilibrium. {_cure(mb, i)}"
+            f"dof {mb.dof_names[i]!r} has no motor and needs a force of {wrong[i] / c[i]:.4g}: no equilibrium. "
+            f"{_cure(mb, i)}"
         )
 
 

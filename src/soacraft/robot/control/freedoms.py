@@ -145,8 +145,8 @@ def tree_of(robot: Robot, what: str) -> Multibody:
 
 
 def motors_of(robot: Robot, actuated: Any = None, *, some: bool = True) -> Mask:
-    """Dofs that laws push (`model.states.dof_sets`): those with an actuator, "model" for the same with an error where
-    there is none, or names; of a model without actuators all hinges but a free base. With `some` refused where there is none."""
+    """Dofs that laws push (`model.states.dof_sets`): those with an actuator, or names; of a model without actuators all
+    hinges but a free base, where "model" is refused. With `some` an empty set is refused."""
     mb = robot.mb
     if isinstance(actuated, str) and actuated == "model":
         if not driven_dofs(mb).any():

@@ -70,8 +70,8 @@ def _coordinates(mb: Multibody, dofs: npt.NDArray[np.intp]) -> npt.NDArray[np.in
 
 
 class Tracker:
-    """Follows targets with the movable dofs of a robot, or those of one of its limbs, `dt` seconds a step. The same state and target
-    give the same step; nothing is kept between steps.
+    """Follows targets with the movable dofs of a robot, or those of one of its limbs, `dt` seconds a step. The same
+    state and target give the same step; nothing is kept between steps.
 
     Dofs that loops or couplings tie to each other are refused. Where they are independent, as those of a limb may be,
     what is tied to them follows, and limits are of these dofs alone.

@@ -95,7 +95,7 @@ class _Search:
         self.levels = sorted({-1 if x.kept else x.level for x in tasks if not x.preferred})
         place = [self.levels.index(-1 if x.kept else x.level) if not x.preferred else len(self.levels) for x in tasks]
         self.plans = [
-            VelocityPlan(mb, [x for x, k in zip(tasks, place, strict=True) if k <= last], limits, speeds=False, held=held)
+            VelocityPlan(mb, _until(tasks, place, last), limits, speeds=False, held=held)
             for last in range(len(self.levels))
         ]
         """Of the first level, of two, ... without preferences."""
@@ -185,6 +185,11 @@ class _Search:
                 break
             point = found[0]
         return point
+
+
+def _until(tasks: list[Task], place: list[int], last: int) -> list[Task]:
+    """Tasks of the levels up to one."""
+    return [task for task, k in zip(tasks, place, strict=True) if k <= last]
 
 
 def reach(

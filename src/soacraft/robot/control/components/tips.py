@@ -130,6 +130,7 @@ class Carrying(Law):
         hands: tuple[str, ...]
         squeeze: float | None = None
         transmits: str = "wrench"
+        actuated: Motors = None
 
     q = In(shape=nq)
     v = In(shape=nv)
@@ -139,8 +140,9 @@ class Carrying(Law):
     def force(p, q, v, acceleration):
         def one(q, v, a):
             return carrying.carry(
-                robot_of(p.robot), p.object, list(p.hands), q, v, a, squeeze=p.squeeze, transmits=p.transmits
-            ).force
+                robot_of(p.robot), p.object, list(p.hands), q, v, a, squeeze=p.squeeze, transmits=p.transmits,
+                actuated=p.actuated,
+            ).force  # fmt: skip
 
         return each(one, q, v, acceleration)
 
