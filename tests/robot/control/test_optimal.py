@@ -29,7 +29,7 @@ def test_a_regulator_has_the_poles_of_riccatis_equation():
 @pytest.mark.parametrize("seed", range(6))
 def test_a_regulator_of_a_random_robot_solves_riccatis_equation(seed):
     rb, q, _, _ = drawn(seed, n=4)
-    made = rob.lqr(rb, q, actuated=rb.mb.dof_names)
+    made = rob.lqr(rb, q, Q=1.0, actuated=rb.mb.dof_names)
     lin = sc.analysis.linearize(rb.mb, q, np.zeros(rb.mb.nv), made.force)
     A, B, S = lin.A, lin.B, made.S
     near(A.T @ S + S @ A - S @ B @ B.T @ S + np.eye(len(A)), np.zeros(A.shape), 1e-7 * float(np.abs(S @ A).max()))

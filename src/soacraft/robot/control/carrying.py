@@ -83,11 +83,12 @@ def carry(
     """The force with which arms carry an object along an acceleration of its frame, [angular; linear] in inertial axes.
 
     `hands` are frames of the arms; each `transmits` a "wrench", or as a point contact a "force". Without `squeeze` the
-    load is shared so that |T|_W is least (`weight` W: numbers by dof or a matrix; moments and forces times the model's
-    length unless told; by name, {dof or hinge: number}, the others as unless told). With one, hands press on each other as told: newtons with which each presses towards the middle
-    of all, or {hand: wrench}, of which the part that squeezes counts; then f_move is the least f in the same sense of
-    length. `vdot` (nv) is what redundant arms should do besides. `actuated` as for `gravity`: a dof of the robot without a
-    motor that needs a force is refused, and flexible bodies stay as they are. Pure; the model is not changed. O(nv^3).
+    load is shared so that |T|_W is least. `weight` W is numbers by dof, a matrix, or by name, {dof or hinge: number};
+    a dof without one counts by its moment, or its force times the model's length. With `squeeze`, hands press on each
+    other: newtons with which each presses towards the middle of all, or {hand: wrench}, of which the part that squeezes
+    counts; then f_move is the least f in the same sense of length. `vdot` (nv) is what redundant arms should do
+    besides. `actuated` as for `gravity`: a dof of the robot without a motor that needs a force is refused, and flexible
+    bodies stay as they are. Pure; the model is not changed. O(nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -72,10 +72,11 @@ class Regulator:
 def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, actuated: Any = None) -> Regulator:
     """The linear-quadratic regulator about a state that some force holds, from the derivatives of forward dynamics.
 
-    Q (2 m) and R (one for each motor) are matrices, diagonals or None for ones; m is nv, in a closed chain the number
-    of independent dofs. `actuated` names the dofs with a motor, by default as for `gravity`. A state that no force of
-    theirs holds, or that they cannot bring back, is refused; elastic modes are regulated by the motors, about a q at
-    which they rest. O(nv^3).
+    Q (2 m) and R (one for each motor) are matrices, diagonals or numbers. With neither, the regulator is the same for
+    an arm of millimetres and of metres: x counts in radians, lengths and times of the model, u in the force that gives
+    these; with one of them, the other is ones. m is nv, in a closed chain the number of independent dofs. `actuated`
+    names the dofs with a motor, by default as for `gravity`. A state that no force of theirs holds, or that they cannot
+    bring back, is refused; elastic modes are regulated by the motors, about a q at which they rest. O(nv^3).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -92,17 +93,53 @@ def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, ac
     force, at = _holding(robot, q, v, actuated), np.flatnonzero(motors_of(robot, actuated))
     lin = linear_of(mb, q, v, force)
     A, B, places = np.asarray(lin.A), np.asarray(lin.B)[:, at], places_of(mb, lin)
+    d, e = state_sizes(mb, places), force_sizes(mb, B, places)
+    if Q is None and R is None:
+        Q, R = d**-2.0, e**-2.0
     Q, R = weight(Q, len(A), "Q"), weight(R, len(at), "R", definite=True)
     K, S = np.zeros((mb.nv, len(A))), np.zeros_like(A)
     if not len(A):
         return Regulator(robot, q, v, force, K, S, places, np.zeros(0, dtype=complex), mb.version)
-    time, c = scale_of(mb).time, sizes_of_dofs(mb)[places]
-    K[at], S, poles = _solved(mb.name, A, B, Q, R, np.concatenate([c, c / time]), time)
+    K[at], S, poles = _solved(mb, A, B, Q, R, d, e)
     return Regulator(robot, q, v, force, K, S, places, poles, mb.version)
 
 
+def state_sizes(mb: Multibody, places: npt.NDArray[np.intp]) -> Array:
+    """What [xi; dv] is measured by: radians and lengths of the model, and these in its time, (2 m)."""
+    c = sizes_of_dofs(mb)[places]
+    return np.concatenate([c, c / scale_of(mb).time])
+
+
+def force_sizes(mb: Multibody, B: Array, places: npt.NDArray[np.intp]) -> Array:
+    """Forces of the motors, the columns of B, that change the state by its size in the time of the model."""
+    d = state_sizes(mb, places)
+    fastest = scale_of(mb).time * np.abs(B / d[:, None]).max(axis=0, initial=0.0)
+    return np.asarray(1.0 / np.maximum(fastest, np.finfo(float).tiny))
+
+
 def _solved(
-    name: str, A: Array, B: Array, Q: Array, R: Array, d: Array, time: float
+    mb: Multibody, A: Array, B: Array, Q: Array, R: Array, d: Array, e: Array
+) -> tuple[Array, Array, npt.NDArray[np.complex128]]:
+    """K, S and the poles; where there are none, an error that says whether motors or weights are the reason."""
+    try:
+        return _riccati(mb, A, B, Q, R, d, e)
+    except SingularError as why:
+        if not np.array_equal(Q, np.diag(d**-2.0)) and np.linalg.eigvalsh(Q)[0] > 0.0:
+            try:
+                _riccati(mb, A, B, np.diag(d**-2.0), np.diag(e**-2.0), d, e)
+            except SingularError:
+                raise why from None
+            far = float(np.abs(Q * np.outer(d, d)).max() / np.abs(R * np.outer(e, e)).max())
+            raise SingularError(
+                f"Riccati's equation of {mb.name!r} is lost in rounding with these weights: in sizes of the model Q is "
+                f"{far:.1g} times R. Its motors can bring it back: leave both out for weights in its sizes, or bring "
+                "them nearer to each other."
+            ) from None
+        raise
+
+
+def _riccati(
+    mb: Multibody, A: Array, B: Array, Q: Array, R: Array, d: Array, e: Array
 ) -> tuple[Array, Array, npt.NDArray[np.complex128]]:
     """K, S and the poles. Riccati's equation is solved without units, so that rounding is the same in all:
 
@@ -110,7 +147,7 @@ def _solved(
 
     e makes the largest entry of each column of B' one, k the largest ones of Q' and R' the inverse of each other.
     """
-    e = 1.0 / np.maximum(time * np.abs(B / d[:, None]).max(axis=0), np.finfo(float).tiny)
+    name, time = mb.name, scale_of(mb).time
     a, b = time * A * d / d[:, None], time * B * e / d[:, None]
     cost, effort = Q * np.outer(d, d), R * np.outer(e, e)
     k = float(np.sqrt(np.abs(cost).max() or np.abs(effort).max()) * np.sqrt(np.abs(effort).max()))

@@ -25,7 +25,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.robot.control.compensation import refuse_forces
 from soacraft.robot.control.freedoms import model_of, motors_of
-from soacraft.robot.control.optimal import current, forces_along, linear_of, places_of, weight
+from soacraft.robot.control.optimal import current, force_sizes, forces_along, linear_of, places_of, state_sizes, weight
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
@@ -140,6 +140,8 @@ def lqr_path(
         finite_or_refused(x, f"{what} of the motion about the path")
     F, G = _steps(A, B[..., at], np.diff(times))
     n = F.shape[-1]
+    if Q is None and R is None and n:
+        Q, R = state_sizes(mb, places) ** -2.0, force_sizes(mb, B[0][:, at], places) ** -2.0
     Qk, Rk = weight(Q, n, "Q"), weight(R, len(at), "R", definite=True)
     K, S = np.zeros((count - 1, mb.nv, n)), np.zeros((count, n, n))
     S[-1] = Qk if Qf is None else weight(Qf, n, "Qf")

@@ -68,14 +68,14 @@ class Decoupled(Law):
 
 
 class LQR(Law):
-    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are numbers, diagonals or matrices."""
+    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are numbers, diagonals, matrices or None as there."""
 
     class Params(Base):
         robot: str
         q0: Vector
         v0: Vector | None = None
-        Q: Gains = 1.0
-        R: Gains = 1.0
+        Q: Gains | None = None
+        R: Gains | None = None
         actuated: Motors = None
 
     q = In(shape=nq)
@@ -99,8 +99,8 @@ class PathLQR(Law):
         path_q: tuple[Vector, ...]
         path_v: tuple[Vector, ...]
         path_vdot: tuple[Vector, ...]
-        Q: Gains = 1.0
-        R: Gains = 1.0
+        Q: Gains | None = None
+        R: Gains | None = None
         Qf: Gains | None = None
         actuated: Motors = None
 
