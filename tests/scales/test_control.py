@@ -56,7 +56,8 @@ def test_decoupled_control_of_hinges_that_turn_and_slide(units, kind):
         spring = kp * force / (u.time * velocity_units(one, u))
         push = nudot * np.sqrt(u.energy) / u.time
         same = rob.decoupled(rob.Robot(mb), at, moves, 2.0 / u.time, actuated=mb.dof_names)
-        each = rob.decoupled(rob.Robot(mb), at, moves, damping / u.time, q_d=to, kp=spring, nudot=push, actuated=mb.dof_names)
+        goal = {"q_d": to, "kp": spring, "nudot": push, "actuated": mb.dof_names}
+        each = rob.decoupled(rob.Robot(mb), at, moves, damping / u.time, **goal)
         found.append((same / force, each / force))
     close(found[1][0], found[0][0])
     close(found[1][1], found[0][1])

@@ -11,6 +11,7 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft.errors import SingularError, StateError
+from soacraft.robot.control.freedoms import sizes_of_dofs
 
 WAYS = ["free", "hung", "loops"]
 
@@ -136,6 +137,44 @@ def test_two_hands_lift_half_each():
     made = rob.carry(rob.Robot(mb), "box", ["left", "right"], mb.q, mb.v, [0, 0, 0, 0, 0, 1.0], transmits="force")
     near(made.force[:2], [22.0, 22.0], 1e-12)
     assert repr(made) == "Carried by 'left', 'right': forces to 22"
+
+
+def test_hands_may_part_by_rounding_of_how_the_robot_moves():
+    """Half of 1e-8 m/s at rest, as projections leave it, is nothing; what is fast enough to matter is refused."""
+    rb, names, q, v = moving()
+    still = np.zeros(rb.mb.nv)
+    off = still.copy()
+    off[0] = 1e-8
+    slow, none = (rob.carry(rb, "box", names, q, x, np.zeros(6)).force for x in (off, still))
+    near(slow, none, 1e-6)
+    with pytest.raises(StateError, match="move apart"):
+        rob.carry(rb, "box", names, q, off * 1e4, np.zeros(6))
+    rb.mb.gravity = (0.0, 0.0, 0.0)                                 # relative to the state's own speeds alone
+    rob.carry(rb, "box", names, q, v + 1e-8 * np.abs(v).max() * (np.arange(rb.mb.nv) == 0), np.zeros(6))
+    with pytest.raises(StateError, match="move apart"):
+        rob.carry(rb, "box", names, q, off, np.zeros(6))
+
+
+def test_weights_are_given_by_name():
+    """As numbers by dof, those that are not named as they are without weights: moments, and forces times a length."""
+    rb, names, q, v = moving()
+    mb = rb.mb
+    by_dof = sizes_of_dofs(mb) ** 2
+    by_dof[mb.v_slice("fore0")] = 9.0
+    by_dof[mb.v_slice("hand1")] = 4.0
+    named = rob.carry(rb, "box", names, q, v, np.ones(6), weight={"fore0": 9.0, "hand1": 4.0})
+    near(named.force, rob.carry(rb, "box", names, q, v, np.ones(6), weight=by_dof).force, 1e-9)
+    assert np.abs(named.force - rob.carry(rb, "box", names, q, v, np.ones(6)).force).max() > 1e-3
+    with pytest.raises(StateError, match="no dof, hinge or body 'elbow'"):
+        rob.carry(rb, "box", names, q, v, np.zeros(6), weight={"elbow": 1.0})
+    with pytest.raises(StateError, match="weight of carry names 'hand1.0' twice"):
+        rob.carry(rb, "box", names, q, v, np.zeros(6), weight={"hand1": 1.0, "hand1.0": 2.0})
+
+
+def test_an_arm_without_a_motor_cannot_carry():
+    rb, names, q, v = moving()
+    with pytest.raises(StateError, match=r"dof 'upper0.\d' has no motor and needs a force of .*: no equilibrium"):
+        rob.carry(rb, "box", names, q, v, np.zeros(6), actuated=["upper1", "fore0", "fore1", "hand0", "hand1"])
 
 
 def test_what_is_refused():

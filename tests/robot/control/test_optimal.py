@@ -122,6 +122,36 @@ def test_a_regulator_is_the_same_in_all_units(units):
     near(made[1][1], made[0][1], 1e-7 * float(np.abs(made[0][1]).max()))
 
 
+def sized(size, seed):
+    """An arm of five pins, of so many metres and one density."""
+    arm = sc.random_tree(5, seed=seed, hinges=[sc.Pin((0, 1, 0)), sc.Pin((0, 0, 1)), sc.Pin((1, 0, 0))])
+    mb = sc.Multibody("arm", gravity=(0, 0, -9.81))
+    for body in arm.bodies:
+        x = body.inertia
+        inertia = sc.Inertia(x.mass * size**3, x.com * size, x.moment * size**5)
+        parent = None if body.parent is arm.root else body.parent.name
+        ends = (sc.Pose(p.rotation, p.translation * size) for p in (body.inboard, body.outboard))
+        mb.add_body(body.name, parent, body.hinge, inertia, *ends)
+    return rob.Robot(mb)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3])
+@pytest.mark.parametrize("seed", range(3))
+def test_arms_of_all_sizes_are_regulated_alike(size, seed):
+    """Without weights poles go with the time of the model, sqrt(length / g), and gains with weight times length."""
+    q = np.full(5, 0.1)
+    one, other = (rob.lqr(sized(x, seed), q) for x in (1.0, size))
+    near(np.sort_complex(other.poles) * np.sqrt(size), np.sort_complex(one.poles), 1e-7 * np.abs(one.poles).max())
+    near(other.K[:, :5] / size**4, one.K[:, :5], 1e-7 * np.abs(one.K).max())
+    near(other.K[:, 5:] / size**4.5, one.K[:, 5:], 1e-7 * np.abs(one.K).max())
+
+
+def test_weights_that_rounding_cannot_bear_are_named():
+    with pytest.raises(SingularError, match=r"Riccati's equation of 'arm' is lost in rounding with these weights: in "
+                       r"sizes of the model Q is .* times R. Its motors can bring it back: leave both out"):
+        rob.lqr(sized(1e-6, 0), np.full(5, 0.1), Q=1.0, R=1.0)
+
+
 def test_what_does_not_come_back_is_refused():
     mb = sc.Multibody("two", gravity=(0, 0, 0))
     mb.add_body("driven", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
