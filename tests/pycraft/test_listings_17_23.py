@@ -146,7 +146,7 @@ def test_listings_17_to_23(g):
     apart(o.H * o.phi * (Hdi_3 * o.phi * o.P + o.taubar * lambda_3) * o.Hst * o.Dinv, numeric("InFac"))
 
     # Listing 23, and Eq. 47
-    grad_fixman_3 = 2 * np.trace(o.P[bd3][bd3] @ o.Y[bd3][bd3] @ Hdi_3[bd3][bd3])
+    grad_fixman_3 = 2 * Trace(o.P[bd3][bd3] * o.Y[bd3][bd3] * Hdi_3[bd3][bd3])
     gradient = slope(lambda state: np.linalg.slogdet(listing_operators(state).massmat.asArray())[1])
     np.testing.assert_allclose(grad_fixman_3, gradient, atol=1e-8)
 

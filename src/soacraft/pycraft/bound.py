@@ -5,6 +5,8 @@ from __future__ import annotations
 from threading import local
 from typing import Any
 
+import numpy as np
+
 from soacraft.algebra.spaces.space import Space
 from soacraft.errors import LoopError, ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
@@ -47,8 +49,9 @@ def _made(g: Any) -> Operators:
 def block_number(space: Space, k: Any) -> int:
     """Which block of a space the papers' number k means: tip 1, base n; nodes are counted from 1 as they were given."""
     n = len(space)
-    if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= n:
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= n:
         raise SpaceError(f"{space} has blocks 1 to {n}, counted as in the papers from the tips, not {k!r}.")
+    k = int(k)
     if space.numbering is not None:
         return space.numbering[k - 1]
     return k - 1 if space.tree is None else space.tree.tips_to_base()[k - 1]

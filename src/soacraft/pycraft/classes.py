@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from soacraft.algebra.expressions.held import released
 from soacraft.algebra.expressions.nodes import I
 from soacraft.algebra.expressions.operator import Operator
@@ -139,7 +141,7 @@ class BStarClass(SpatialMatrixOperator):
 
 def _node(s: Any, node: Any) -> Any:
     graph = getattr(s.binding, "graph", None)
-    if isinstance(node, bool) or not isinstance(node, int) or graph is None:
+    if isinstance(node, bool) or not isinstance(node, (int, np.integer)) or graph is None:
         return node
     every = [one for body in graph.bodies for one in body.nodes]
     if not 0 <= node < len(every):

@@ -19,33 +19,10 @@ from soacraft.errors import SpaceError
 from soacraft.ops.namespace import Operators
 from soacraft.ops.recognise import named
 from soacraft.pycraft.bound import block_number, bound
+from soacraft.pycraft.elements import Element, ElementRow, element
 from soacraft.pycraft.vectors import SpatialVector
 
 Array = npt.NDArray[np.float64]
-
-
-class Element(np.ndarray[Any, np.dtype[np.float64]]):
-    """One element of an operator, `P(3)`: an array whose `*` is the matrix product, as it is printed."""
-
-    def __mul__(self, other: Any) -> Any:
-        return self @ other if np.ndim(other) else np.multiply(self, other)
-
-
-class ElementRow:
-    """`X[o]`, so that `X[o][p]` reads, and `X[o][p] = x` sets, one element."""
-
-    def __init__(self, matrix: SpatialMatrixOperator, o: Any) -> None:
-        self.matrix, self.o = matrix, o
-
-    def __getitem__(self, p: Any) -> Array:
-        found: Array = self.matrix.operator[self.o, p]
-        return found
-
-    def __setitem__(self, p: Any, x: npt.ArrayLike) -> None:
-        self.matrix[self.o, p] = x
-
-    def __repr__(self) -> str:
-        return f"block row {self.o!r} of {self.matrix!r}"
 
 
 class SpatialMatrixOperator(Held):
@@ -56,7 +33,8 @@ class SpatialMatrixOperator(Held):
     nothing was set. The sizes of the blocks say which spaces are meant, or `space=` does, "hinge <- body". An operator
     in place of g is held under this name.
 
-    `X(k)` and `X(k, j)` are elements by the papers' numbers, tip 1 and base n; between elements `*` is the product.
+    `X(k)` and `X(k, j)` are elements by the papers' numbers, tip 1 and base n. Between elements, however they were
+    reached, `*` is the matrix product.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -93,7 +71,7 @@ class SpatialMatrixOperator(Held):
     # -- elements -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, o: Any) -> Any:
-        return self.operator[o] if isinstance(o, tuple) else ElementRow(self, o)
+        return element(self.operator[o]) if isinstance(o, tuple) else ElementRow(self, o)
 
     def __setitem__(self, index: Any, x: npt.ArrayLike) -> None:
         if self._elements is None:
@@ -120,8 +98,7 @@ class SpatialMatrixOperator(Held):
     def __call__(self, k: int, j: int | None = None) -> Element:
         rows, cols = self.operator.spaces
         o, p = rows.labels[block_number(rows, k)], cols.labels[block_number(cols, k if j is None else j)]
-        found: Element = self.operator[o, p].view(Element)
-        return found
+        return element(self.operator[o, p])
 
     # -- arithmetic -----------------------------------------------------------------------------------------------
 
@@ -139,6 +116,14 @@ class SpatialMatrixOperator(Held):
 
     def __rmul__(self, other: Any) -> Any:
         return self._with(arithmetic.mul, other, reverse=True)
+
+    __matmul__, __rmatmul__ = __mul__, __rmul__
+
+    def __pow__(self, n: int) -> Any:
+        return wrap(self.operator**n)
+
+    def __truediv__(self, c: Any) -> Any:
+        return wrap(self.operator / c)
 
     def __add__(self, other: Any) -> Any:
         return self._with(arithmetic.add, other)
@@ -172,6 +157,11 @@ class SpatialMatrixOperator(Held):
         return wrap(self.operator.inv)  # type: ignore[no-any-return]
 
     # -- looking --------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The size of the dense matrix."""
+        return self.operator.shape
 
     def asArray(self) -> Array:
         """The dense matrix as a numpy array."""
@@ -272,6 +262,12 @@ class SpatialIdentity(SpatialDiagonalMatrixOperator):
 
     def __neg__(self) -> SpatialMatrixOperator:
         return SpatialIdentity(self._of, -self._free)
+
+    def __pow__(self, n: int) -> Any:
+        return SpatialIdentity(self._of, self._free**n)
+
+    def __truediv__(self, c: Any) -> Any:
+        return SpatialIdentity(self._of, self._free / c)
 
     def getTranspose(self) -> SpatialMatrixOperator:
         """The identity is its own transpose."""

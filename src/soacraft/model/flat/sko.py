@@ -51,6 +51,7 @@ class OfStates(NamedTuple):
     dM: OfState | None
     integrate: Callable[[Array, Array], npt.ArrayLike] | None
     step: float
+    check: bool
 
 
 class SKOModel(Strict):
@@ -109,8 +110,9 @@ class SKOModel(Strict):
         dM: OfState | None = None,
         integrate: Callable[[Array, Array], npt.ArrayLike] | None = None,
         step: float = 1e-3,
+        check: bool = True,
     ) -> None:
-        of_state = OfStates(q, v, vdot, dA, dH, dM, integrate, step)
+        of_state = OfStates(q, v, vdot, dA, dH, dM, integrate, step, check)
         self._begin(parents, {"A": A, "H": H, "M": M, "a": a, "b": b}, names, units, of_state)
 
     def _begin(
@@ -122,7 +124,8 @@ class SKOModel(Strict):
         of_state: OfStates,
     ) -> None:
         """Read what a model is made of, here constant blocks."""
-        extra = next((name for name, given in of_state._asdict().items() if given is not None and name != "step"), None)
+        of_functions = {name: x for name, x in of_state._asdict().items() if name not in ("step", "check")}
+        extra = next((name for name, x in of_functions.items() if x is not None), None)
         if extra is not None:
             raise ModelError(
                 f"{extra}= is for an SKO model of functions: none of A, H and M given here is one, so that this model "

@@ -19,12 +19,15 @@ import numpy.typing as npt
 
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.sko import EntryUnits, OfState, OfStates, SKOModel
+from soacraft.model.flat.sko_bias import bias, is_turning
+from soacraft.model.flat.sko_differences import check_rates, difference
 from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]
 Blocks = list[Array | None]
 
-OFFSETS, WEIGHTS = (-2.0, -1.0, 1.0, 2.0), (1.0 / 12.0, -8.0 / 12.0, 8.0 / 12.0, -1.0 / 12.0)
+#: Configurations at which derivatives that a user gives are compared with differences: the first ones they serve at.
+CHECKED = 3
 
 
 class Rates(NamedTuple):
@@ -44,8 +47,10 @@ class SKOFunctions(SKOModel):
     differences of step `step`, in the units of the coordinates. Coordinates are moved by q + w, or by `integrate(q, w)`
     where velocities are not their rates. Sizes of blocks stay as they are.
 
-    The equations of motion are those above, with b as it is given, zero without: where M varies with q, what its change
-    does to the motion (for one dof dM/dq v^2 / 2) belongs into b.
+    The equations of motion are those above, with b as it is given. Without it b follows from the kinetic energy (for
+    one dof dM/dq v^2 / 2), as Lagrange's equations have it, at the cost of a rate of M for each dof; where velocities
+    are not rates of coordinates it must be given. `dA`, `dH` and `dM` are compared with differences when they are first
+    used, and refused where they are no derivatives; `check=False` takes them as they are.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -57,6 +62,12 @@ class SKOFunctions(SKOModel):
     3.5
     >>> sc.dynamics.forward_dynamics(crank, [0.3], [1.0], [7.0])
     array([2.])
+
+    A point mass in polar coordinates, M = diag(m, m r^2): the force of its rotation is r omega^2.
+
+    >>> polar = sc.SKOModel([-1], [None], [np.eye(2)], lambda q: [np.diag([2.0, 2.0 * q[0] ** 2])], q=[1.5, 0.0])
+    >>> sc.dynamics.forward_dynamics(polar, [1.5, 0.0], [0.4, 2.0], [0.0, 0.0]).round(6)
+    array([ 6.      , -1.066667])
     """
 
     _set_once = frozenset({"tree", "dims", "nvs", "nq"})
@@ -70,7 +81,7 @@ class SKOFunctions(SKOModel):
         units: tuple[Sequence[str], Sequence[str]] | None,
         of_state: OfStates,
     ) -> None:
-        q, v, vdot, dA, dH, dM, integrate, step = of_state
+        q, v, vdot, dA, dH, dM, integrate, step, check = of_state
         if q is None:
             raise ModelError("an SKO model of functions needs q=: the coordinates that its state begins with.")
         start = frozen(finite(q, (None,), "q of this SKO model", StateError))
@@ -79,6 +90,10 @@ class SKOFunctions(SKOModel):
         self._integrate, self._step = integrate, float(step)
         if not (np.isfinite(self._step) and self._step > 0.0):
             raise ModelError(f"the step of differences must be positive, got {step!r:.60}.")
+        if not isinstance(check, bool | np.bool_):
+            raise ModelError(f"check must be True or False, got {check!r:.60}.")
+        self._unchecked = dict.fromkeys("AHM", CHECKED if check else 0)
+        self._turning, self._looked_at = False, 0
         self._labels, self._words = names, units
         self._parents = tuple(parents)
         first = self._model(*(self._blocks(x, start) for x in "AHM"))
@@ -100,6 +115,11 @@ class SKOFunctions(SKOModel):
     def nv(self) -> int:
         """The number of velocities."""
         return sum(self.nvs)
+
+    @property
+    def step(self) -> float:
+        """The step of differences, in the units of the coordinates."""
+        return self._step
 
     @property
     def q(self) -> Array:
@@ -206,12 +226,27 @@ class SKOFunctions(SKOModel):
             return self._vector("a", q, v, lambda: self.carried(q, v, v))
 
         def b() -> list[Array]:
-            return self._vector("b", q, v, lambda: [np.zeros(d) for d in self.dims])
+            return self._vector("b", q, v, lambda: self._bias(q, v))
 
         nodes = at.nodes
         return SKOModel.trusted(
             at.tree, at.edges, [at.H(k) for k in nodes], [at.M(k) for k in nodes], a, b, at.memo, units=lambda: at.units
         )
+
+    def _bias(self, q: Array, v: Array) -> list[Array]:
+        """b where none is given; whether its axes turn is seen at the first configurations."""
+        if not np.any(v):
+            return [np.zeros(d) for d in self.dims]
+        if self._integrate is not None and any(map(self.varies, "AHM")):
+            raise ModelError(
+                "b of this SKO model is not given, and its velocities are not rates of its coordinates (integrate=), so "
+                "that b does not follow from A, H and M: give b= as a function of (q, v), such as the gyroscopic force "
+                "of a body in its own axes, or b=[0, ...] where forces are M alpha alone."
+            )
+        if not self._turning and self._looked_at < CHECKED:
+            self._looked_at += 1
+            self._turning = is_turning(self, q.reshape(-1, self.nq)[0])
+        return bias(self, q, v, self._turning)
 
     def _vector(self, name: str, q: Array, v: Array, default: Callable[[], list[Array]]) -> list[Array]:
         given = self._given[name]
@@ -278,15 +313,32 @@ class SKOFunctions(SKOModel):
     def _rate(self, what: str, q: Array, w: Array) -> Blocks | None:
         given, own = self._given[what], self._rates[what]
         if own is not None:
+            self._check_rates(what, q)
             return self._read_rates(what, own(q, w))
         if not callable(given):
             return None
         largest = float(np.max(np.abs(w), initial=0.0))
         if largest == 0.0:
             return None
-        h = self._step / largest
-        moved = [self._blocks(what, self.integrate(q, t * h * w)) for t in OFFSETS]
-        return [None if column[0] is None else _weighted(column, h) for column in zip(*moved, strict=True)]
+        blocks, moved = self._followed(what, q, w)
+        return difference(blocks, moved, self._step / largest)
+
+    def _followed(self, what: str, q: Array, w: Array) -> tuple[Callable[[Array], Any], Callable[[float], Array]]:
+        """The blocks as a function of q, and q after a time along w."""
+        return (lambda there: self._blocks(what, there)), (lambda t: self.integrate(q, t * w))
+
+    def _check_rates(self, what: str, q: Array) -> None:
+        """Compare a derivative that was given with differences, at the first configurations it serves at."""
+        own = self._rates[what]
+        if own is None or not self._unchecked[what]:
+            return
+        w = np.random.default_rng(self._unchecked[what]).uniform(0.3, 1.0, self.nv)
+        check_rates(what, self.names, self._read_rates(what, own(q, w)), *self._followed(what, q, w), self._step)
+        self._unchecked[what] -= 1
+
+    def varies(self, what: str) -> bool:
+        """True if A, H or M, by its letter, is a function of q."""
+        return callable(self._given[what])
 
     def _read_rates(self, what: str, given: Any) -> Blocks | None:
         if given is None:
@@ -374,12 +426,6 @@ class SKOFunctions(SKOModel):
             f"SKOModel of functions of {self.nq} coordinates, with {self.n} nodes, {self.nv} dofs, blocks of size "
             f"{sorted(set(self.dims))}"
         )
-
-
-def _weighted(column: Sequence[Any], h: float) -> Array:
-    """The derivative of a block from its values at the offsets."""
-    parts = [c / h * np.asarray(x, dtype=np.float64) for c, x in zip(WEIGHTS, column, strict=True)]
-    return np.asarray(sum(parts[1:], parts[0]))
 
 
 def _stacked_rates(kind: Sequence[Any], lead: tuple[int, ...]) -> Any:

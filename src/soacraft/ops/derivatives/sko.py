@@ -120,7 +120,8 @@ class SKODirection(Direction):
 
     def varies(self, what: str) -> bool:
         """Whether a kind of block is a function of q."""
-        return callable(self.binding.functions._given[what])
+        found: bool = self.binding.functions.varies(what)
+        return found
 
     def rates_of(self, whole: Callable[[Direction, Operator, Term], Term]) -> Rates:
         """The derivatives of the named operators."""
