@@ -1,5 +1,5 @@
-"""b of SKO models of functions that give none: Lagrange's equations, closed forms, rigid trees; and derivatives that are
-none, found at their first use."""
+"""b of SKO models of functions that give none: Lagrange's equations, closed forms, rigid trees; and wrong derivatives,
+found at their first use."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_velocities_that_are_no_rates_of_coordinates_need_b():
 
     m = polar(integrate=integrate)
     state = m.q, m.v
-    with pytest.raises(ModelError, match=r"b of this SKO model is not given, and its velocities are not rates .* give b="):
+    with pytest.raises(ModelError, match=r"b of this SKO model is not given, .* are not rates .* Give b="):
         dynamics.forward_dynamics(m, [1.5, 0.0], [0.4, 2.0], [0.0, 0.0])
     assert m.q is state[0]
     assert m.v is state[1]
@@ -155,7 +155,7 @@ def pair(derivatives, q=(0.4, -0.6), **options):
 @pytest.mark.parametrize("use", USES)
 def test_a_wrong_derivative_is_found_at_the_first_use(what, use):
     m = pair(RIGHT | {what: WRONG[what]})
-    entry = {"A": r"\(0, 0\) along a velocity is -0.\d+, by differences 0.\d+", "H": r"\(0, 1\)", "M": r"\(1, 1\)"}[what]
+    entry = {"A": r"\(0, 0\) along a velocity is -0.\d+, by diff.* 0.\d+", "H": r"\(0, 1\)", "M": r"\(1, 1\)"}[what]
     with pytest.raises(ModelError, match=rf"d{what} of node 'b' is not the derivative of {what}: entry {entry}"):
         USES[use](m)
     USES[use](pair(RIGHT | {what: WRONG[what]}, check=False))
@@ -172,15 +172,17 @@ def test_one_that_is_right_at_the_first_configuration_only_is_found_at_the_next(
 @pytest.mark.parametrize("unit", [1e-9, 1e-3, 1.0, 1e9])
 def test_no_unit_of_the_coordinates_makes_a_right_one_wrong(unit):
     """Coordinates in units of any size, with the default step."""
-    blocks = {x: (lambda f: lambda q: f(q / unit))(f) for x, f in BLOCKS.items()}
-    rates = {f"d{x}": (lambda f: lambda q, w: f(q / unit, w / unit))(f) for x, f in RIGHT.items()}
+    def scaled(f):
+        return lambda *given: f(*(x / unit for x in given))
+
+    blocks = {x: scaled(f) for x, f in BLOCKS.items()}
+    rates = {f"d{x}": scaled(f) for x, f in RIGHT.items()}
     m = sc.SKOModel([-1, 0], **blocks, **rates, q=[0.4 * unit, -0.6 * unit])
     m.rates(m.q, [unit, 0.5 * unit])
-    rates["dA"] = lambda q, w: WRONG["A"](q / unit, w / unit)
+    rates["dA"] = scaled(WRONG["A"])
     m = sc.SKOModel([-1, 0], **blocks, **rates, q=[0.4 * unit, -0.6 * unit])
-    if unit >= 1e-3:
-        with pytest.raises(ModelError, match="dA of node '1' is not the derivative of A"):
-            m.rates(m.q, [unit, 0.5 * unit])
+    with pytest.raises(ModelError, match="dA of node '1' is not the derivative of A"):
+        m.rates(m.q, [unit, 0.5 * unit])
 
 
 def test_check_is_true_or_false():

@@ -1,4 +1,4 @@
-"""Elements of operators, `X[o][p]`, `X[o, p]` and `X(k)`: matrices whose `*` is the matrix product, as it is printed."""
+"""Elements of operators, `X[o][p]`, `X[o, p]` and `X(k)`: matrices whose `*` is the matrix product, as printed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _product(x: Any, y: Any) -> Any:
             )
         return np.asarray((a @ b[..., None])[..., 0])
     if a.ndim == 1 and b.ndim == 1:
-        raise SpaceError("rows or columns of elements are multiplied by np.dot(x, y), or entry by entry np.multiply(x, y).")
+        raise SpaceError("rows and columns of elements are multiplied by np.dot(x, y) or np.multiply(x, y).")
     try:
         found = a @ b
     except ValueError:

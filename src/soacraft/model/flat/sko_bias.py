@@ -4,9 +4,9 @@ With V = A* H* v and p = M V, Lagrange's equations for V* M V / 2 are T = H A (M
 
     (H A b)_i = (H A dM/dt V)_i - 1/2 V* (dM/dq_i) V + r_i,     r_i = (d/dt(dV/dv_i) - dV/dq_i)* p
 
-b(k) is dM(k)/dt V(k) and, along the dofs of node k, the other terms; so v* T = d/dt(V* M V / 2), and H A (b + M A* a) is
-what the Christoffel symbols give. r vanishes where V(k) are rates of positions in axes that do not turn. All of it is
-for velocities that are rates of the coordinates.
+b(k) is dM(k)/dt V(k) and, along the dofs of node k, the other terms; so v* T = d/dt(V* M V / 2) and H A (b + M A* a)
+is what the Christoffel symbols give. r vanishes where V(k) are rates of positions in axes that do not turn. All of this
+is for velocities that are rates of the coordinates.
 """
 
 from __future__ import annotations

@@ -239,8 +239,8 @@ class SKOFunctions(SKOModel):
             return [np.zeros(d) for d in self.dims]
         if self._integrate is not None and any(map(self.varies, "AHM")):
             raise ModelError(
-                "b of this SKO model is not given, and its velocities are not rates of its coordinates (integrate=), so "
-                "that b does not follow from A, H and M: give b= as a function of (q, v), such as the gyroscopic force "
+                "b of this SKO model is not given, and its velocities are not rates of its coordinates (integrate=): b "
+                "does not follow from A, H and M. Give b= as a function of (q, v), such as the gyroscopic force "
                 "of a body in its own axes, or b=[0, ...] where forces are M alpha alone."
             )
         if not self._turning and self._looked_at < CHECKED:
