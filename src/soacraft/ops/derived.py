@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.descriptions.printing import before_dot
 from soacraft.algebra.expressions.held import released
-from soacraft.algebra.expressions.nodes import Inverse
+from soacraft.algebra.expressions.nodes import Inverse, Product
 from soacraft.algebra.expressions.once import once
 from soacraft.algebra.expressions.operator import DIAGONAL, Operator, Pattern
 from soacraft.algebra.spaces.blocks import Blocks
@@ -136,22 +136,52 @@ class DiagOf(DiagonalLeaf):
         self.source = "004 Eq. 26"
         self.claims = frozenset({"block_diagonal"} | ({"symmetric"} & expr.tags))
 
+    @once
+    def form(self) -> Operator | None:
+        """The same diagonal by O(n) recursions, of an expression that is not sparse; None when none is known."""
+        from soacraft.ops.diagonals import diagonal_form
+
+        return None if self.expr.pattern() is not None else diagonal_form(self.expr)
+
+    @property
+    def columns(self) -> Operator | None:
+        return self.expr if self.expr.pattern() is None and self.form() is None else None
+
     def magnitude(self) -> Blocks:
         """Of a sparse expression the diagonal of what that was computed from."""
+        form = self.form()
+        if form is not None:
+            return magnitude(form)
         if self.expr.pattern() is None:
             return super().magnitude()
-        whole = magnitude(self.expr)
-        return Blocks(whole.rows, whole.cols, {(i, j): x for (i, j), x in whole.entries.items() if i == j})
+        sizes = magnitude(self.expr)
+        return Blocks(sizes.rows, sizes.cols, {(i, j): x for (i, j), x in sizes.entries.items() if i == j})
 
     def solve(self) -> dict[int, Array]:
-        count = len(self.spaces[0])
+        form, count = self.form(), len(self.spaces[0])
+        if form is not None:
+            return dict(enumerate(form.blocks().diagonal()))
         if self.expr.pattern() is not None:
-            return dict(enumerate(self.expr.blocks().diagonal()))
+            return dict(enumerate(_sparse_diagonal(self.expr)))
         return {k: block_by_recursions(self.expr, k, k) for k in range(count)}
 
 
+def _sparse_diagonal(expr: Operator) -> list[Array]:
+    """The diagonal of a sparse expression. Of a product E* Y E only the diagonal is formed: the others are as many as
+    pairs of siblings.
+    """
+    if not isinstance(expr, Product):
+        return expr.blocks().diagonal()
+    halves = [(Product(expr.factors[:i]), Product(expr.factors[i:])) for i in range(1, len(expr.factors))]
+    left, right = min(halves, key=lambda pair: sum("s" in (half.pattern() or "s") for half in pair))
+    return left.blocks().diagonal_of_product(right.blocks())
+
+
 def diag_of(expr: Operator) -> Operator:
-    """The block diagonal of a square expression, `diagOf` of the papers (004 Eq. 26). O(n) when it is sparse.
+    """The block diagonal of a square expression, `diagOf` of the papers (004 Eq. 26). O(n) when the expression is
+    sparse, or sums and products of sparse operators and propagators whose diagonals are Lyapunov solutions (004 Eq.
+    15, 25), such as psi* X psi and Omega; otherwise a product with one block column for each block. `explain` says
+    which.
 
     >>> import soacraft as sc
     >>> E_psi, Upsilon = sc.operators(sc.load("arm7"), "E_psi Upsilon")

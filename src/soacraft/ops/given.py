@@ -239,6 +239,11 @@ class ClosureInverse(GivenInverse):
         super().__init__(arg)
         self.source = "dense inverse between the rows of closures"
 
+    @property
+    def order(self) -> str:
+        """The inverse is formed anew at every state."""
+        return "O(N^3)"
+
 
 def inverse_of_closures(x: Operator) -> tuple[Operator, str] | None:
     """The inverse of S = Q B* Omega B Q*, or of another operator between the rows of closures."""

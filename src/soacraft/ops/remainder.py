@@ -40,10 +40,10 @@ def remainder(E: Operator, X: Operator, other: Operator) -> Operator:
 
 
 def named_solution(Y: LyapunovLeaf) -> Operator:
-    """A backward Lyapunov solution under its name, where the papers have one: Upsilon."""
+    """A Lyapunov solution under its name, where the papers have one, R or Upsilon: its numbers are kept by state."""
     s = operators_of(Y.binding)  # type: ignore[arg-type]
-    wanted = [s.E_psi.T.key(), (s.H.T * s.D.inv * s.H).key(), s.E_psi.T.key()]
-    return s.Upsilon if [x.key() for x in Y.args] == wanted else Y
+    keys, named = [x.key() for x in Y.args], ((s.R, s.E_phi, s.M), (s.Upsilon, s.E_psi.T, s.H.T * s.D.inv * s.H))
+    return next((op for op, E, X in named if keys == [E.key(), X.key(), E.key()]), Y)
 
 
 def propagator(kernel: Operator) -> Operator:

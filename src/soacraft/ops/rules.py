@@ -23,7 +23,7 @@ from soacraft.ops.proofs.inverses import inverse_by_normal_form
 from soacraft.ops.proofs.simplify import simplify
 from soacraft.ops.recognise import as_mass_matrix
 from soacraft.ops.recursion_text import recursion
-from soacraft.ops.remainder import remainder
+from soacraft.ops.remainder import named_solution, remainder
 from soacraft.ops.roots import cholesky, sqrt
 from soacraft.ops.structure import (
     determinant_of_mass_matrix,
@@ -203,11 +203,7 @@ def _backward(A: PropagatorLeaf, X: Operator, B: PropagatorLeaf) -> Callable[[in
 def _solution(Y: Operator) -> list[Array]:
     """The blocks of a Lyapunov solution; R and Upsilon are taken from the memo of their configuration."""
     assert isinstance(Y, LyapunovLeaf)
-    s = operators_of(Y.binding)  # type: ignore[arg-type]
-    for known, E, X in ((s.R, s.E_phi, s.M), (s.Upsilon, s.E_psi.T, s.H.T * s.D.inv * s.H)):
-        if [x.key() for x in Y.args] == [E.key(), X.key(), E.key()]:
-            return known.blocks().diagonal()
-    return Y.blocks().diagonal()
+    return named_solution(Y).blocks().diagonal()
 
 
 def install() -> None:

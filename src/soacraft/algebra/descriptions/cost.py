@@ -95,7 +95,7 @@ class Cost:
     """Block products of a product with a vector (`product`), of one block (`block`), of the dense matrix (`array`).
 
     Costs of one model are ordered by the product with a vector. An addition of blocks counts nothing next to a product;
-    what is computed once for a configuration (P, D, K, ...) is not counted.
+    what is computed once for a configuration in O(n) (P, D, K, ...) is not counted.
     """
 
     def __init__(self, product: Count, block: Count, array: Count, sizes: Mapping[str, int]) -> None:
@@ -227,7 +227,8 @@ def _leaf_count(leaf: Leaf) -> Count:
         return NOTHING + _blocks_of(leaf.spaces[0]) * _blocks_of(leaf.spaces[1])
     if any(space.tree is None for space in leaf.spaces):
         return NOTHING + max(len(space) for space in leaf.spaces if space.tree is None)
-    return leaf.sweeps_in_product * N
+    once = NOTHING if leaf.columns is None else in_product(leaf.columns) * N
+    return once + leaf.sweeps_in_product * N
 
 
 def _blocks_of(space: Space) -> Count | int:
@@ -264,4 +265,4 @@ def _in_array(expr: Operator, product: Count) -> Count:
         return N * DEPTH
     if kind == "dense":
         return N * N * N
-    return product if kind == "fill in" else product * N
+    return product if kind in ("fill in", "columns") else product * N

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
 from soacraft.cards import card, part
 from soacraft.citations import cite, key
+from soacraft.errors import SpaceError
 from soacraft.markup import Html
 
 if TYPE_CHECKING:
@@ -21,15 +23,46 @@ if TYPE_CHECKING:
 
 HEAD = ("", "sweep", "operator", "cost", "because")
 
+#: Every kind of step, and the orders of cost that steps of the kind may claim. n counts bodies, N numbers.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    # a product with a vector
+    "diagonal": ("O(n)",),
+    "edges": ("O(n)",),
+    "pick-off": ("O(n)",),
+    "gather": ("O(n)",),
+    "scatter": ("O(n)",),
+    "gather, diagonal, scatter": ("O(n)",),
+    "sparse": ("O(n)",),
+    "columns": ("O(n^2)",),
+    "dense": ("O(N^2)", "O(N^3)"),
+    "kernel": ("O(n)", "O(N^2)"),
+    # one block
+    "look-up": ("O(1) to O(n)",),
+    "path": ("O(n) or less",),
+    "column": ("O(n)",),
+    "refused": ("",),
+    # the dense matrix
+    "recursion": ("O(N^2)",),
+    "fill in": ("O(N^2)",),
+    "sweeps": ("O(n N)",),
+}
+
 
 @dataclass(frozen=True)
 class Step:
-    """One sweep: what it runs, on which operator, at which order of cost, and why."""
+    """One sweep: what it runs (one of `KINDS`), on which operator, at which order of cost, and why."""
 
     kind: str
     operator: str
     cost: str
     why: str
+
+    def __post_init__(self) -> None:
+        if self.cost not in KINDS.get(self.kind, ()):
+            raise SpaceError(
+                f"a step of explain is one of {', '.join(map(repr, KINDS))}, each with its cost; {self.kind!r} with "
+                f"the cost {self.cost!r}, of {self.operator:.60}, is none."
+            )
 
 
 @dataclass(frozen=True)
@@ -125,6 +158,10 @@ def explain(expr: Operator, loops: bool = False) -> Explanation:
     return Explanation(expr.text(), f"{rows} <- {cols}", *plan, loops=written)
 
 
+#: Why a product is dear at a new state: its blocks are kept, but each is one block column of an expression.
+_ONE_BY_ONE = "a product with one block column for each block, kept for the state"
+
+
 # -- the sweeps of a product with a vector ----------------------------------------------------------------------------
 
 
@@ -140,8 +177,8 @@ def _(expr: Leaf, transposed: bool, why: str) -> list[Step]:
     if meaning is not None:
         return steps(meaning, transposed, why or expr.source)
     star = ".T" if transposed else ""
-    cost = "O(N^2)" if expr.dense else "O(n)"
-    return [Step(expr.sweep(transposed), expr.name + star, cost, why or expr.source)]
+    reason = _ONE_BY_ONE if expr.columns is not None else why or expr.source
+    return [Step(expr.sweep(transposed), expr.name + star, expr.order, reason)]
 
 
 @steps.register
@@ -193,8 +230,18 @@ def block_step(expr: Operator) -> Step:
     if not rules.structured(expr):
         return Step("refused", expr.text(), "", "no structured inverse is known")
     if expr.pattern() is not None:
+        if by_columns(expr):
+            return Step("columns", expr.text(), "O(n^2)", _ONE_BY_ONE)
         return Step("look-up", expr.text(), "O(1) to O(n)", "sparse: the block itself")
     return _long_block_step(expr)
+
+
+def by_columns(expr: Operator) -> bool:
+    """True if a leaf of the expression, as written, needs every block column of another expression."""
+    if isinstance(expr, Leaf):
+        meaning = expr.definition()
+        return expr.columns is not None if meaning is None else by_columns(meaning)
+    return any(map(by_columns, expr.parts()))
 
 
 @singledispatch
@@ -212,7 +259,7 @@ def _(expr: Transpose | Scaled) -> Step:
 def _(expr: Sum) -> Step:
     """The sum of the terms' blocks: the step of the dearest term tells the cost."""
     terms = [block_step(term) for term in expr.terms]
-    dearest = max(terms, key=lambda step: ("look-up", "path", "column").index(step.kind))
+    dearest = max(terms, key=lambda step: ("look-up", "path", "column", "columns").index(step.kind))
     whys = dict.fromkeys(step.why for step in terms if step.kind == dearest.kind)
     return Step(dearest.kind, expr.text(), dearest.cost, "term by term: " + "; ".join(whys))
 
@@ -240,5 +287,7 @@ def array_step(expr: Operator) -> Step:
     if not rules.structured(expr):
         return Step("dense", expr.text(), "O(N^3)", "dense arithmetic: an inverse of no known structure")
     if expr.pattern() is not None:
-        return Step("fill in", expr.text(), "O(n)", "sparse: blocks put in their places")
+        if by_columns(expr):
+            return Step("columns", expr.text(), "O(n^2)", _ONE_BY_ONE)
+        return Step("fill in", expr.text(), "O(N^2)", "sparse: blocks put in their places")
     return Step("sweeps", expr.text(), "O(n N)", "a product with the identity, column by column")

@@ -620,8 +620,20 @@ class Leaf(Operator):
     dense: bool = False  # whether it is a plain matrix: a product costs n^2 block products
     kernel: Operator | None = None  # E of a propagator (I - E)^-1
 
+    @property
+    def order(self) -> str:
+        """The order of cost of a product with a vector, at a state where nothing is computed yet."""
+        return "O(n^2)" if self.columns is not None else "O(N^2)" if self.dense else "O(n)"
+
+    @property
+    def columns(self) -> Operator | None:
+        """The expression of which every block column is computed before the first product at a state; None for most."""
+        return None
+
     def sweep(self, transposed: bool) -> str:
-        """What a product with a vector runs: gather, scatter, diagonal, edges, pick-off."""
+        """What a product with a vector runs: gather, scatter, diagonal, edges, pick-off, columns."""
+        if self.columns is not None:
+            return "columns"
         found = self.pattern()
         return {DIAGONAL: "diagonal", frozenset("u"): "edges"}.get(found or DIAGONAL, "pick-off")
 

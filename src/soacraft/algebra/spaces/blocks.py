@@ -119,6 +119,15 @@ class Blocks:
             entries[i, j] = entries[i, j] + part if (i, j) in entries else part
         return Blocks(self.rows, other.cols, entries)
 
+    def diagonal_of_product(self, other: Blocks) -> list[Array]:
+        """The diagonal blocks of X Y alone: sum over k of X(i, k) Y(k, i)."""
+        entries: dict[Index, Array] = {}
+        for (i, k), x in self.entries.items():
+            y = other.entries.get((k, i))
+            if y is not None:
+                entries[i, i] = entries[i, i] + x @ y if (i, i) in entries else x @ y
+        return Blocks(self.rows, other.cols, entries).diagonal()
+
     @cached_property
     def magnitude(self) -> Blocks:
         """The largest entry of each piece, over all states of a batch: what X does at most to the sizes of pieces."""

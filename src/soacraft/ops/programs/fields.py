@@ -282,6 +282,9 @@ def _(expr: LyapunovLeaf, need: Needed) -> int:
 
 @_field.register
 def _(expr: DiagOf, need: Needed) -> int:
+    form = expr.form()
+    if form is not None:
+        return field(form, need)
     if expr.expr.pattern() is None:
         return need.given(expr)
     return need.fields.scaled(1.0, field(expr.expr, need), part=1)

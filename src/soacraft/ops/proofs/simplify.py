@@ -18,6 +18,7 @@ from soacraft.algebra.rewriting.factoring import Factoring, Price
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound
 from soacraft.ops.derivatives.leaves import SensitivityLeaf
+from soacraft.ops.derived import DiagOf
 from soacraft.ops.leaves import bound_identity
 from soacraft.ops.proofs import stated
 from soacraft.ops.proofs.forms import write
@@ -150,7 +151,9 @@ def price(expr: Operator, own: set[str], binding: Bound) -> Price:
 
 
 def _leaves(expr: Operator) -> list[Leaf]:
-    """The leaves as written, one for each time."""
+    """The leaves as written, one for each time; those within a diagOf too."""
+    if isinstance(expr, DiagOf):
+        return [expr, *_leaves(expr.expr)]
     return [expr] if isinstance(expr, Leaf) else [leaf for part in expr.parts() for leaf in _leaves(part)]
 
 
