@@ -47,7 +47,7 @@ def diagonal_form(x: Operator) -> Operator | None:
     >>> import soacraft as sc
     >>> psi, M, Omega = sc.operators(sc.load("arm7"), "psi M Omega")
     >>> diagonal_form(psi.T * M * psi), diagonal_form(2 * Omega)
-    (E_psi.T.lyapunov(M) : body[42] <- body[42], 2.0*Upsilon : body[42] <- body[42])
+    (E_psi.T.lyapunov(M) : body[42] <- body[42], 2*Upsilon : body[42] <- body[42])
     """
     space = x.spaces[0]
     try:

@@ -16,7 +16,7 @@ In body axes these are the derivatives; in other axes each operator A gains [A]_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import singledispatch
 from typing import Any
 
@@ -137,7 +137,7 @@ class LyapunovRate(LyapunovLeaf):
 
     def solved(self, X: Blocks) -> dict[int, Array]:
         tree = tree_of(self.spaces[0])
-        reached = {k for i, _ in X.entries for k in tree.ancestors(i)}
+        reached = _inboard(tree, (i for i, _ in X.entries))
         if self.E.pattern() != UP or len(reached) == tree.n:
             return super().solved(X)
         part = Part(tree, reached)
@@ -151,6 +151,16 @@ class LyapunovRate(LyapunovLeaf):
         return {old[k]: Y for k, Y in found.items()}
 
 
+def _inboard(tree: Tree, nodes: Iterable[int]) -> set[int]:
+    """Some nodes with all nodes inboard of them; each is visited once."""
+    reached: set[int] = set()
+    for k in nodes:
+        while k >= 0 and k not in reached:
+            reached.add(k)
+            k = tree.parents[k]
+    return reached
+
+
 class Part:
     """Some nodes of a tree with all nodes inboard of them, numbered anew, base first."""
 
@@ -158,6 +168,10 @@ class Part:
         self.nodes = sorted(nodes, key=lambda k: tree.depth[k])
         number = {k: i for i, k in enumerate(self.nodes)}
         self._parents = [number.get(tree.parents[k], -1) for k in self.nodes]
+        self._children: list[list[int]] = [[] for _ in self.nodes]
+        for k, p in enumerate(self._parents):
+            if p >= 0:
+                self._children[p].append(k)
 
     def base_to_tips(self) -> range:
         return range(len(self.nodes))
@@ -169,7 +183,7 @@ class Part:
         return self._parents[k]
 
     def children(self, k: int) -> list[int]:
-        return [j for j, p in enumerate(self._parents) if p == k]
+        return self._children[k]
 
 
 def lyapunov_rate(E: Operator, X: Term) -> Term:
