@@ -27,6 +27,7 @@ __all__ = [
     "SpaceError",
     "StaleError",
     "StateError",
+    "StructureError",
     "SystemFileError",
     "UnknownAttributeError",
     "ViewError",
@@ -79,6 +80,11 @@ class ExpressionError(SoacraftError, ValueError):
 
 class SingularError(SoacraftError, ArithmeticError):
     """A block that must be inverted is singular (a massless tip, a rank-deficient map), or one has no square root."""
+
+
+class StructureError(SoacraftError, NotImplementedError):
+    """An operator exists, but no sweep is known that computes what was asked: a product with an inverse of no known
+    structure. Its dense matrix, `.array()`, may still be computed."""
 
 
 class LoopError(SoacraftError, ValueError):

@@ -44,7 +44,7 @@ class Numpy:
         found = getattr(self._module, name)
         if name == "linalg":
             return Numpy(found, cubic=True)
-        if isinstance(found, type) or isinstance(found, np.ufunc) or not callable(found):
+        if isinstance(found, (type, np.ufunc)) or not callable(found):
             return found
 
         def called(*args, **kwargs):

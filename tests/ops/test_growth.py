@@ -13,7 +13,7 @@ from tests.ops.counted import Counted, installed, work
 import soacraft as sc
 from soacraft.algebra.descriptions.explain import KINDS, Step
 from soacraft.algebra.spaces.tree import Tree
-from soacraft.errors import SoacraftError, SpaceError
+from soacraft.errors import SpaceError, StructureError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions import forward_dynamics, mass_matrix
 
@@ -214,5 +214,5 @@ def test_kernels_by_the_recursions_they_compile(counting, tree):
 def test_a_refused_block_is_refused():
     x = unknown_inverse(sc.operators(sc.random_sko(4, seed=1)))
     assert (x.explain().block.kind, x.explain().block.cost) == ("refused", "")
-    with pytest.raises(SoacraftError, match="no structured inverse"):
+    with pytest.raises(StructureError, match="no structured inverse"):
         x[0, 0]

@@ -13,7 +13,7 @@ from soacraft.dynamics.nodes import Nodes, jacobian
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import flexible
 from soacraft.dynamics.reference.gradients import Screws
-from soacraft.errors import ModelError, SingularError
+from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.sko import BODY
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.kinematics import pose_of_frame
@@ -139,7 +139,7 @@ def measures(J: Array, dJ: Array, rank: Any = None) -> Manipulability:
     array([5.])
     """
     if J.shape[-2] == 0 or J.shape[-1] == 0:
-        raise SingularError(f"a Jacobian of shape {J.shape[-2:]} has no singular values to measure.")
+        raise StateError(f"a Jacobian of shape {J.shape[-2:]} has no singular values to measure.")
     U, s, W = np.linalg.svd(J, full_matrices=False)
     rank = _rank(s) if rank is None else rank
     ds = np.einsum("...ai,...abc,...ib->...ic", U, dJ, W)

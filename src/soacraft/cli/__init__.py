@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
 from soacraft import __version__
 from soacraft.cli import campaigns, systems
 from soacraft.cli.loading import Loading, add_options
+from soacraft.cli.output import NOT_WRITTEN, give_up_output, use_known_characters
 from soacraft.errors import SoacraftError
 
 __all__ = ["main"]
@@ -19,6 +19,7 @@ MODEL = "a model by name (see `soacraft models`), or a model file"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 when a check failed, 2 for a mistake in the call."""
+    use_known_characters()
     given = _parser().parse_args(arguments)
     try:
         status = _run(given)
@@ -28,8 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"soacraft: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # who reads the output, such as `head`, has had enough; nothing more can be written
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output()
         return 1
+    except OSError as error:
+        if error.errno not in NOT_WRITTEN:
+            raise
+        give_up_output()
+        print(f"soacraft: the output cannot be written: {error.strerror}.", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:

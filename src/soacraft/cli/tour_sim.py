@@ -22,13 +22,13 @@ def tour_sim(console: Console | None = None) -> int:
     def check(what: str, good: bool) -> None:
         nonlocal failed
         failed += not good
-        console.print(f"  {'✓' if good else '✗'} {what}")
+        console.print(f"  {'✓' if good else '✗'} {what}", markup=False)
 
     console.print(Rule("a double pendulum falls", align="left", style="cyan"))
     mb = sc.load("double_pendulum")
     mb.set_state([np.pi / 2, 0.0], [0.0, 0.0])
     p = sc.sim.Propagator(mb, rtol=1e-9)
-    console.print(str(p.report()))
+    console.print(str(p.report()), markup=False)
     p.event("straight", lambda t, state: state.q[1])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.h5"
@@ -36,21 +36,21 @@ def tour_sim(console: Console | None = None) -> int:
         run = p.advance_to(2.0, log=file if logged else None, progress=True)
         console.print(_energies(run))
         check("the angles after 2 s are those of the literature", abs(mb.q[0] + 0.4829715342517544) < 1e-7)
-        console.print(f"  straight at t = {', '.join(f'{x.t:.6f}' for x in run.events)} s")
-        console.print(str(run.check()))
+        console.print(f"  straight at t = {', '.join(f'{x.t:.6f}' for x in run.events)} s", markup=False)
+        console.print(str(run.check()), markup=False)
         check("the energy balances to the accuracy of the integrator", bool(run.check().holds))
         if logged:
             back = sc.sim.read(file)
             check(f"{file.name} ({file.stat().st_size} bytes) reads back", np.array_equal(back.q, run.q))
         else:
-            console.print("  no file is written: pip install 'soacraft[sim]' for h5py")
+            console.print("  no file is written: pip install 'soacraft[sim]' for h5py", markup=False)
 
     console.print(Rule("two four-bars pass their singular poses", align="left", style="cyan"))
     row = _row_of_four_bars()
     run = sc.sim.Propagator(row, rtol=1e-8).advance_to(1.0, progress=True)
     check(f"their pins stay closed: open by {run.violation.max():.1e}", run.violation.max() < 1e-10)
     check("the cranks stay parallel", float(np.abs(run.q[:, 0] - run.q[:, 1]).max()) < 1e-6)
-    console.print("\nNext: docs/simulation.md, and help(sc.sim.Propagator).")
+    console.print("\nNext: docs/simulation.md, and help(sc.sim.Propagator).", markup=False)
     return 1 if failed else 0
 
 

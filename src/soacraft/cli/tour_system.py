@@ -59,14 +59,14 @@ def tour_system(console: Console | None = None, folder: Path | None = None) -> i
     def check(what: str, good: bool) -> None:
         nonlocal failed
         failed += not good
-        console.print(f"  {'✓' if good else '✗'} {what}", soft_wrap=True)
+        console.print(f"  {'✓' if good else '✗'} {what}", soft_wrap=True, markup=False)
 
     console.print(Rule("a satellite, from its file", align="left", style="cyan"))
     console.print(FILE.read_text(encoding="utf-8"), markup=False)
     s = sim.load_system(FILE, classes=[Attitude])
     console.print(str(s.tree()), markup=False)
     s.check()
-    console.print("  ✓ all inputs are filled, units and shapes agree, no loop")
+    console.print("  ✓ all inputs are filled, units and shapes agree, no loop", markup=False)
     s.save(folder / "again.toml", models={"craft": str(FILE.with_name("satellite.json"))})
     again = sim.load_system(folder / "again.toml", classes=[Attitude], roots=[FILE.parent])
     check("saved and loaded it is the same system", str(again.tree()) == str(s.tree()))
@@ -96,11 +96,11 @@ def tour_system(console: Console | None = None, folder: Path | None = None) -> i
         )
         check(f"{log.name} ({log.stat().st_size} bytes) reads back", good)
     else:
-        console.print("  no log is written: pip install 'soacraft[sim]' for h5py")
+        console.print("  no log is written: pip install 'soacraft[sim]' for h5py", markup=False)
 
     console.print(Rule("its picture", align="left", style="cyan"))
     picture = folder / "satellite.png"
     sc.view.scene(mb, (run.t, run.q)).image(picture, t=float(run.t[-1]), azimuth=-25.0, zoom=1.5)
     check(f"the satellite at t = {_END:g} s is in {picture}", picture.stat().st_size > 1000)
-    console.print("\nNext: docs/systems.md, soacraft sim show FILE, and the page of a running system.")
+    console.print("\nNext: docs/systems.md, soacraft sim show FILE, and the page of a running system.", markup=False)
     return 1 if failed else 0

@@ -25,7 +25,7 @@ def _bound(function: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate
         kwargs.setdefault("ignore_loops", self._ignore_loops)
         return function(self.graph, *args, **kwargs)
 
-    summary = (function.__doc__ or "").strip().splitlines()[0]
+    summary = (function.__doc__ or "").strip().partition("\n")[0]  # none under python -OO
     first, *others = signature(function).parameters.values()
     method.__name__, method.__qualname__ = function.__name__, f"Dynamics.{function.__name__}"
     method.__signature__ = Signature([first.replace(name="self"), *others])  # type: ignore[attr-defined]

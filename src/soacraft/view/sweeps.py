@@ -15,6 +15,7 @@ from soacraft.citations import cite
 from soacraft.errors import SpaceError, ViewError
 from soacraft.view.drawing.gif import FASTEST, SLOWEST, write_gif
 from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
+from soacraft.view.drawing.output import write_output
 from soacraft.view.drawing.picture import Picture
 from soacraft.view.drawing.svg import element, svg, text_of
 from soacraft.view.layered import places
@@ -77,7 +78,7 @@ class Sweep(Strict):
         kind = place.suffix.lower()
         _check_rate(rate)
         if kind == ".html":
-            place.write_text(self.html(rate), encoding="utf-8")
+            write_output(place, self.html(rate))
         elif kind == ".gif":
             write_gif(place, [x.pixels(1.0) for x in self.pictures()], rate)
         else:

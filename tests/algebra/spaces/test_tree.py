@@ -113,6 +113,38 @@ def test_unknown_names_are_refused(ask):
         Tree([-1]).common_ancestor()
 
 
+def test_walks_take_names_and_numbers():
+    tree = Tree([-1, 0, 0, 1], names=["trunk", "left", "right", "hand"])
+    assert tree.path("trunk", "hand") == tree.path(0, 3) == tree.path(np.int64(0), 3) == [3, 1, 0]
+    assert tree.path("right", "hand") is None
+    assert tree.ancestors("hand") == [3, 1, 0]
+    assert (tree.parent("hand"), tree.children("trunk"), tree.children(-1)) == (1, (1, 2), (0,))
+    assert tree.closest_common_ancestor("hand", "right") == 0
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda tree, node: tree.path(node, "a"),
+        lambda tree, node: tree.path("a", node),
+        lambda tree, node: tree.ancestors(node),
+        lambda tree, node: tree.parent(node),
+        lambda tree, node: tree.children(node),
+        lambda tree, node: tree.closest_common_ancestor(node, 0),
+    ],
+)
+def test_walks_refuse_nodes_that_are_not_there(ask):
+    tree = Tree([-1, 0], names=["a", "b"])
+    with pytest.raises(ModelError, match=r"^there is no node 'c' in this tree"):
+        ask(tree, "c")
+    with pytest.raises(ModelError, match=r"^there is no node number 2: nodes are numbered 0 to 1\.$"):
+        ask(tree, 2)
+    with pytest.raises(ModelError, match=r"^there is no node None in this tree"):
+        ask(tree, None)
+    with pytest.raises(ModelError, match=r"^there is no node number -1"):
+        tree.parent(-1)
+
+
 def test_several_parents_go_to_loops():
     with pytest.raises(ModelError, match=r"node 'tip' has several parents, \(0, 1\).*sc.loops"):
         Tree([-1, 0, (0, 1)], names=["base", "mid", "tip"])

@@ -9,7 +9,7 @@ import pytest
 from tests.ops.differences import mass_matrix
 
 import soacraft as sc
-from soacraft.errors import ModelError, SingularError, SpaceError
+from soacraft.errors import ModelError, SpaceError, StructureError
 
 I = sc.I
 
@@ -89,7 +89,7 @@ def test_names_for_inverses_of_no_known_structure(s):
     assert sc.prove(S * odd, I.with_space(s.body))
     assert sc.verify(S.T, odd.inv).ok
     assert not sc.prove(S, odd)
-    with pytest.raises(SingularError, match=r"^no structured inverse of I \+ phi\*phi\.T is known"):
+    with pytest.raises(StructureError, match=r"^no structured inverse of I \+ phi\*phi\.T is known"):
         S * np.ones(42)
 
 

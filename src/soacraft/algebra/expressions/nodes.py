@@ -15,7 +15,7 @@ from soacraft.algebra.spaces.blocks import Blocks, identity
 from soacraft.algebra.spaces.regular import inverse as regular_inverse
 from soacraft.algebra.spaces.regular import is_regular
 from soacraft.algebra.spaces.space import Space
-from soacraft.errors import SingularError, SpaceError
+from soacraft.errors import SingularError, SpaceError, StructureError
 
 Array = npt.NDArray[np.float64]
 
@@ -277,7 +277,7 @@ class Inverse(Operator):
     def _structured(self) -> Operator:
         found = self.known()
         if found is None:
-            raise SingularError(
+            raise StructureError(
                 f"no structured inverse of {self.arg.text()} is known, so it cannot be applied to vectors or give "
                 f"blocks; np.linalg.solve(({self.arg.text()}).array(), x) solves it densely."
             )

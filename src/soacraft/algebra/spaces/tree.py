@@ -92,12 +92,13 @@ class Tree:
     def __hash__(self) -> int:
         return hash((self.parents, self.names))
 
-    def parent(self, k: int) -> int:
+    def parent(self, k: Any) -> int:
         """The parent of k, -1 for a base node."""
-        return self.parents[k]
+        return self.parents[k if type(k) is int and 0 <= k < self.n else self.number(k)]
 
-    def children(self, k: int) -> tuple[int, ...]:
+    def children(self, k: Any) -> tuple[int, ...]:
         """The children of k (of the root for k = -1)."""
+        k = self._at(k)
         return tuple(j for j, p in enumerate(self.parents) if p < 0) if k < 0 else self._children[k]
 
     def base_to_tips(self) -> tuple[int, ...]:
@@ -121,16 +122,23 @@ class Tree:
         """True for a single chain (no branching, one base)."""
         return sum(p < 0 for p in self.parents) <= 1 and all(len(c) <= 1 for c in self._children)
 
-    def ancestors(self, k: int) -> list[int]:
-        """k, its parent, and on to the base."""
-        path = []
+    def ancestors(self, k: Any) -> list[int]:
+        """k, its parent, and on to the base, as numbers; k is a number, a name or a body."""
+        k, path = self._at(k), []
         while k >= 0:
             path.append(k)
             k = self.parents[k]
         return path
 
-    def path(self, i: int, j: int) -> list[int] | None:
-        """Nodes from j up to i, both included, or None when j is not i or outboard of i."""
+    def path(self, i: Any, j: Any) -> list[int] | None:
+        """Numbers of the nodes from j up to i, both included, or None when j is not i or outboard of i. Nodes are given
+        by number, by name or as bodies.
+
+        >>> t = Tree([-1, 0, 0], names=["trunk", "left", "right"])
+        >>> t.path("trunk", "left"), t.path("left", "right")
+        ([1, 0], None)
+        """
+        i, j = self._at(i), self._at(j)
         steps = [j]
         while steps[-1] != i:
             p = self.parents[steps[-1]]
@@ -139,9 +147,9 @@ class Tree:
             steps.append(p)
         return steps
 
-    def closest_common_ancestor(self, i: int, j: int) -> int | None:
+    def closest_common_ancestor(self, i: Any, j: Any) -> int | None:
         """The outermost node that is inboard of both (or one of them); None in different base trees."""
-        depth = self.depth
+        i, j, depth = self._at(i), self._at(j), self.depth
         while i != j:
             if depth[i] >= depth[j]:
                 i = self.parents[i]
@@ -150,6 +158,10 @@ class Tree:
             if i < 0 or j < 0:
                 return None
         return i
+
+    def _at(self, k: Any) -> int:
+        """A number as it is, -1 for the root; a name or a body as its number."""
+        return k if type(k) is int and -1 <= k < self.n else self.number(k)
 
     # -- by name ------------------------------------------------------------------------------------------------
 

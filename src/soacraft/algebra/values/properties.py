@@ -27,7 +27,7 @@ from soacraft.algebra.values.evaluate import array
 from soacraft.algebra.values.measure import sizes
 from soacraft.algebra.values.support import MOST, Flags, closure, support
 from soacraft.cards import card
-from soacraft.errors import SingularError, SpaceError
+from soacraft.errors import SingularError, SpaceError, StructureError
 
 Array = npt.NDArray[np.float64]
 Answer = tuple[bool | None, str]
@@ -112,7 +112,7 @@ class Look:
         try:
             dense = array(self.expr)
             by_piece = self.cols.sizes(sizes(self.expr).swapaxes(-1, -2)).swapaxes(-1, -2)
-        except (SingularError, SpaceError):
+        except (SingularError, SpaceError, StructureError):
             return None
         return dense, by_piece[..., self.rows.piece_of, :][..., self.cols.piece_of]
 
@@ -215,7 +215,7 @@ class Look:
         """Of a block-triangular one: every diagonal block must be regular."""
         try:
             blocks = rules.diag_of(self.expr).blocks().diagonal()
-        except SingularError as error:
+        except (SingularError, StructureError) as error:
             return None, str(error)
         kind = "block-diagonal" if self.expr.pattern() == DIAGONAL else "block-triangular"
         bad = next((k for k, x in enumerate(blocks) if not is_regular(x).all()), None)

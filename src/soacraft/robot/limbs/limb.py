@@ -14,7 +14,7 @@ import numpy.typing as npt
 from soacraft import dynamics as dyn
 from soacraft.analysis.manipulability import Manipulability
 from soacraft.attributes import Strict
-from soacraft.errors import ConvergenceError, ModelError, StaleError, StateError
+from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.kinematics.limbs import LimbEngine
 from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
@@ -262,7 +262,7 @@ class Limb(Strict):
     def _checked_fk(self, q: Any) -> Pose:
         given, true = self._fk(q), self.true_pose(q)
         if not isinstance(given, Pose) or not _close(given, true, self.data.length):
-            raise ConvergenceError(
+            raise StateError(
                 f"fk of limb {self._name!r} gave {given!r:.80}, and the model has {true!r:.80}: mend it, or take it "
                 "away with use(fk=None)."
             )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from soacraft.errors import ConvergenceError, LoopError, StateError
+from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.inverse import inverse_kinematics
 from soacraft.kinematics.limbs import Plan
@@ -296,13 +296,13 @@ def verified(limb: Limb, goals: Array, given: Any, within: Array) -> Array:
     if not met(left, within):
         worst = int(np.argmax(np.abs(left) / within))
         axis = AXES[worst % 6]
-        raise ConvergenceError(
+        raise StateError(
             f"ik of limb {limb.name!r} gave q = {q.round(6).tolist()}, which is off by {np.abs(left).max():.3g} along "
             f"{axis}: mend it, or take it away with use(ik=None)."
         )
     told = outside(limb, q)
     if told:
-        raise ConvergenceError(
+        raise StateError(
             f"ik of limb {limb.name!r} gave {told}: mend it, or take it away with use(ik=None)."
         )
     return q

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from soacraft.errors import ViewError
 from soacraft.view.drawing.extras import extra
+from soacraft.view.drawing.output import write_output
 from soacraft.view.drawing.pixels import Pixels
 
 #: Pictures a second: browsers take two hundredths of a second at least, and a pause is a number of 16 bits.
@@ -34,8 +36,9 @@ def write_gif(place: Path, pictures: Iterable[Pixels], rate: float) -> Path:
     images = [image_of.fromarray(each) for each in pictures]
     palette = _palette(image_of, images)
     plain = [x.quantize(palette=palette, dither=image_of.Dither.NONE) for x in images]
-    plain[0].save(place, save_all=True, append_images=plain[1:], duration=10 * pause, loop=0, optimize=True)
-    return place
+    file, pauses = BytesIO(), {"duration": 10 * pause, "loop": 0}
+    plain[0].save(file, format="GIF", save_all=True, append_images=plain[1:], optimize=True, **pauses)
+    return write_output(place, file.getvalue())
 
 
 def _palette(image_of: Any, images: Sequence[Any]) -> Any:

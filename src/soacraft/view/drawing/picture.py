@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from soacraft.attributes import Strict
 from soacraft.errors import ViewError
 from soacraft.view.drawing.by_matplotlib import figure
 from soacraft.view.drawing.marks import Mark
+from soacraft.view.drawing.output import write_output
 from soacraft.view.drawing.pixels import Pixels, pixels
 from soacraft.view.drawing.png import png
 from soacraft.view.drawing.svg import svg, text_of
@@ -59,11 +61,13 @@ class Picture(Strict):
         place = read_path(path, "save of a picture", ViewError)
         kind = place.suffix.lower()
         if kind in (".svg", ".html"):
-            place.write_text(self.svg() if kind == ".svg" else self.html(), encoding="utf-8")
+            write_output(place, self.svg() if kind == ".svg" else self.html())
         elif kind == ".png":
-            place.write_bytes(png(self.pixels(scale)))
+            write_output(place, png(self.pixels(scale)))
         elif kind == ".pdf":
-            self.figure().savefig(place)
+            page = BytesIO()
+            self.figure().savefig(page, format="pdf")
+            write_output(place, page.getvalue())
         else:
             raise ViewError(f"a picture is saved as {_KINDS}, by the end of the name; got {place.name!r}.")
         return place

@@ -20,6 +20,7 @@ from soacraft.robot.world.world import World
 from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import Array, finite
 from soacraft.view.drawing.gif import gif_rate
+from soacraft.view.drawing.output import write_output
 from soacraft.view.drawing.pixels import Pixels
 from soacraft.view.drawing.png import png
 from soacraft.view.space.content import Content, content_of
@@ -212,8 +213,7 @@ class Scene(Strict):
     ) -> Path:
         """Write a PNG file; the arguments are those of `pixels`. Needs no display, and nothing but numpy."""
         place = ending(path, (".png",), "an image")
-        place.write_bytes(png(self.pixels(t, size=size, azimuth=azimuth, elevation=elevation, zoom=zoom)))
-        return place
+        return write_output(place, png(self.pixels(t, size=size, azimuth=azimuth, elevation=elevation, zoom=zoom)))
 
     def video(
         self,
@@ -254,8 +254,7 @@ class Scene(Strict):
     ) -> Path:
         """Write the page of `html` to a file."""
         place = ending(path, (".html", ".htm"), "a page")
-        place.write_text(self.html(rate=rate, azimuth=azimuth, elevation=elevation), encoding="utf-8")
-        return place
+        return write_output(place, self.html(rate=rate, azimuth=azimuth, elevation=elevation))
 
     def _repr_html_(self) -> str:
         style = "width:100%;height:420px;border:1px solid #cbd2d9;border-radius:6px"
