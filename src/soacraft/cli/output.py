@@ -6,12 +6,13 @@ import codecs
 import errno
 import os
 import sys
+from contextlib import suppress
 
 #: Characters of our tables, trees and pictures, in ASCII.
 PLAIN = {
     "─": "-", "━": "-", "│": "|", "└": "`", "├": "|", "┌": "+", "┐": "+", "┘": "+", "┤": "|", "┬": "+", "┴": "+",
-    "┼": "+", "█": "#", "▓": "%", "▒": "*", "░": ":", "·": ".", "✓": "+", "✗": "x", "…": "...", "→": "->", "←": "<-", "×": "x",
-    "°": " deg", "–": "-", "—": "-", "’": "'", "≤": "<=", "≥": ">=",
+    "┼": "+", "█": "#", "▓": "%", "▒": "*", "░": ":", "·": ".", "✓": "+", "✗": "x", "…": "...", "→": "->", "←": "<-",
+    "×": "x", "°": " deg", "–": "-", "—": "-", "’": "'", "≤": "<=", "≥": ">=",
 }  # fmt: skip
 #: What writing to a disk that is full, or broken, or over its quota, ends with.
 NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
@@ -41,7 +42,5 @@ def _is_unicode(encoding: str) -> bool:
 
 def give_up_output() -> None:
     """Nothing more can be written: what Python flushes at its end goes nowhere."""
-    try:
+    with suppress(OSError, ValueError):  # an output that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # an output that is no file
-        pass
