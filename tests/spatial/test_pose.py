@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soacraft.errors import ModelError
-from soacraft.spatial import Pose, exp, phi, se3_exp
+from soacraft.spatial import Pose, RelativePose, exp, phi, se3_exp
 
 twists = hnp.arrays(np.float64, 6, elements=st.floats(-3.0, 3.0, allow_nan=False, allow_subnormal=False))
 poses = twists.map(lambda xi: Pose(*se3_exp(xi)))
@@ -151,6 +151,27 @@ def test_repr():
     assert repr(Pose()) == "Pose()"
     assert repr(Pose(translation=(0, 0, 0.1))) == "Pose(translation=(0, 0, 0.1))"
     assert repr(Pose(np.diag([1, -1, -1]))) == "Pose(rotation=[[1, 0, 0], [0, -1, 0], [0, 0, -1]])"
+
+
+def test_a_long_pose_prints_on_four_short_lines():
+    T = Pose.from_rpy(0.1, 0.2, 0.3, (1 / 3, 2 / 3, -1e-3))
+    lines = repr(T).splitlines()
+    assert len(lines) == 4
+    assert max(map(len, lines)) <= 82
+    assert (lines[0][:7], lines[1][:7]) == ("Pose([[", "      [")
+    assert lines[3] == "     (0.3333333333333333, 0.6666666666666666, -0.001))"
+    assert eval(repr(T)) == T
+    assert "\n" not in repr(Pose([[0, -1, 0], [1, 0, 0], [0, 0, 1]], (1, 2, 3)))
+
+
+def test_a_measured_pose_prints_on_four_short_lines():
+    T = RelativePose(Pose.from_rpy(0.1, 0.2, 0.3, (1 / 3, 2e-7, -1.0)), of="tool", relative_to="base")
+    assert repr(T).splitlines() == [
+        "pose of 'tool' relative to 'base':",
+        "  [ 0.936293  -0.275096   0.218351 | 0.333333]",
+        "  [ 0.289629   0.956425  -0.036957 |    2e-07]",
+        "  [-0.198669  0.0978434    0.97517 |       -1]",
+    ]
 
 
 def test_array():

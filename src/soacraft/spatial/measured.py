@@ -80,6 +80,14 @@ class RelativePose(Pose):
     pose of 'upper/tool' relative to 'inertial': Pose(translation=(0, 0, 0.5))
     >>> T @ (0, 0, 0)
     array([0. , 0. , 0.5])
+
+    One with many digits prints as the rows of [rotation | translation], to six digits:
+
+    >>> RelativePose(Pose.from_rpy(0, 0, 0.1, (0.5, 0, 1 / 3)), of="cup", relative_to="table")
+    pose of 'cup' relative to 'table':
+      [ 0.995004  -0.0998334  0 |      0.5]
+      [0.0998334    0.995004  0 |        0]
+      [        0           0  1 | 0.333333]
     """
 
     __slots__ = ("_of", "_relative_to")
@@ -105,7 +113,14 @@ class RelativePose(Pose):
         return _relative_pose, (pose, self._of, self._relative_to)
 
     def __repr__(self) -> str:
-        return f"pose of {self._of!r} relative to {self._relative_to!r}: {super().__repr__()}"
+        head, pose = f"pose of {self._of!r} relative to {self._relative_to!r}:", super().__repr__()
+        if self.batch_shape or "\n" not in pose:
+            return f"{head} {pose}"
+        turned = np.round(self._rotation, 9).tolist()
+        rows = [[f"{x + 0.0:.6g}" for x in (*R, p)] for R, p in zip(turned, self._translation.tolist(), strict=True)]
+        wide = [max(len(row[j]) for row in rows) for j in range(4)]
+        aligned = [[text.rjust(width) for text, width in zip(row, wide, strict=True)] for row in rows]
+        return "\n".join([head, *(f"  [{'  '.join(row[:3])} | {row[3]}]" for row in aligned)])
 
 
 def _measured(vector: Array, kind: str, of: str, relative_to: str, expressed_in: str) -> Measured:

@@ -15,6 +15,8 @@ from soacraft.spatial.rotations import matrix_to_quaternion, normalize_quaternio
 from soacraft.spatial.transforms import phi
 
 ROTATION_TOLERANCE = 1e-6
+#: Characters of a line; a pose that is longer prints on four lines.
+LINE = 80
 _ROUNDING = 64 * float(np.finfo(float).eps)
 _IDENTITY = frozen(np.eye(3))
 _ZERO = frozen(np.zeros(3))
@@ -34,6 +36,14 @@ class Pose:
     array([1. , 0. , 0.1])
     >>> T @ T.inv == Pose()
     True
+
+    A pose that is long prints on four lines, which read back to the same numbers:
+
+    >>> Pose([[0.6, 0, 0.8], [0, 1, 0], [-0.8, 0, 0.6]], (0.123456789, 0.123456789, 0.123456789))
+    Pose([[0.6, 0, 0.8],
+          [0, 1, 0],
+          [-0.8, 0, 0.6]],
+         (0.123456789, 0.123456789, 0.123456789))
     """
 
     __slots__ = ("_rotation", "_row", "_translation")
@@ -239,7 +249,11 @@ class Pose:
             parts.append(f"rotation={number_text(self._rotation)}")
         if self.batch_shape or self._translation.any():
             parts.append(f"translation={number_text(self._translation)}")
-        return f"Pose({', '.join(parts)})"
+        line = f"Pose({', '.join(parts)})"
+        if len(line) <= LINE or self.batch_shape:
+            return line
+        rows = ",\n      ".join(f"[{number_text(row)[1:-1]}]" for row in self._rotation)
+        return f"Pose([{rows}],\n     {number_text(self._translation)})"
 
 
 def _finite(x: Array) -> Array:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from soacraft import markup
 from soacraft.algebra.descriptions.printing import latex_words
+from soacraft.algebra.expressions.nodes import Sum
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.rewriting.completion import Rule
 from soacraft.cards import card, part
@@ -15,6 +15,8 @@ from soacraft.markup import Text
 
 #: Steps that the short text of a proof shows, and characters of their expressions.
 SHOWN, WIDTH = 10, 60
+#: Characters of a line of text.
+LINE = 80
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,15 @@ class Proof:
         first = steps[: SHOWN // 2] if middle else steps
         last = steps[len(steps) - SHOWN + len(first) + 1 :] if middle else ()
         width = min(WIDTH, max((len(step.expression.text()) for step in steps), default=0))
-        lines = [f"      {_cut(self.left.text())}", *_lines(first, width), *middle, *_lines(last, width)]
+        short = {id(step): _cut(step.expression.text()) for step in steps}
+        shown = [line for step in first for line in _wrapped(short[id(step)], _because(step), width)]
+        ending = [line for step in last for line in _wrapped(short[id(step)], _because(step), width)]
+        lines = [f"      {_cut(self.left.text())}", *shown, *middle, *ending]
         count = len(self.lemmas)
         rules = f"{count} derived rule{'' if count == 1 else 's'}; " if count else ""
         cut = any("..." in line for line in lines)
         rest = [f"  {rules}proof.full() shows the whole"] if cut or count else []
-        return "\n".join([_cut(self._goal(), 2 * WIDTH), *lines, *self._below(), *rest])
+        return "\n".join([*_filled(_cut(self._goal(), 2 * WIDTH), "", "  "), *lines, *self._below(), *rest])
 
     def _below(self) -> list[str]:
         papers = key(step.source for step in self.steps)
@@ -102,11 +107,12 @@ class Proof:
         if not self.found:
             return Text(repr(self))
         width = min(WIDTH, max((len(step.expression.text()) for step in self.steps), default=0))
-        lines = [f"      {self.left.text()}"]
-        lines += [f"    = {step.expression.text():<{width}}  {_because(step)}" for step in self.steps]
+        lines = _filled(self.left.text(), "      ", "        ")
+        lines += [line for x in self.steps for line in _wrapped(x.expression.text(), _because(x), width)]
         if self.lemmas:
-            lines += ["  where", *(f"    {_derivation(rule)}" for rule in self.lemmas)]
-        return Text("\n".join([self._goal(), *lines, *self._below()]))
+            derived = [_filled(_derivation(rule), "    ", "      ") for rule in self.lemmas]
+            lines += ["  where", *(line for each in derived for line in each)]
+        return Text("\n".join([*_filled(self._goal(), "", "  "), *lines, *self._below()]))
 
     def latex(self) -> str:
         """The chain as an `aligned` of LaTeX."""
@@ -122,22 +128,46 @@ class Proof:
         goal = markup.math(f"{self.left.latex()} = {self.right.latex()}")
         if not self.found:
             return card(markup.math(self.latex()), markup.paragraph(f"not found: {self.reason}"))
-        rows = [("", markup.math(self.left.latex()), "")]
-        rows += [(str(i + 1), markup.math(f"= {x.expression.latex()}"), _because(x)) for i, x in enumerate(self.steps)]
+        rows = [("", "", _formula(self.left, ""))]
+        rows += [(str(i + 1), _because(x), _formula(x.expression, "= ")) for i, x in enumerate(self.steps)]
         below = [markup.paragraph(line) for line in self._below()]
         if self.lemmas:
             lemmas = [(repr(rule), _derivation(rule)) for rule in self.lemmas]
             below.append(part(f"{len(lemmas)} derived rules", lambda: markup.table(["rule", "derived"], lemmas)))
         count = f"proof in {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
-        return card(goal, part(count, lambda: markup.table(["", "", "because"], rows), True), *below)
+        return card(goal, part(count, lambda: markup.table(["", "because", ""], rows), True), *below)
 
 
 def _cut(text: str, width: int = WIDTH) -> str:
     return text if len(text) <= width else text[: width - 3].rstrip() + "..."
 
 
-def _lines(steps: Iterable[Step], width: int) -> list[str]:
-    return [f"    = {_cut(step.expression.text()):<{width}}  {_because(step)}" for step in steps]
+def _wrapped(expression: str, reason: str, width: int) -> list[str]:
+    """A step: its expression and its reason in one line, or the reason below where that would be too long."""
+    line = f"    = {expression:<{width}}  {reason}"
+    if len(line) <= LINE:
+        return [line]
+    return [*_filled(expression, "    = ", "      "), *_filled(reason, " " * 10, " " * 12)]
+
+
+def _filled(text: str, first: str, others: str) -> list[str]:
+    """A text in lines of at most `LINE` characters, broken at blanks and before the factors of long products."""
+    lines, line = [], first
+    for word in text.replace("*", "*\0").replace(" ", " \0").split("\0"):
+        if len(line) + len(word.rstrip()) > LINE and line not in (first, others):
+            lines.append(line.rstrip())
+            line = others
+        line += word
+    return [*lines, line.rstrip()]
+
+
+def _formula(x: Operator, head: str) -> markup.Html:
+    """A formula for a card, each term of a sum for itself, so that the page may break the line between them."""
+    terms = [term.latex() for term in x.terms] if isinstance(x, Sum) else [x.latex()]
+    pieces = [terms[0], *(term if term.startswith("-") else f"+ {term}" for term in terms[1:])]
+    if "".join(pieces).replace(" ", "") != x.latex().replace(" ", ""):
+        pieces = [x.latex()]
+    return markup.Html(" ".join(markup.math(f"{head if not i else ''}{piece}") for i, piece in enumerate(pieces)))
 
 
 def _because(step: Step) -> str:
