@@ -143,7 +143,7 @@ def arm(motors: bool) -> sim.System:
 
 
 def hub(step: float = 1e-3) -> sim.System:
-    """A satellite of 750 kg with three wheels on a circular orbit, pulled at its centre of mass."""
+    """A satellite of 750 kg with three wheels on a circular orbit, each body pulled with its own mass."""
     mb = sc.Multibody("satellite", gravity=(0.0, 0.0, 0.0))
     inertia = sc.Inertia(738.0, (0.0, 0.0, 0.0), np.diag([900.0, 800.0, 600.0]))
     body = mb.add_body("hub", inertia=inertia, hinge=sc.Free())
@@ -154,7 +154,8 @@ def hub(step: float = 1e-3) -> sim.System:
     mb.set_state([0, 0, 0, 1, RADIUS, 0, 0, 0, 0, 0], [0, 0, 0, 0, speed, 0, 100.0, 200.0, 300.0])
     s = sim.System("satellite", integrator="rk4", step=step)
     plant = s.add("craft", sim.Plant(mb))
-    s.add("earth", sim.PointGravity(mu=MU, mass=750.0), at=plant.node("hub"))
+    for each in mb.bodies:
+        s.add(f"earth_{each.name}", sim.PointGravity(mu=MU), at=plant.node(each))
     for i in range(3):
         s.add(f"motor{i}", sim.Force(), at=plant.dof(f"wheel{i}"))
         s.add(f"torque{i}", sim.Constant(value=0.0))

@@ -89,10 +89,36 @@ void drive(In in, Params p, double* out, Count) {
     const double u = clip(*in[0], p[4], p[5]), f = p[0] * u + p[1] + p[8] * (p[2] * *in[1] + p[3] * *in[2]);
     *out = p[8] * clip(f, p[6], p[7]);
 }
-void point_gravity(In in, Params p, double* out, Count) {  // mu, mass, center
-    const double x = in[0][0] - p[2], y = in[0][1] - p[3], z = in[0][2] - p[4];
-    const double s = x * x + y * y + z * z, pull = -p[0] * p[1] / (s * std::sqrt(s));
-    out[0] = pull * x, out[1] = pull * y, out[2] = pull * z;
+// A x of a matrix by rows, or A* x.
+void times(const double* A, const double* x, double* out) {
+    for (int i = 0; i < 3; ++i) out[i] = A[3 * i] * x[0] + A[3 * i + 1] * x[1] + A[3 * i + 2] * x[2];
+}
+void times_transposed(const double* A, const double* x, double* out) {
+    for (int i = 0; i < 3; ++i) out[i] = A[i] * x[0] + A[3 + i] * x[1] + A[6 + i] * x[2];
+}
+void cross(const double* a, const double* b, double* out) {
+    for (int k = 0; k < 3; ++k) {
+        const int i = (k + 1) % 3, j = (k + 2) % 3;
+        out[k] = a[i] * b[j] - a[j] * b[i];
+    }
+}
+// mu, center; position, rotation, mass, center of mass, moment
+void point_gravity(In in, Params p, double* out, Count) {
+    const double *R = in[1], *I = in[4], mu = p[0], mass = *in[2];
+    double c[3], r[3], e[3], u[3], w[3], Ie[3], F[3], by_gradient[3], by_force[3];
+    times(R, in[3], c);
+    for (int i = 0; i < 3; ++i) r[i] = in[0][i] + c[i] - p[1 + i];
+    const double s = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], d = std::sqrt(s);
+    for (int i = 0; i < 3; ++i) e[i] = r[i] / d;
+    times_transposed(R, e, u);
+    times(I, u, w);
+    times(R, w, Ie);
+    const double trace = I[0] + I[4] + I[8], eIe = e[0] * Ie[0] + e[1] * Ie[1] + e[2] * Ie[2];
+    const double bend = -1.5 * mu / (s * s), along = -mu * mass / s + bend * (trace - 5.0 * eIe);
+    for (int i = 0; i < 3; ++i) F[i] = along * e[i] + 2.0 * bend * Ie[i];
+    cross(e, Ie, by_gradient);
+    cross(c, F, by_force);
+    for (int i = 0; i < 3; ++i) out[i] = 3.0 * mu / (s * d) * by_gradient[i] + by_force[i], out[3 + i] = F[i];
 }
 void thruster(In in, Params, double* out, Count) { out[0] = *in[0], out[1] = 0.0, out[2] = 0.0; }
 void sensor(In in, Params p, double* out, Count n) {  // deviation, density, bias, scale; dt, u, noise
@@ -123,7 +149,7 @@ const Named TWINS[] = {
     {"PID.command", pid_command},
     {"PID.sum_next", pid_sum},
     {"PID.last_next", less},
-    {"PointGravity.force", point_gravity},
+    {"PointGravity.wrench", point_gravity},
     {"Product.y", product},
     {"Ramp.y", ramp},
     {"SampleHold.y", same},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from tests.model.modal.trees import flexible_tree, settle
@@ -83,7 +85,7 @@ def test_force_and_moment_against_the_sum_over_mass_points(length):
         errors.append((np.linalg.norm(got_force - force) / scale, np.linalg.norm(got_moment - moment) / scale / length))
         assert errors[-1][0] < 20.0 * size**3
         assert errors[-1][1] < 20.0 * size**3
-    for coarse, fine in zip(errors, errors[1:], strict=False):
+    for coarse, fine in pairwise(errors):
         assert 6.0 < coarse[0] / fine[0] < 11.0  # without terms of second order in the force it is 4
         assert 6.0 < coarse[1] / fine[1] < 11.0
 

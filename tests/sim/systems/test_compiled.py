@@ -98,7 +98,8 @@ def craft() -> sim.System:
     s = sim.System("craft", integrator="rk4", step=1e-3)
     plant = s.add("craft", sim.Plant(mb))
     s.add("forces", Wrenches(), at=plant.node(tip))
-    s.add("gravity", sim.PointGravity(mu=40.0, mass=13.0), at=plant.node("hub"))
+    for body in mb.bodies:
+        s.add(f"gravity_{body.name}", sim.PointGravity(mu=40.0), at=plant.node(body))
     return s
 
 

@@ -133,7 +133,8 @@ def test_a_free_body_that_turns_against_runs_next_to_each_other():
         mb.set_state(mb.integrate(q, d[:7]), v + d[7:14])
         s = sim.System("s", integrator="rk4", step=1e-4)
         plant = s.add("craft", sim.Plant(mb))
-        s.add("pull", sim.PointGravity(mu=5.0, mass=4.0), at=plant.node("hub"))
+        for name in ("hub", "wheel"):
+            s.add(f"pull_{name}", sim.PointGravity(mu=5.0), at=plant.node(name))
         return s, mb, q
 
     s, mb, q = craft(np.zeros(14))

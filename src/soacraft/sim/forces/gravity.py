@@ -77,8 +77,8 @@ class GravityField:
             points = [body] if body.modal is None else [x for x in body.nodes if x.modal_node is not None]
             if not points:
                 raise ModelError(
-                    f"the {self.name} acts at a node of flexible body {body.name!r}, which has none: give its modal data "
-                    "nodes=."
+                    f"the {self.name} acts at a node of flexible body {body.name!r}, which has none: give its modal "
+                    "data nodes=."
                 )
             self._points[body] = points[0]
 

@@ -33,6 +33,7 @@ from soacraft.sim.systems.changes import driving
 from soacraft.sim.systems.changes.changing import Change, restart
 from soacraft.sim.systems.changes.sequence import Sequence as Phases
 from soacraft.sim.systems.frames import UserFrame, read_frame
+from soacraft.sim.systems.plants.inertias import pull_faults
 from soacraft.sim.systems.plants.joined import Joined, joined_solver
 from soacraft.sim.systems.plants.plant import Mount, Plant
 from soacraft.sim.systems.running.clocks import read_clock
@@ -285,6 +286,8 @@ class System(Strict):
         looked_for = driving.conditions(self)
         wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames, self._holds, looked_for)
         faults = [*wiring.faults, *driving.faults(self)]
+        if not self._changes:
+            faults += pull_faults(self._parts, self._plants)
         kind: type[WiringError] = WiringError
         cycle: tuple[str, ...] = ()
         try:

@@ -25,6 +25,7 @@ from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.systems.changes import edits
 from soacraft.sim.systems.changes.edits import away
 from soacraft.sim.systems.frames import OF_FRAME, of_frame
+from soacraft.sim.systems.plants.inertias import OF_INERTIA, require_inertia
 from soacraft.sim.systems.plants.joined import Seat
 from soacraft.sim.systems.plants.reactions import REACTIONS, closure_of, touch_of
 from soacraft.sim.systems.running.calls import OF_NODE
@@ -58,8 +59,9 @@ class Mount(NamedTuple):
             if of not in _OF_DOF:
                 raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, _OF_DOF)}")
             return f"{self.plant.path}.{_OF_DOF[of]}[{self.name}]"
-        if of not in OF_FRAME:
-            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, OF_FRAME)}")
+        known = [*OF_FRAME, *OF_INERTIA]
+        if of not in known:
+            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, known)}")
         return f"{self.plant.path}.{of}[{self.name}]"
 
     def target(self, to: str) -> str:
@@ -110,7 +112,8 @@ class Plant(Strict):
     `rotation[hand]`, `velocity[hand]`, `angular_velocity[hand]`, `linear_acceleration[hand]` and
     `angular_acceleration[hand]`; accelerations depend on all forces. So do those of closures, `closure_force[loop]`;
     `contact_force[foot]` and `touching[foot]` are of the last step with a `sim.Contact` (see
-    `soacraft.sim.systems.plants.reactions`). Inputs, which add up: `force` (nv) and
+    `soacraft.sim.systems.plants.reactions`). Of the body that carries a node, in axes of the node: `mass[hand]`,
+    `center_of_mass[hand]` and `moment[hand]` about it. Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
     `motion[elbow]` takes three numbers, coordinate, rate and acceleration: the dof moves so, by whatever force it takes
     (`run.forces["prescribed"]`). `mass[tank]` takes the mass of a body, read at every stage of a step; the energy that
@@ -298,10 +301,14 @@ class Plant(Strict):
             self._frame(port, at)
             shape, unit = OF_FRAME[port]
             return Signal(shape, unit, None if port == "rotation" else "inertial", float), port, None
+        if port in OF_INERTIA:
+            require_inertia(f"{self.path}.{port}[{at}]", self._frame(port, at))
+            shape, unit = OF_INERTIA[port]
+            return Signal(shape, unit, None, float), port, None
         if port in REACTIONS:
             closure_of(self, at) if port == "closure_force" else touch_of(self, port, at)
             return REACTIONS[port], port, None
-        known = ["q", "v", "vdot", *OF_FRAME, *REACTIONS]
+        known = ["q", "v", "vdot", *OF_FRAME, *OF_INERTIA, *REACTIONS]
         raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, known, 'it has')}")
 
     def measure(self, port: str, at: str) -> Callable[[Any], Array]:

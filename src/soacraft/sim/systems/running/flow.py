@@ -51,6 +51,7 @@ class Flow:
             [np.zeros(0), *(np.full(int(np.prod(x.shape)), x.nominal) for x in schedule.places)]
         )
         self._place_plant()
+        self._inertias_of = -1  # the version of the parameters that inertias are of
         self.record({})
 
     def record(self, columns: Columns) -> None:
@@ -82,8 +83,17 @@ class Flow:
         self._pushes = getter([slot for _, _, slot in single])
         self._wide = [(i, x.push.spread, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is None]
 
+    def _refresh(self) -> None:
+        """Have the inertias of bodies that are asked for as the model has them now."""
+        s = self._s
+        if s.inertias and self._inertias_of != s.plants[0].seat.mb.parameters:
+            self._inertias_of = s.plants[0].seat.mb.parameters
+            for slot, give in s.inertias.items():
+                self.values[slot] = give()
+
     def compiled(self) -> CompiledFlow:
         """The same as a plan for compiled code, where there is no obstacle."""
+        self._refresh()
         if self._compiled is None:
             self._compiled = CompiledFlow(self._s, self.ticks, self._values, self._forms)
         self._compiled.record(*self._recorded)
@@ -147,6 +157,7 @@ class Flow:
 
     def set_point(self, t: float, q: Array, v: Array, z: Array) -> None:
         """Have the values of a point; nothing is evaluated."""
+        self._refresh()
         V = self.values
         V[0] = float(t)
         if self._plant:

@@ -6,7 +6,7 @@ comes behind them, the rest before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from soacraft.errors import AlgebraicLoopError, WiringError, near
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.declarations import Continuous, Equation, as_value
+from soacraft.sim.systems.plants.inertias import OF_INERTIA, inertia_at, require_inertia
 from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.plants.reactions import REACTIONS, Closing, Touch, closure_of, of_loop, touch_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Jump, Knot, Native, Place, Ticking, Watched, made
@@ -41,6 +42,8 @@ class Schedule:
         self.ticking: list[Ticking] = []
         self._updates_need: dict[str, set[str]] = {}
         self.closing = Closing()
+        self.inertias: dict[int, Callable[[], Any]] = {}
+        """Slots of masses, centres and moments of bodies, and what gives them as the model has them now."""
         self.touches: dict[str, Touch] = {}
         """Contacts that are asked for, by key: they are held from step to step."""
         self._place_states()
@@ -225,6 +228,9 @@ class Schedule:
         if plant is not None and port in REACTIONS:
             self._reaction(key, plant, port, at)
             return
+        if plant is not None and port in OF_INERTIA:
+            self._inertial(key, plant, port, at)
+            return
         state = self._state("acceleration" in port)
         reads, needs = [("state", self.slots[state])], {state}
         native = None
@@ -238,6 +244,20 @@ class Schedule:
             needs |= {x for _, x in links if x}
         self.calls[key] = made(function, tuple(reads), self.slots[key], key, native)
         self.needs[key] = needs
+
+    def _inertial(self, key: str, plant: Plant, port: str, at: str) -> None:
+        """A call for mass, centre of mass or moment of a body: held, or of the mass that is given."""
+        slot, frame = self.slots[key], plant.node_frame(port, at)
+        given = self._wiring.masses.get(require_inertia(key, frame).name)
+        if given is not None:
+            mass, source = self._linked(given)
+            self.calls[key] = made(lambda m: inertia_at(port, frame, m), (("mass", mass),), slot, key)
+            self.needs[key] = {source} if source else set()
+            return
+        self.inertias[slot] = lambda: inertia_at(port, frame)
+        self.values[slot] = inertia_at(port, frame)
+        self.calls[key] = made(lambda now: now, (("now", slot),), slot, key, Native("scaled", 1.0))
+        self.needs[key] = set()
 
     def _reaction(self, key: str, plant: Plant, port: str, at: str) -> None:
         """A call for the force of a closure, behind the accelerations, or for what a contact holds."""
