@@ -32,7 +32,7 @@ class Counter(sim.Component):
 
 
 def begin(system, rng):
-    system._plants["arm"].mb.q = rng.uniform(-1.0, 1.0, 1)
+    system.plants["arm"].mb.q = rng.uniform(-1.0, 1.0, 1)
 
 
 def env(**more):
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_others():
 
 
 def test_it_ends_where_it_is_done():
-    e = env(begin=lambda system, rng: setattr(system._plants["arm"].mb, "q", [2.5]))
+    e = env(begin=lambda system, rng: setattr(system.plants["arm"].mb, "q", [2.5]))
     e.reset(seed=1)
     assert e.step(np.array([0.0]))[2:4] == (True, False)
 
@@ -133,6 +133,66 @@ def test_many_are_those_of_single_ones(batch, accuracy):
             over[i] = wanted[2] or wanted[3]
     assert len(lengths) > 1
     v.close()
+
+
+@pytest.mark.parametrize("batch", [None, True, False])
+def test_actions_beyond_their_bounds_act_as_the_bounds(batch):
+    """As gymnasium's ClipAction: motion, reward and bits are those of the bound."""
+    if batch is None:
+        rows = [episode(many(), 3, [u] * 3) for u in (5.0, 50.0)]
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(*rows, strict=True))
+        return
+    ends = []
+    for u in (-5.0, -1e9):
+        v = many(num_envs=2, batch=batch)
+        v.reset(seed=3)
+        ends.append([x for _ in range(3) for x in v.step(np.array([[u], [-u]]))[:2]])
+    assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
+
+
+@pytest.mark.parametrize("batch", [None, True, False])
+def test_an_environment_that_was_closed_takes_no_steps(batch):
+    e = env() if batch is None else many(num_envs=2, batch=batch)
+    e.reset(seed=1)
+    e.close()
+    for refused in (lambda: e.step(np.zeros((1,) if batch is None else (2, 1))), lambda: e.reset(seed=1)):
+        with pytest.raises(LinkError, match=r"the environment was closed; make a new one with sim\.gym"):
+            refused()
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_vector_is_reset_before_its_first_step_with_a_seed_for_each(batch):
+    v = many(num_envs=2, batch=batch)
+    with pytest.raises(LinkError, match=r"reset before its first step"):
+        v.step(np.zeros((2, 1)))
+    if batch:
+        with pytest.raises(LinkError, match=r"2 environments take one seed, or 2; got 3"):
+            v.reset(seed=[1, 2, 3])
+    one, other = v.reset(seed=[4, 5])[0], many(num_envs=2, batch=batch).reset(seed=4)[0]
+    assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5, True])
+def test_an_episode_has_a_step_at_least(limit):
+    for more in ({}, {"num_envs": 2}):
+        with pytest.raises(WiringError, match=r"limit, the steps of an episode, must be"):
+            env(limit=limit, **more)
+
+
+def test_plants_begin_where_they_are_put():
+    """q and v of plants through `system.plants`, alone and in a batch."""
+
+    def start(system, rng):
+        system.plants["arm"].mb.set_state([0.25], [rng.uniform(1.0, 2.0)])
+
+    e, v = env(begin=start), many(begin=start, num_envs=2, batch=True)
+    alone, both = e.reset(seed=1)[0], v.reset(seed=1)[0]
+    assert alone[0] == 0.25
+    assert 1.0 < alone[1] < 2.0
+    assert both[0].tobytes() == alone.tobytes()
+    assert list(e.system.plants) == ["arm"]
+    with pytest.raises(TypeError):
+        e.system.plants["arm"] = None
 
 
 def many(**more):
@@ -184,7 +244,7 @@ def test_refusals(monkeypatch):
         env().step(np.zeros(1))
     e = env()
     e.reset(seed=1)
-    for wrong in (np.zeros(2), np.array([np.nan])):
+    for wrong in (np.zeros(2), np.array([np.nan]), np.array([np.inf]), ["fast"], None):
         with pytest.raises(LinkError, match="an action is 1 finite numbers, got"):
             e.step(wrong)
     s = swing()

@@ -16,7 +16,7 @@ from soacraft.sim.components.registry import known_classes
 from soacraft.sim.links.flock import obstacle_to_flock
 from soacraft.sim.links.held import Held, hold
 from soacraft.sim.links.ports import Linked
-from soacraft.sim.links.vector_environment import vector_environment
+from soacraft.sim.links.vector_environment import CLOSED, UNBEGUN, read_actions, vector_environment
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -40,8 +40,11 @@ def gym(
 
     `observe` are outputs and states of components, and q and v of plants, all as one vector of numbers. `act` are
     inputs that nothing fills, held for `every` seconds, with their bounds as {"motor.voltage": (-24, 24)}, or free.
-    `reward` takes what is observed, by name and with "t", and the action; `done` takes the first alone. `begin` may
-    change the states of a new system by a generator of the seed. After `limit` steps an episode is truncated.
+    Actions beyond their bounds are clipped to these, as by gymnasium's `ClipAction`; those that are not finite are
+    refused. `reward` takes what is observed, by name and with "t", and the action that was held; `done` takes the first
+    alone. `begin(system, generator)` may change a new system by a generator of the seed: `system.states["lag.x"] = ...`
+    of components, `system.plants["arm"].mb.set_state(q, v)` of plants. After `limit` steps, at least one, an episode is
+    truncated. An environment that was closed takes no steps.
 
     Several march as one batch, and agree with single ones to rounding, where that is possible: "rk4" with a fixed step,
     equations that do not take the time, `every` a multiple of step and ticks, what campaigns can batch. Others go one
@@ -61,6 +64,8 @@ def gym(
     array([5.e-05, 1.e-02])
     """
     environment = _kinds()
+    if limit is not None:
+        limit = whole_number(limit, "limit, the steps of an episode,", 1, error=WiringError)
     if num_envs is None:
         return environment(_Source(system, observe, act, every), reward, done, begin, limit)
     count, source = whole_number(num_envs, "num_envs", 1), _Source(system, observe, act, every)
@@ -170,12 +175,13 @@ def _kinds() -> Any:
             self.observation_space = Box(-np.inf, np.inf, (source.seen_size,), np.float64)
             self.action_space = Box(source.low, source.high, dtype=np.float64)
             self.system: System | None = None
-            self._steps = 0
+            self._steps, self._closed = 0, False
 
         def reset(
             self, *, seed: int | None = None, options: dict[str, Any] | None = None
         ) -> tuple[Array, dict[str, Any]]:
             """A new episode."""
+            self._require_open()
             super().reset(seed=seed)
             self.system, self._held = self._source.built(int(self.np_random.integers(2**63)))
             if self._begin is not None:
@@ -186,11 +192,11 @@ def _kinds() -> Any:
 
         def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
             """Hold an action for a period."""
+            self._require_open()
             if self.system is None:
-                raise LinkError("an environment is reset before its first step: env.reset(seed=1).")
-            action = np.asarray(action, dtype=float)
-            if action.shape != self._source.low.shape or not np.isfinite(action).all():
-                raise LinkError(f"an action is {len(self._source.low)} finite numbers, got {action!r:.60}.")
+                raise LinkError(UNBEGUN)
+            low, high = self._source.low, self._source.high
+            action = read_actions(action, low, high, f"an action is {len(low)}")
             at = 0
             for name, size, shape in zip(self._source.actions, self._source.sizes, self._source.shapes, strict=True):
                 value = action[at : at + size].reshape(shape)
@@ -201,6 +207,15 @@ def _kinds() -> Any:
             ended = bool(self._done(seen)) if self._done is not None else False
             cut = self._limit is not None and self._steps >= self._limit
             return flat(seen), float(self._reward(seen, action)), ended, cut, {"t": seen["t"]}
+
+        def close(self) -> None:
+            """Take no more steps."""
+            self._closed, self.system = True, None
+            super().close()
+
+        def _require_open(self) -> None:
+            if self._closed:
+                raise LinkError(CLOSED)
 
         def _run(self, t: float) -> dict[str, Any]:
             assert self.system is not None

@@ -12,6 +12,21 @@ from soacraft.errors import LinkError
 from soacraft.sim.links.flock import Flock
 from soacraft.spatial.checks import Array
 
+#: Errors of environments that were not begun, or ended.
+UNBEGUN = "an environment is reset before its first step: env.reset(seed=1)."
+CLOSED = "the environment was closed; make a new one with sim.gym(...)."
+
+
+def read_actions(given: Any, low: Array, high: Array, what: str) -> Array:
+    """Actions within their bounds; refused where they are not finite numbers of that shape."""
+    try:
+        actions = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        actions = np.full(1, np.nan)
+    if actions.shape != low.shape or not np.isfinite(actions).all():
+        raise LinkError(f"{what} finite numbers, got {given!r:.60}.")
+    return np.clip(actions, low, high)
+
 
 def rows(seen: Mapping[str, Array], count: int) -> Array:
     """What is observed, a row for each copy."""
@@ -41,15 +56,22 @@ def vector_environment() -> Any:
             self.action_space = batch_space(self.single_action_space, count)
             self._generators = [np_random()[0] for _ in range(count)]
             self._steps, self._over = np.zeros(count, dtype=int), np.zeros(count, dtype=bool)
+            self._begun = False
 
         def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
             """All of them anew; one seed is that of the first, the next has one more."""
+            if self.closed:
+                raise LinkError(CLOSED)
             if seed is not None:
-                seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else list(seed)
+                seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else list(seed)
+                n = self.num_envs
+                if len(seeds) != n:
+                    raise LinkError(f"{n} environments take one seed, or {n}; got {len(seeds)}.")
                 self._generators = [
-                    old if x is None else np_random(x)[0] for old, x in zip(self._generators, seeds, strict=True)
+                    old if x is None else np_random(int(x))[0] for old, x in zip(self._generators, seeds, strict=True)
                 ]
             self._anew(range(self.num_envs))
+            self._begun = True
             return rows(self._flock.seen(), self.num_envs), self._info()
 
         def _anew(self, which: Any) -> None:
@@ -65,9 +87,10 @@ def vector_environment() -> Any:
 
         def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
             """Hold an action of each for a period."""
-            given = np.asarray(actions, dtype=float)
-            if given.shape != self.action_space.shape or not np.isfinite(given).all():
-                raise LinkError(f"actions are {self.action_space.shape} finite numbers, got {given!r:.60}.")
+            if self.closed or not self._begun:
+                raise LinkError(CLOSED if self.closed else UNBEGUN)
+            low, high = (np.tile(x, (self.num_envs, 1)) for x in (self._source.low, self._source.high))
+            given = read_actions(actions, low, high, f"actions are {low.shape}")
             over, source, at, held = self._over.copy(), self._source, 0, {}
             for name, size, shape in zip(source.actions, source.sizes, source.shapes, strict=True):
                 held[name] = given[:, at : at + size].reshape(self.num_envs, *shape)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -329,6 +330,20 @@ class System(Strict):
     def params(self) -> ParamsOf:
         """Parameters by name, read and set: `s.params["motor.R"] = 1.2`. They act from the next evaluation on."""
         return self._params
+
+    @property
+    def plants(self) -> Mapping[str, Plant]:
+        """Plants by name. The state of a plant is that of its model, to be set between runs.
+
+        >>> import soacraft as sc
+        >>> s = sc.sim.System("swing", integrator="rk4", step=1e-2)
+        >>> _ = s.add("bob", sc.sim.Plant(sc.load("pendulum")))
+        >>> s.plants["bob"].mb.set_state([0.3], [0.1])
+        >>> run = s.run(0.1)
+        >>> run.q[0], run.v[0]
+        (array([0.3]), array([0.1]))
+        """
+        return MappingProxyType(self._plants)
 
     @property
     def states(self) -> StatesOf:
