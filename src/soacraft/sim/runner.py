@@ -675,6 +675,7 @@ class Runner:
         self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
         why = str(cause) if isinstance(cause, Stiff) else f"{cause}{self._stiffness(run)}"
+        self._leave()  # stiffness was judged with the masses of another row
         kind = type(cause) if isinstance(cause, LinkError) else SimulationError
         found = kind(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {why}")
         found.t, found.run = self.t, run

@@ -237,15 +237,17 @@ class Mechanism:
         if self._varying is None or step.weighed or step.h <= 0.0:
             return step
         points = [step.at(float(theta)) for theta in NODES]
-        masses, energies = [], []
+        masses = []
         for theta, x in zip(NODES, points, strict=True):
             self.place(step.t0 + float(theta) * step.h, x)
             masses.append(self._varying.masses)
-            energies.append(self._varying.energies(*self.parts(x)[:2]))
         m = np.array(masses)
         if not (m != m[0]).any():
             return step
-        work = float(WEIGHTS @ (np.array(energies) * (SLOPES @ m)).sum(axis=1))
+        nq, _, nv = self.sizes
+        X = np.array(points)
+        energies = self._varying.energies(X[:, :nq], X[:, nq : nq + nv])
+        work = float(WEIGHTS @ (energies * (SLOPES @ m)).sum(axis=1))
         return replace(step, x1=self._with_mass_work(step.x1, work))
 
     def reweighed(self, t: float, x: Array, before: Array) -> Array:

@@ -10,7 +10,7 @@ from scipy.integrate import simpson
 
 import soacraft as sc
 from soacraft import sim
-from soacraft.errors import SimulationError, WiringError
+from soacraft.errors import SimulationError, StateError, WiringError
 
 M0, BURNT, F, G = 10.0, 2.0, 60.0, 9.81
 
@@ -46,7 +46,7 @@ def test_a_rocket_gains_the_integral_of_thrust_over_mass(integrator, order):
     """v = F/r ln(m0/m(t)): masses are read at every stage, so that the order is that of the method."""
     exact = F / BURNT * np.log(M0 / (M0 - BURNT * 4.0))
     if not order:
-        assert abs(rocket(None, integrator=integrator, rtol=1e-10).run(4.0).v[-1, 0] - exact) < 1e-9 * exact
+        assert abs(rocket(None, integrator=integrator, rtol=1e-9).run(4.0).v[-1, 0] - exact) < 1e-8 * exact
         return
     errors = [abs(rocket(h, integrator=integrator).run(4.0).v[-1, 0] - exact) for h in (0.5, 0.25, 0.125)]
     assert all(0.6 * 2**order < a / b < 1.6 * 2**order for a, b in pairwise(errors))
@@ -158,7 +158,7 @@ def test_a_mass_that_jumps_takes_its_energy_at_once():
         def drop():
             return 1.0
 
-    mb = rocket(0.01)._plants["ship"].mb
+    mb = rocket(0.01).plants["ship"].mb
     s = sim.System("s", integrator="rk4", step=0.01)
     ship = s.add("ship", sim.Plant(mb))
     s.add("tank", Staged())
@@ -211,7 +211,7 @@ def test_linear_equations_know_how_masses_act():
 def test_the_moment_grows_with_the_mass_and_the_centre_stays():
     s = rocket(0.01)
     s.run(1.0)
-    inertia = s._plants["ship"].mb["hull"].inertia
+    inertia = s.plants["ship"].mb["hull"].inertia
     assert inertia.mass == M0 - BURNT * 1.0
     assert np.array_equal(inertia.com, [0.1, 0, 0.2])
     assert np.allclose(inertia.moment, np.diag([3.0, 2.0, 1.5]) * 0.8, rtol=1e-13)
@@ -273,6 +273,24 @@ def test_a_mass_that_is_used_up_is_refused_with_name_and_time(rate, mass):
     s.params["tank.rate"] = rate
     with pytest.raises(SimulationError, match=rf"the mass of 'hull' was given as {mass} kg at t = 0.2 s; it must be"):
         s.run(1.0)
+    assert s.t == 0.1  # the last good row, with its mass
+    assert s.plants["ship"].mb["hull"].inertia.mass == pytest.approx(M0 - rate * 0.1, rel=1e-15)
+
+
+def test_a_step_that_is_located_or_refused_leaves_masses_of_the_row():
+    """Adaptive steps that are tried and refused, and instants inside of steps that are looked at, change nothing."""
+    s = rocket(None, integrator="dop853")
+    run = s.run(1.0)
+    mass = s.plants["ship"].mb["hull"].inertia.mass
+    run.at(0.3)
+    s.pose("ship:hull")
+    assert s.plants["ship"].mb["hull"].inertia.mass == mass == M0 - BURNT
+
+
+def test_derivatives_of_a_run_with_masses_that_vary_are_refused():
+    run = rocket(0.1).run(1.0)
+    with pytest.raises(StateError, match=r"not known of masses that vary, as those of 'rocket'"):
+        run.derivatives()
 
 
 def test_what_is_refused():

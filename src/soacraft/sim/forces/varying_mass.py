@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.polynomial import Legendre
 
+from soacraft import dynamics as dyn
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
@@ -83,11 +84,11 @@ class VaryingMass:
         return np.array([body.inertia.mass for body in self.bodies])
 
     def energies(self, q: Array, v: Array) -> Array:
-        """Kinetic and potential energy of each of the bodies at a state, per mass."""
-        mb = self._mb
-        state, found = mb.state(q, v), []
-        for body in self.bodies:
-            pose, V = mb.pose(body, state=state), np.asarray(mb.velocity(body, expressed_in=body, state=state))
-            centre = pose.translation + pose.rotation @ body.inertia.com
-            found.append(0.5 * V @ body.inertia.matrix() @ V / body.inertia.mass - mb.gravity @ centre)
-        return np.array(found)
+        """Kinetic and potential energy of each of the bodies at states, per mass, (..., bodies)."""
+        mb, bodies = self._mb, self.bodies
+        motion = dyn.node_motion(mb, q, v, np.zeros_like(v), bodies, "node", ignore_loops=True)
+        M = np.array([body.inertia.matrix() / body.inertia.mass for body in bodies])
+        com = np.array([body.inertia.com for body in bodies])
+        moving = 0.5 * np.einsum("...ka,kab,...kb->...k", motion.velocity, M, motion.velocity)
+        centre = motion.translation + np.einsum("...kab,kb->...ka", motion.rotation, com)
+        return np.asarray(moving - centre @ mb.gravity)
