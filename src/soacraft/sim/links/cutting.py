@@ -7,7 +7,6 @@ shadow comes after all that is sent from here and is before it there. So no two 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple, Protocol
@@ -17,6 +16,7 @@ import numpy as np
 from soacraft.errors import WiringError, near
 from soacraft.sim.components.component import Component, Interface
 from soacraft.sim.components.declarations import In, Output, Quantity, Signal, as_value
+from soacraft.sim.patterns import pattern
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.system import System
 from soacraft.sim.systems.wiring import Part, Wire, Wiring
@@ -82,12 +82,11 @@ def _owners(system: System, shares: Mapping[str, Any]) -> dict[str, str]:
     paths = [*system._parts, *system._plants]
     owners: dict[str, str] = {}
     for name, patterns in shares.items():
-        for pattern in [patterns] if isinstance(patterns, str) else patterns:
-            made = re.compile(re.escape(str(pattern)).replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
-            matched = [x for x in paths if made.fullmatch(x)]
+        for text in [patterns] if isinstance(patterns, str) else patterns:
+            matched = pattern(str(text), "/").of(paths)
             if not matched:
                 raise WiringError(
-                    f"the pattern {pattern!r:.60} of the share {name!r} matches nothing{near(str(pattern), paths)}"
+                    f"the pattern {text!r:.60} of the share {name!r} matches nothing{near(str(text), paths)}"
                 )
             for x in matched:
                 if owners.setdefault(x, name) != name:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from soacraft.errors import WiringError, near
 from soacraft.markup import Text
 from soacraft.sim.components.declarations import Signal
+from soacraft.sim.patterns import pattern
 from soacraft.sim.runs.signals import Column, Columns
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plants.plant import Plant
@@ -37,11 +37,10 @@ def columns(
         if key not in known and key not in plants and key in schedule.calls:
             known[key] = _column(signal)
     chosen: set[str] = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        made = re.compile(re.escape(str(pattern)).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
-        found = [key for key in known if made.fullmatch(key)]
-        if not found and pattern != "**" and required:
-            raise WiringError(f"signals={pattern!r:.60} matches no output or state{near(str(pattern), known)}")
+    for text in [patterns] if isinstance(patterns, str) else patterns:
+        found = pattern(str(text)).of(known)
+        if not found and text != "**" and required:
+            raise WiringError(f"signals={text!r:.60} matches no output or state{near(str(text), known)}")
         chosen.update(found)
     return {key: known[key] for key in sorted(chosen)}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from soacraft.errors import WiringError, near
+from soacraft.sim.patterns import pattern
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
@@ -65,18 +65,17 @@ class Present:
         """Whether the system is still as it was when this was made."""
         return self._system._made is not None and self._system._made[2] is self._flow
 
-    def matching(self, pattern: str) -> list[str]:
+    def matching(self, text: str) -> list[str]:
         """The names that a pattern matches; refused where there are none."""
-        if "*" not in pattern:
-            if pattern not in self.names:
-                raise WiringError(f"the system {self._system.name!r} has nothing named {pattern!r:.60}"
-                                  f"{near(pattern, self.names)}")  # fmt: skip
-            return [pattern]
-        made = re.compile(re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
-        found = [key for key in self.names if made.fullmatch(key)]
+        if "*" not in text:
+            if text not in self.names:
+                raise WiringError(f"the system {self._system.name!r} has nothing named {text!r:.60}"
+                                  f"{near(text, self.names)}")  # fmt: skip
+            return [text]
+        found = pattern(text).of(self.names)
         if not found:
-            plain = pattern.replace("*", "")
-            raise WiringError(f"the pattern {pattern!r:.60} matches nothing{near(plain, self.names)}")
+            plain = text.replace("*", "")
+            raise WiringError(f"the pattern {text!r:.60} matches nothing{near(plain, self.names)}")
         return found
 
     def value(self, key: str, running: bool = False) -> Any:

@@ -11,6 +11,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.components.units import read_unit
+from soacraft.sim.patterns import LONGEST, pattern
 from soacraft.sim.systems.bundles import Bundles, paired
 from soacraft.sim.systems.frames import FrameTree, UserFrame
 from soacraft.sim.systems.plants.masses import weighed
@@ -385,13 +386,12 @@ class Wiring:
 
 
 def _matching(text: str, known: Iterable[str]) -> list[str]:
-    pattern = re.compile(re.escape(text).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
-    return [x for x in sorted(known) if pattern.fullmatch(x)]
+    return pattern(text).of(sorted(known))
 
 
 def split(text: str) -> tuple[str, str, str | None]:
     """The path, the port and the element that a text names."""
-    found = _REF.match(text) if isinstance(text, str) else None
+    found = _REF.match(text) if isinstance(text, str) and len(text) <= LONGEST else None
     if found is None:
         raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
     return found[1], found[2], found[3]

@@ -6,7 +6,6 @@ Where a system is in its sequences is plain data in `system._extra`: {"phases": 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from soacraft.errors import SimulationError, SoacraftError, WiringError, near
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.events import Happened
+from soacraft.sim.patterns import pattern
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.changes import changing
@@ -54,20 +54,16 @@ def set_active(system: System) -> None:
     patterns = []
     for path, x in system._sequences.items():
         now = phase(system, path)[0]
-        patterns.append(([_pattern(y) for y in x.named()], [_pattern(y) for y in x.phases[now]]))
+        patterns.append(([pattern(y, "/") for y in x.named()], [pattern(y, "/") for y in x.phases[now]]))
 
     def active(path: str) -> bool:
         if path in stopped:
             return False
         return all(
-            any(x.fullmatch(path) for x in now) or not any(x.fullmatch(path) for x in every) for every, now in patterns
+            any(x.matches(path) for x in now) or not any(x.matches(path) for x in every) for every, now in patterns
         )
 
     system._parts = {path: x._replace(active=active(path)) for path, x in system._parts.items()}
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(re.escape(text).replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
 
 
 def faults(system: System) -> list[str]:
@@ -78,7 +74,7 @@ def faults(system: System) -> list[str]:
     crossings = [f"{path}.{name}" for path, x in system._parts.items() for name in x.component.interface.crossings]
     for path, x in sorted(system._sequences.items()):
         for text in sorted(x.named()):
-            if not any(_pattern(text).fullmatch(y) for y in system._parts):
+            if not pattern(text, "/").of(system._parts):
                 found.append(f"{path!r}: {text!r:.60} is no component{near(text, system._parts)}")
         for y in x.transitions:
             if y.on and y.on not in crossings:

@@ -17,6 +17,7 @@ from soacraft.errors import WiringError, near
 from soacraft.files.native_hinges import hinge_from_plain, plain_hinge
 from soacraft.model.hinges.base import Hinge
 from soacraft.sim.clock import nanoseconds
+from soacraft.sim.patterns import require_short
 from soacraft.sim.systems.changes.changing import MOUNTED
 from soacraft.sim.systems.wiring import Condition
 
@@ -212,6 +213,7 @@ def _checked(x: Any, phases: Collection[str]) -> Condition | None:
         raise WiringError(f"{what} is after {x.after!r} s, which must be a nanosecond or more.")
     if not x.when:
         return None
+    require_short(x.when, f"{what}: a condition")
     found = _WHEN.fullmatch(x.when)
     try:
         value = float(found["value"]) if found else float("nan")
