@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import ModelError, SoacraftError
-from soacraft.health import masses, modes, motion, names, properties, ties
+from soacraft.health import couplings, masses, modes, motion, names, properties, ties
 from soacraft.health.report import Finding, HealthReport
 from soacraft.model import Graph, Multibody, SubGraph
 from soacraft.model.hinges import HINGES
@@ -30,6 +30,7 @@ CHECKS: dict[str, Callable[[Graph], Iterator[Finding]]] = {
     "records": names.check_records,
     "import": names.check_import,
     "loops and couplings": ties.check_ties,
+    "dependent couplings": couplings.check_couplings,
     "hinge inertias": motion.check_hinge_inertias,
     "mass matrix": motion.check_mass_matrix,
     "power": motion.check_power,

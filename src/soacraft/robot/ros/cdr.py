@@ -161,7 +161,8 @@ def _numbers(items: Any, dtype: np.dtype[Any], where: str) -> Any:
     if isinstance(items, bytes | bytearray):
         items = np.frombuffer(bytes(items), np.uint8)
     given = np.asarray(items)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iufb") or (holds_boolean(items) and dtype != bool):
+    truth = holds_boolean(items) and dtype.kind != "b"
+    if given.ndim != 1 or truth or (given.size and given.dtype.kind not in "iufb"):
         raise StateError(f"{where} must be a list of numbers, got {items!r:.60}.")
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.ascontiguousarray(given, dtype=dtype)
