@@ -24,13 +24,14 @@ import scipy.linalg
 
 from soacraft import markup
 from soacraft.analysis.finite import refusing_overflow
+from soacraft.analysis.steady import GROWTH, Course, Instant, growth
 from soacraft.cards import card
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.coupled import is_coupled
 from soacraft.dynamics.derivatives import forward_dynamics_derivatives
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.problem import Problem
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.late import higher
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import H_T_of, dH_of
@@ -65,8 +66,17 @@ class Linearization:
     units: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """The dofs whose forces the columns of B are of, in that order, each with its unit: "rad", "m" or ""."""
 
+    course: Course | None = field(default=None, kw_only=True, repr=False)
+    """The motion through each state, along which A may change; None where nothing is known of it."""
+
     def __iter__(self) -> Iterator[Array]:
         return iter((self.A, self.B))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the model of the motion; what it says of stability is kept."""
+        if self.course is not None and self.course.moves:
+            self._growing  # noqa: B018  (computed once)
+        return {**self.__dict__, "course": None}
 
     @property
     def _sizes(self) -> tuple[Array, Array]:
@@ -85,14 +95,44 @@ class Linearization:
         return np.take_along_axis(values, order, axis=-1)
 
     @property
+    def is_steady(self) -> Any:
+        """Whether each state is at rest, or of a steady motion: in some axes (`analysis.steady`) A does not change."""
+        return ~np.isnan(self._growing)
+
+    @property
     def is_stable(self) -> Any:
-        """Whether no perturbation grows exponentially, for each state.
+        """Whether no perturbation grows exponentially, for each state: at rest by the eigenvalues of A, in a steady
+        motion by those in axes in which A does not change along it. Refused for a motion that is not steady
+        (`is_steady`), of which eigenvalues at an instant say nothing.
 
         A rate below 1e-7 of the largest eigenvalue, or of `rate`, is taken for zero: so far rounding drives double
-        eigenvalues apart.
+        eigenvalues apart; below 1e-4 in axes that turn, whose motion differences in time tell. A perturbation that
+        grows as a power of time (another heading, another speed) does not count.
         """
-        scale = np.maximum(self.rate, np.abs(self.eigenvalues).max(axis=-1, initial=0.0))
-        return (self.eigenvalues.real <= NO_GROWTH * scale[..., None]).all(axis=-1)
+        growing = self._growing
+        if np.isnan(growing).any():
+            which = tuple(int(i) for i in np.argwhere(np.isnan(growing))[0])
+            raise StateError(
+                f"is_stable: the motion{f' at state {which}' if which else ''} is not steady: A changes along it, and "
+                "its eigenvalues at an instant do not tell what grows. Take an equilibrium or a steady motion "
+                "(is_steady), or simulate with a perturbation."
+            )
+        return growing <= 0.0
+
+    @cached_property
+    def _growing(self) -> Array:
+        """The largest growth rate of each state beyond what counts as zero, relative to the rates there; nan where a
+        motion is not steady."""
+        rates = np.maximum(self.rate, np.abs(self.eigenvalues).max(axis=-1, initial=0.0))
+        rates = np.where(rates > 0.0, rates, 1.0)
+        own = (self.eigenvalues.real / rates[..., None]).max(axis=-1, initial=-1.0) - NO_GROWTH
+        if self.course is None or not self.course.moves:
+            return np.asarray(own)
+        if not np.array_equal(self.course.at(self.course.q, self.course.v).A, self.A):
+            raise StaleError("is_stable: the model is another one since linearize was called; call it again.")
+        turned, same = growth(self.course, np.asarray(rates, dtype=np.float64), np.concatenate(self._sizes))
+        same = same | ~self.course.v.any(axis=-1)
+        return np.where(same, own, turned - GROWTH)
 
     def __repr__(self) -> str:
         nv = len(self.dof_names)
@@ -104,7 +144,16 @@ class Linearization:
             return card(repr(self))
         rows = [(f"{x.real + 0.0:.6g}", f"{x.imag + 0.0:.6g}") for x in self.eigenvalues]
         table = markup.table(["growth rate [1/s]", "frequency [rad/s]"], rows, more="eigenvalues has all")
-        return card(repr(self), markup.paragraph(f"stable: {'yes' if self.is_stable else 'no'}"), table)
+        return card(repr(self), markup.paragraph(f"stable: {self._verdict()}"), table)
+
+    def _verdict(self) -> str:
+        """Whether it is stable, in a word or two."""
+        try:
+            return "yes" if self.is_stable else "no"
+        except StaleError:
+            return "not known, as the model has changed"
+        except StateError:
+            return "not judged, as the motion is not steady"
 
 
 def _eigenvalues(A: Array, xi: Array, dv: Array) -> Complex:
@@ -139,7 +188,7 @@ def linearize(
     model's own springs, dampers and gravity compensation take part, unless `passive=False`. With couplings it is that
     of the independent dofs, as `loops.linearize`. A body that rolls (`RollingBall`, `RollingDisc`) has more
     places than ways to move: the answer is that of `loops.linearize` with the body on a `Free` hinge that rolling ties.
-    Of a body that spins, its own axes spin too: growth rates of steady rolling want axes that do not (`add_rolling`).
+    Of a body that spins, its own axes spin too, and A with them: `is_stable` finds axes in which it does not change.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -173,7 +222,23 @@ def linearize(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
     sizes, rate = natural_sizes(g, p.full("v"), vdot)
-    return Linearization(A, B, g.dof_names, dof_sizes=tuple(sizes.tolist()), rate=rate, units=units_of(g))
+    course = _course(g, p, f_ext, passive=passive, ignore_loops=ignore_loops)
+    return Linearization(
+        A, B, g.dof_names, dof_sizes=tuple(sizes.tolist()), rate=rate, units=units_of(g), course=course
+    )
+
+
+def _course(g: Graph, p: Problem, f_ext: Any, **options: Any) -> Course:
+    """The motion of a tree through the states of a problem, under its constant forces."""
+    force, E = p.full("force"), np.broadcast_to(np.eye(2 * p.nv), (*p.batch, 2 * p.nv, 2 * p.nv))
+
+    def at(q: Array, v: Array) -> Instant:
+        return Instant(linearize(g, q, v, force, f_ext, **options).A, E)
+
+    def accelerated(q: Array, v: Array) -> Array:
+        return np.asarray(forward_dynamics(g, q, v, force, f_ext, **options))
+
+    return Course(g, p.full("q"), p.full("v"), at, accelerated, np.arange(2 * p.nv))
 
 
 def units_of(g: Graph) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.analysis.linearize import Linearization, kinematic_block, natural_sizes, units_of
+from soacraft.analysis.steady import Course, Instant
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.errors import StateError
 from soacraft.kinematics.independent import Indices, choose, completed, dofs_named, expansion, refuse_held
@@ -19,7 +20,10 @@ from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
+    from soacraft.dynamics.problem import Problem
     from soacraft.loops.solver import Solver
+
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +112,30 @@ def linearize(
     B[n:] = d.dforce[i]
     dofs, rate = natural_sizes(p.graph, one["v"], np.zeros(p.nv))
     names, at = dofs_named(task.rows, i), dofs_named(task.rows, places)
-    return ClosedLinearization(A, B, names, X, Y, Z, at, position_sizes=tuple(dofs[places].tolist()),
-                               dof_sizes=tuple(dofs[i].tolist()), rate=rate, units=units_of(p.graph))  # fmt: skip
+    course = _course(solver, p, f_ext, names, at, np.concatenate([places, p.nv + np.asarray(i)]))
+    return ClosedLinearization(
+        A, B, names, X, Y, Z, at, position_sizes=tuple(dofs[places].tolist()), dof_sizes=tuple(dofs[i].tolist()),
+        rate=rate, units=units_of(p.graph), course=course,
+    )  # fmt: skip
+
+
+def _course(solver: Solver, p: Problem, f_ext: Any, dofs: Names, places: Names, chosen: Any) -> Course:
+    """The motion of a closed chain through the state of a problem, under its constant force."""
+    force, nv = p.full("force"), p.nv
+
+    def at(q: Array, v: Array) -> Instant:
+        lin = linearize(solver, q, v, force, f_ext, passive=p.passive)
+        n = len(lin.position_names)
+        E = np.zeros((2 * nv, len(lin.A)))
+        E[:nv, :n], E[nv:, :n], E[nv:, n:] = lin.Z, lin.Y, lin.X
+        if (lin.dof_names, lin.position_names) != (dofs, places):  # other dofs are independent there
+            E = np.full_like(E, np.nan)
+        return Instant(lin.A, E)
+
+    def accelerated(q: Array, v: Array) -> Array:
+        return np.asarray(solver.forward_dynamics(q, v, force, f_ext, passive=p.passive).vdot)
+
+    return Course(p.graph, p.full("q"), p.full("v"), at, accelerated, chosen)
 
 
 def _placed(rows: Constraints, sizes: Sizes, independent: Indices) -> tuple[Array, Indices]:
