@@ -141,7 +141,7 @@ def test_actuators(mb):
     assert gears["thrust"] == gears["biceps"] == {}
     servo = mb.actuators["servo"]
     assert servo.kind == "position"
-    assert (servo.attributes["gainprm"], servo.attributes["biasprm"]) == ((5.0,), (0.0, -5.0, -1.0))
+    assert (servo.attributes["gainprm"], servo.attributes["biasprm"]) == ((5.0,), (1.0, -5.0, -1.0))
     assert mb.actuators["thrust"].attributes["target"] == "imu"
 
 

@@ -118,7 +118,7 @@ def test_tendons(tmp_path):
     assert [x.name for x in mb.records if x.kind == "tendon"] == ["pull", "plain", "", "rope", "wrapped"]
     fixed = [x for x in mb.import_report.entries if x.element == "mujoco/tendon/fixed" and x.name == "pull"]
     assert {x.attribute: x.status for x in fixed}["damping"] == "converted"
-    assert {x.attribute: x.status for x in fixed}["range"] == "recorded"
+    assert {x.attribute: x.status for x in fixed}["range"] == "converted"
     (rope,) = mb.springs
     assert (rope.name, [x.name for x in rope.nodes], rope.stiffness, rope.damping) == ("rope", ["s", "e"], 4.0, 1.0)
     assert fates(mb, "mujoco/tendon/spatial", "rope")["damping"] == (

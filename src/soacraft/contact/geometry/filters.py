@@ -159,8 +159,9 @@ def file_pairs(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
 
 def switched_off(mb: Multibody, what: str) -> bool:
     """True if MJCF's <flag> disables `what` ("contact", "filterparent"); of several flags the last one counts."""
-    flags = [attributes[what] for kind, attributes in _records(mb) if kind == "flag" and what in attributes]
-    return bool(flags) and flags[-1] == "disable"
+    names = ("contact", "constraint") if what == "contact" else (what,)  # constraints are contacts too
+    flags = {name: a[name] for kind, a in _records(mb) if kind == "flag" for name in names if name in a}
+    return "disable" in flags.values()
 
 
 def margins(mb: Multibody, shapes: list[Placed]) -> tuple[Array, dict[Pair, float]]:

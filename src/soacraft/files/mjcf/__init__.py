@@ -2,7 +2,7 @@
 
     walk      our own walk over the XML: checks, reports every element and attribute, makes the text for MuJoCo
     engine    MuJoCo parses and compiles that text: defaults, frames, inertias and angles are resolved by it
-    bodies, shapes, contacts, cameras, ties, drives
+    bodies, shapes, contacts, cameras, ties, tendons, transmissions, drives
               the compiled numbers become a `Multibody`
 
 Coordinates are q = qpos - ref, so that q = 0 is the configuration that the file draws; see `joints`.
@@ -22,13 +22,15 @@ from soacraft.files.mjcf.bodies import Build, add_bodies
 from soacraft.files.mjcf.cameras import add_cameras
 from soacraft.files.mjcf.contacts import add_contacts
 from soacraft.files.mjcf.documents import Files, existing, read_document
-from soacraft.files.mjcf.drives import add_actuators, add_keyframes, add_tendons
+from soacraft.files.mjcf.drives import add_actuators, add_keyframes
 from soacraft.files.mjcf.engine import Compiled, compile_spec, load_mujoco, parse, quietly
 from soacraft.files.mjcf.handlers import HANDLERS
 from soacraft.files.mjcf.mending import MOST, mend
 from soacraft.files.mjcf.meshes import MeshTable, settle_meshes, tell_meshes
 from soacraft.files.mjcf.shapes import add_geometries, add_materials, add_sites
+from soacraft.files.mjcf.tendons import add_tendons
 from soacraft.files.mjcf.ties import add_ties
+from soacraft.files.mjcf.transmissions import tell_ranges
 from soacraft.files.mjcf.walk import Given, Walk
 from soacraft.files.xml_tree import fail, numbers
 from soacraft.model import Multibody, ReportBuilder
@@ -115,6 +117,7 @@ def _build(walk: Walk, compiled: Compiled, meshes: MeshTable, path: Path) -> Mul
     add_ties(build)
     add_tendons(build)
     add_actuators(build)
+    tell_ranges(build)
     add_keyframes(build)
     for record in walk.records:
         mb.add_record(record)

@@ -42,9 +42,9 @@ def _handlers() -> dict[str, Callable[[Element, Walk], Any]]:
         for section in ("actuator", "default"):
             found[f"{section}/{kind}"] = rule(
                 "recorded", used=f"name class gear {_TARGET}",
-                recorded=f"{_COMMON} {own} {_DELAY}{'' if section == 'actuator' else ' armature damping'}",
-                held=_DELAY, later="armature damping" if section == "actuator" else "", before=_bounded,
-                note="its law is kept, not applied: give its force yourself",
+                recorded=f"{_COMMON} {own}{'' if section == 'actuator' else ' armature damping'}",
+                effects=_DELAY, held=_DELAY, later="armature damping" if section == "actuator" else "", before=_bounded,
+                note="acts through sc.sim.Control(name, u)",
             )  # fmt: skip
     return found | {"actuator/plugin": rule(before=refuse_plugin)}
 

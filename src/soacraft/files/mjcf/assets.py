@@ -81,6 +81,24 @@ def option(element: Element, walk: Walk) -> None:
         walk.gravities.append(element)
 
 
+_FLAGS = {
+    "actuation": ("disable", "actuators act all the same"),
+    "clampctrl": ("disable", "controls are cut to their ranges all the same"),
+    "limit": ("disable", "limits act all the same in sc.sim.Contact"),
+    "override": ("enable", "the numbers of contact are those of the shapes all the same"),
+}
+"""Flags that change the motion and are not simulated, with the value that does and what happens instead."""
+
+
+def flag(element: Element, walk: Walk) -> None:
+    """Flags are kept; those that would change the motion are told of."""
+    recorded("flag")(element, walk)
+    for name, (value, note) in _FLAGS.items():
+        if name in element.attributes:
+            changes = element.attributes[name].strip() == value
+            walk.tell(element, "recorded", name, note if changes else "as it is usually", changes)
+
+
 def model(element: Element, walk: Walk) -> Changes:
     """A model to attach is read and walked over as the main one is."""
     path = attached_path(element, walk.document)

@@ -17,7 +17,7 @@ from soacraft.model import Body, Multibody, Record, Root
 from soacraft.model.hinges import Weld
 from soacraft.spatial import Inertia, Pose
 
-_FLAGS = ("GRAVITY", "EQUALITY", "CONSTRAINT", "SPRING", "DAMPER", "PASSIVE", "FRICTIONLOSS", "CONTACT")
+_FLAGS = ("GRAVITY", "EQUALITY", "CONSTRAINT", "SPRING", "DAMPER", "PASSIVE", "FRICTIONLOSS", "CONTACT", "LIMIT")
 
 _SOLREF, _SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's usual softness
 
@@ -66,7 +66,7 @@ def switched_off(compiled: Compiled) -> frozenset[str]:
     if "PASSIVE" in off:
         off |= {"SPRING", "DAMPER"}
     if "CONSTRAINT" in off:
-        off |= {"EQUALITY", "FRICTIONLOSS", "CONTACT"}
+        off |= {"EQUALITY", "FRICTIONLOSS", "CONTACT", "LIMIT"}
     return frozenset(off)
 
 
@@ -188,6 +188,13 @@ def _joint_records(build: Build, joint: int, name: str, element: Element | None)
     if model.dof_frictionloss[dof] != 0.0 and "FRICTIONLOSS" not in build.off:
         note = "dry friction is kept in passive.friction, not simulated"
         walk.tell(element, "recorded", "frictionloss", note, True, key="body/joint")
+    limited, margin = bool(model.jnt_limited[joint]), float(model.jnt_margin[joint])
+    if margin or "margin" in element.attributes:
+        note = "limits act from this distance on in MuJoCo; here they are where the range ends"
+        walk.tell(element, "recorded", "margin", note, limited and margin != 0.0, key="body/joint")
+    if limited and "LIMIT" in build.off:
+        note = "a <flag> disables it; it acts in sc.sim.Contact"
+        walk.tell(element, "recorded", "range", note, True, key="body/joint")
     for attribute in ("stiffness", "damping"):
         if f"{attribute}poly" in kept:
             walk.tell(element, "recorded", attribute, "only the linear term acts", True, key="body/joint")

@@ -18,29 +18,32 @@ from soacraft.files.xml_tree import Element
 
 Handler = Callable[[Element, Walk], dict[str, str] | None]
 
+SOFTNESS = "softness is kept; here the constraint is met exactly"
 _TURN = "quat axisangle euler xyaxes zaxis"
 _SOFT = "solref solimp"
 _SHAPE = f"class type size fromto pos {_TURN} mass density shellinertia group mesh hfield fitscale"
-_TOUCH = f"friction condim margin gap {_SOFT} solmix priority adhesion surfacevel fluidshape fluidcoef"
-_PAIR = "condim friction solref solimp solreffriction margin gap adhesion"
-_SOLVER = "margin solreflimit solimplimit solreffriction solimpfriction"
-_KEPT = f"range limited frictionloss {_SOLVER} actuatorfrcrange actuatorfrclimited"
+_TOUCH = f"friction condim margin gap {_SOFT} solmix priority surfacevel fluidshape fluidcoef"
+_PAIR = "condim friction solref solimp solreffriction margin gap"
+_SOLVER = "solreflimit solimplimit solreffriction solimpfriction"
+_KEPT = f"range limited frictionloss {_SOLVER} actuatorfrclimited"
+_JOINT_EFFECTS = "springyield actuatorgravcomp"
 _JOINT = "type pos axis armature damping stiffness springref springdamper"
 _PULL = "stiffness damping springlength"
-_TENDON = "springyield frictionloss armature"
-_BOUNDS = f"range limited {_SOLVER} actuatorfrcrange actuatorfrclimited"
-_LIMITS = dict.fromkeys(("range", "limited"), "limits are kept, not enforced")
+_TENDON = "springyield frictionloss armature margin"
+_BOUNDS = f"limited {_SOLVER} actuatorfrclimited"
+_LIMITS = dict.fromkeys(("range", "limited"), "acts in sc.sim.Contact and sc.sim.JointLimit")
+_RIGID = dict.fromkeys((*_SOLVER.split(), *_SOFT.split(), "solmix"), SOFTNESS)
 _ACTS = dict.fromkeys(("stiffness", "damping", "springref", "springdamper"), "acts: is in passive of the body")
-_PULLS = dict.fromkeys(_PULL.split(), "acts where the tendon is fixed: is in mb.tendons") | _LIMITS
-_SPANS = dict.fromkeys(_PULL.split(), "acts where its path is of sites alone: is in mb.springs") | _LIMITS
-_COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS | _ACTS
-_HARD = dict.fromkeys(("solref", "solimp", "torquescale"), "softness is kept; here the constraint is met exactly")
+_PULLS = dict.fromkeys(_PULL.split(), "acts where the tendon is fixed: is in mb.tendons") | _LIMITS | _RIGID
+_SPANS = dict.fromkeys(_PULL.split(), "acts where its path is of sites alone: is in mb.springs") | _LIMITS | _RIGID
+_COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS | _ACTS | _RIGID
+_HARD = dict.fromkeys(("solref", "solimp", "torquescale"), SOFTNESS)
 _FREE = {"align": "as MuJoCo does"}
 
 _SETTINGS = (
     "timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance "
     "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_initpoints sdf_iterations sleep_tolerance cone "
-    "jacobian impratio magnetic apirate wind o_friction o_margin o_solimp o_solref actuatorgroupdisable"
+    "jacobian impratio magnetic apirate wind o_friction o_margin o_solimp o_solref"
 )
 _MESH = "class inertia maxhullvert scale"
 _MESH_FILE = f"name {_MESH} builtin params content_type vertex face normal texcoord refpos refquat smoothnormal"
@@ -69,18 +72,19 @@ HANDLERS: dict[str, Handler] = {
     ),
     "compiler/lengthrange": rule("recorded", rest="recorded", given=False, before=assets.recorded("lengthrange")),
     "option": rule(
-        later="gravity", effects="density viscosity",
-        recorded=_SETTINGS, held=f"{_SETTINGS} density viscosity",
+        later="gravity", effects="density viscosity actuatorgroupdisable",
+        recorded=_SETTINGS, held=f"{_SETTINGS} density viscosity actuatorgroupdisable",
         notes=dict.fromkeys(("density", "viscosity"), "forces of the medium are not simulated"),
         before=assets.option,
     ),
     "option/flag": rule(
         used="gravity equality constraint spring damper passive frictionloss contact",
-        recorded="actuation autoreset clampctrl diagexact energy eulerdamp filterparent fwdinv invdiscrete ipc "
-        "island limit midphase multiccd nativeccd override refsafe sensor sleep speculative warmstart",
+        recorded="autoreset diagexact energy eulerdamp filterparent fwdinv invdiscrete ipc "
+        "island midphase multiccd nativeccd refsafe sensor sleep speculative warmstart",
+        later="actuation clampctrl limit override",
         held="actuation autoreset clampctrl diagexact energy eulerdamp filterparent fwdinv invdiscrete ipc "
-        "island limit midphase multiccd nativeccd override refsafe sensor sleep speculative warmstart",
-        before=assets.recorded("flag"),
+        "island midphase multiccd nativeccd override refsafe sensor sleep speculative warmstart",
+        before=assets.flag,
     ),
     "size": rule("ignored", rest="ignored", given=False, note="sizes follow from the model"),
     "statistic": _nothing,
@@ -93,17 +97,17 @@ HANDLERS: dict[str, Handler] = {
     "default/material": rule(recorded="rgba emission metallic reflectance roughness shininess specular",
                              ignored="texrepeat texuniform texture"),
     "default/material/layer": _nothing,
-    "default/joint": rule(used=_JOINT, converted="ref", recorded=_KEPT, ignored="group user",
-                          effects="springyield actuatorgravcomp", notes=_COORDINATE),
-    "default/geom": rule(used=_SHAPE, recorded=f"material rgba contype conaffinity {_TOUCH}",
-                         ignored="user castshadow"),
+    "default/joint": rule(used=_JOINT, converted="ref", ignored="group user",
+                          effects=f"{_JOINT_EFFECTS}", recorded=f"{_KEPT} actuatorfrcrange margin", notes=_COORDINATE),
+    "default/geom": rule(used=_SHAPE, recorded=f"material rgba contype conaffinity {_TOUCH}", effects="adhesion",
+                         ignored="user castshadow", notes=_RIGID),
     "default/site": rule(used=f"pos {_TURN} fromto", seen="type size", ignored="rgba material group user"),
     "default/camera": default_camera(),
     "default/light": _nothing,
-    "default/pair": rule(recorded=_PAIR),
+    "default/pair": rule(recorded=_PAIR, effects="adhesion", notes=_RIGID),
     "default/equality": rule(used="active", recorded=_SOFT, notes=_HARD),
-    "default/tendon": rule(recorded=_BOUNDS, ignored="group material rgba width user", converted=_PULL, effects=_TENDON,
-                           notes=_PULLS),
+    "default/tendon": rule(recorded=f"range actuatorfrcrange {_BOUNDS}", ignored="group material rgba width user",
+                           converted=_PULL, effects=_TENDON, notes=_PULLS),
     # -- assets
     "asset": _section,
     "asset/mesh": rule(used=_MESH_FILE, ignored="material", later="file", before=assets.mesh),
@@ -130,11 +134,11 @@ HANDLERS: dict[str, Handler] = {
     "body/inertial": rule(used=f"pos {_TURN} mass diaginertia fullinertia", before=assets.inertial),
     "body/joint": rule(
         used=f"name class {_JOINT}", converted="ref", recorded=_KEPT, ignored="group user",
-        effects="springyield actuatorgravcomp", notes=_COORDINATE,
+        effects=_JOINT_EFFECTS, later="actuatorfrcrange margin", notes=_COORDINATE,
     ),
     "body/freejoint": rule(used="name align", ignored="group", notes=_FREE),
-    "body/geom": rule(used=f"name {_SHAPE}", recorded=f"material rgba contype conaffinity {_TOUCH}",
-                      ignored="user castshadow"),
+    "body/geom": rule(used=f"name {_SHAPE}", recorded=f"material rgba contype conaffinity {_TOUCH}", effects="adhesion",
+                      ignored="user castshadow", notes=_RIGID),
     "body/geom/plugin": _plugin,
     "body/attach": rule("converted", used="model body frame prefix", note="is put in its place"),
     "body/site": rule("converted", used=f"name class pos {_TURN} fromto", note="is a node",
@@ -144,16 +148,18 @@ HANDLERS: dict[str, Handler] = {
     "body/plugin": _plugin,
     # -- what ties bodies together
     "contact": _section,
-    "contact/pair": rule("recorded", used="name class geom1 geom2", recorded=_PAIR, note="acts in sc.sim.Contact"),
+    "contact/pair": rule("recorded", used="name class geom1 geom2", recorded=_PAIR, effects="adhesion",
+                         note="acts in sc.sim.Contact", notes=_RIGID),
     "contact/exclude": rule("recorded", used="name body1 body2", note="acts in sc.contact.Scene"),
     "tendon": _section,
     "tendon/spatial": rule("recorded", used="name class", converted=_PULL, effects=_TENDON,
-                           recorded=_BOUNDS, ignored="group material rgba width user", notes=_SPANS),
+                           recorded=_BOUNDS, later="range actuatorfrcrange", notes=_SPANS,
+                           ignored="group material rgba width user"),
     "tendon/spatial/site": rule("recorded", recorded="site"),
     "tendon/spatial/geom": rule("recorded", recorded="geom sidesite"),
     "tendon/spatial/pulley": rule("recorded", recorded="divisor"),
     "tendon/fixed": rule("recorded", used="name class", converted=_PULL, effects=_TENDON,
-                         recorded=_BOUNDS, ignored="group user", notes=_PULLS),
+                         recorded=_BOUNDS, later="range actuatorfrcrange", ignored="group user", notes=_PULLS),
     "tendon/fixed/joint": rule(used="joint coef"),
     "equality": _section,
     "equality/connect": rule("converted", used="name class active body1 body2 anchor site1 site2", recorded=_SOFT,
