@@ -44,7 +44,7 @@ def _handlers() -> dict[str, Callable[[Element, Walk], Any]]:
                 "recorded", used=f"name class gear {_TARGET}",
                 recorded=f"{_COMMON} {own}{'' if section == 'actuator' else ' armature damping'}",
                 effects=_DELAY, held=_DELAY, later="armature damping" if section == "actuator" else "", before=_bounded,
-                note="acts through sc.sim.Control(name, u)",
+                note="its law acts with p.control(name, u) of a propagator",
             )  # fmt: skip
     return found | {"actuator/plugin": rule(before=refuse_plugin)}
 

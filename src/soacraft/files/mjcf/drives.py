@@ -16,6 +16,7 @@ from soacraft.files.xml_tree import Element
 from soacraft.model import Actuator, Body, Keyframe, Passive
 
 _RANGES = ("ctrl", "force", "act")
+_OTHER = ("name", *(f"{what}range" for what in _RANGES))  # a range that is not limited does not act
 _TYPES = ("dyn", "gain", "bias")
 
 
@@ -28,7 +29,7 @@ def add_actuators(build: Build) -> None:
         name = build.names.take("actuator", compiled.name("ACTUATOR", number), f"actuator{number}")
         kind = "general" if element is None else element.tag
         try:
-            written = {} if element is None else {k: value_of(v) for k, v in element.attributes.items() if k != "name"}
+            written = {} if element is None else {k: value_of(v) for k, v in element.attributes.items() if k not in _OTHER}
             gears, facts = gears_of(build, number), written | _facts(build, number)
             if limits := bounds_of(build, number):
                 facts["forcerange"] = np.array(limits)
