@@ -40,6 +40,8 @@ class Source:
     """The file in `scripts/shapes` with the capsules of its bodies."""
     apart: str = ""
     """Bodies that need no look for contact, "a b, c d": neighbours whose shapes overlap, and those never in reach."""
+    keyframes: str = ""
+    """The authors' file with keyframes, where the one without meshes has none."""
     palm: str = ""
     """Of a hand: the body that its fingers are on. Frames to grasp with are nodes of it, from the file's sites."""
 
@@ -58,14 +60,15 @@ SOURCES = {
         "franka_emika_panda/panda_nohand_nomesh.xml", "Apache-2.0",
         f"{MENAGERIE} franka_emika_panda; capsules fitted to the meshes of PyPI example-robot-data 6.0.0",
         "Franka Emika Panda, an arm of 7 dofs, without its hand.", shapes="panda.json", apart=_PANDA,
+        keyframes="franka_emika_panda/panda_nohand.xml",
     ),
     "ur5e": Source(
         "universal_robots_ur5e/ur5e_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} universal_robots_ur5e",
-        "Universal Robots UR5e, an arm of 6 dofs.",
+        "Universal Robots UR5e, an arm of 6 dofs.", keyframes="universal_robots_ur5e/ur5e.xml",
     ),
     "iiwa14": Source(
         "kuka_iiwa_14/iiwa14_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} kuka_iiwa_14",
-        "KUKA LBR iiwa 14, an arm of 7 dofs.", apart=_IIWA,
+        "KUKA LBR iiwa 14, an arm of 7 dofs.", apart=_IIWA, keyframes="kuka_iiwa_14/iiwa14.xml",
     ),
     "simple_humanoid": Source(
         "simple_humanoid/simple_humanoid.urdf", "BSD-2-Clause", "github.com/stack-of-tasks/pinocchio models",
@@ -77,7 +80,7 @@ SOURCES = {
     ),
     "a1": Source(
         "unitree_a1/a1_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} unitree_a1",
-        "Unitree A1, a quadruped on a free base.",
+        "Unitree A1, a quadruped on a free base.", keyframes="unitree_a1/a1.xml",
     ),
     "h1": Source(
         "unitree_h1/h1_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} unitree_h1",
@@ -86,6 +89,7 @@ SOURCES = {
     "cassie": Source(
         "agility_cassie/cassie_nomesh.xml", "MIT", f"{MENAGERIE} agility_cassie",
         "Agility Robotics Cassie, a biped on a free base with loops and springs in its legs.",
+        keyframes="agility_cassie/cassie.xml",
     ),
     "shadow_hand": Source(
         "shadow_hand/right_hand_nomesh.xml", "Apache-2.0", f"{MENAGERIE} shadow_hand",
@@ -123,6 +127,10 @@ def make(name: str, source: Source, folder: Path) -> ModelFacts:
     for pair in filter(None, source.apart.split(", ")):
         body1, body2 = pair.split()
         mb.add_record(sc.Record("contact exclude", "", {"body1": body1, "body2": body2}))
+    if source.keyframes:
+        for keyframe in sc.load(folder / source.keyframes).keyframes:
+            mb.add_keyframe(keyframe)
+    start(mb)
     if source.palm:
         sc.robot.Robot(mb).hand("hand", source.palm)
     mb.import_report, mb.mesh_folder = _named_from(folder, mb.import_report), None  # the meshes do not come along
@@ -131,6 +139,53 @@ def make(name: str, source: Source, folder: Path) -> ModelFacts:
     return ModelFacts(
         name, len(mb), mb.nv, len(mb.loops), len(mb.couplings), source.licence, source.source, source.description
     )
+
+
+def start(mb: sc.Multibody) -> None:
+    """Begin within the limits, with loops closed, and with the lowest point of a robot on a free base at z = 0.
+
+    As the file draws it where that is legal; else at its keyframe "home"; else from the middle of the limits.
+    """
+    if outside(mb):
+        if "home" in mb.keyframes.names:
+            mb.set_state("home")
+        else:
+            mb.set_state({name: 0.5 * (low + high) for name, _, low, high in outside(mb)})
+    if len(mb.loops) or len(mb.couplings):
+        mb.set_state(sc.loops.TreeAugmented(mb).assemble(mb.q, limits=True))
+    mb.set_state(v=np.zeros(mb.nv))
+    for body in mb.root.children:
+        if isinstance(body.hinge, sc.Free):
+            q = np.array(mb.q)
+            q[mb.q_slice(body).stop - 1] -= lowest(mb)
+            mb.set_state(q)
+
+
+def outside(mb: sc.Multibody) -> list[tuple[str, float, float, float]]:
+    """Dofs beyond their limits: name, coordinate, lower, upper."""
+    rows = []
+    for body in mb.bodies:
+        if body.hinge.nq == body.hinge.nv == 1:
+            (x,), (low,), (high,) = mb.q[mb.q_slice(body)], body.limits.lower, body.limits.upper
+            if not low <= x <= high:
+                rows.append((body.hinge_name, float(x), float(low), float(high)))
+    return rows
+
+
+def lowest(mb: sc.Multibody) -> float:
+    """The height at which the first shape touches a floor, or of the lowest frame where no tip has a shape."""
+    probe = mb.copy()
+    meshes = [f"{x.name}/{y.name}" for x in mb.bodies for y in x.geometries if y.kind == "mesh" and y.role != "visual"]
+    probe.root.add_geometry(sc.Geometry("level", "plane", attributes={"contype": 1, "conaffinity": 1}))
+    scene = sc.contact.Scene(probe, skip=meshes)
+    for name in scene.names:
+        if name != "inertial/level":
+            scene.include(name, "inertial/level")
+    rows = scene.distances(probe.q)
+    heights = [float(d) for pair, d in zip(rows.pairs, rows.distance, strict=True) if "inertial/level" in pair]
+    frames = [*mb.bodies, *(node for body in mb.bodies for node in body.nodes)]
+    shaped = any(name.startswith(f"{x.name}/") for x in mb.bodies if not x.children for name in scene.names)
+    return min(heights) if shaped else min(float(mb.pose(x).translation[2]) for x in frames)
 
 
 def _put(mb: sc.Multibody, shapes: dict[str, list[Any]]) -> None:

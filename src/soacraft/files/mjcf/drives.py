@@ -29,7 +29,8 @@ def add_actuators(build: Build) -> None:
         name = build.names.take("actuator", compiled.name("ACTUATOR", number), f"actuator{number}")
         kind = "general" if element is None else element.tag
         try:
-            written = {} if element is None else {k: value_of(v) for k, v in element.attributes.items() if k not in _OTHER}
+            texts = {} if element is None else element.attributes
+            written = {key: value_of(text) for key, text in texts.items() if key not in _OTHER}
             gears, facts = gears_of(build, number), written | _facts(build, number)
             if limits := bounds_of(build, number):
                 facts["forcerange"] = np.array(limits)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from soacraft.errors import LoopError, ModelError
+from soacraft.errors import LoopError, ModelError, StateError, near
 from soacraft.model.flat.layout import dof_names, dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.modal.refusals import require_point
@@ -176,6 +176,14 @@ class Attachments:
         self.keyframes[keyframe.name] = (parts, dict(keyframe.attributes))
         self._mb._edits.changed("records")
         return Keyframe(keyframe.name, q, v, keyframe.attributes)
+
+    def keyframe(self, name: str) -> Keyframe:
+        """A keyframe by its name; `StateError` with the names there are."""
+        frames = {each.name: each for each in self.told_keyframes()}
+        if name not in frames:
+            cure = near(name, frames, "it has") if frames else "; it has none: add one with mb.add_keyframe(...)."
+            raise StateError(f"{self._mb.name!r} has no keyframe {name!r:.60}{cure}")
+        return frames[name]
 
     def told_keyframes(self) -> list[Keyframe]:
         """The keyframes for the hinges of now; one that came later is neutral and at rest."""

@@ -680,7 +680,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(2)
         >>> home = mb.add_keyframe(Keyframe("home", [0.1, 0.2], [0.0, 0.0]))
-        >>> mb.set_state(mb.keyframes["home"].q)
+        >>> mb.set_state("home")
+        >>> mb.q
+        array([0.1, 0.2])
         """
         return self._attachments.add_keyframe(keyframe)
 
@@ -751,7 +753,8 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change the current state, all or nothing: when one part is refused, none is changed.
 
-        Each part is an array, or `{hinge, body or dof: value}`, which leaves what is not named as it is.
+        Each part is an array, or `{hinge, body or dof: value}`, which leaves what is not named as it is. In place of q
+        the name of a keyframe takes q and v from it (v only where none is given): `mb.set_state("home")`.
 
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(2)
@@ -760,6 +763,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> mb.q, mb.v
         (array([0.1, 0.5]), array([1., 0.]))
         """
+        if isinstance(q, str):
+            keyframe = self._attachments.keyframe(q)
+            q, v = keyframe.q, keyframe.v if v is None else v
         store = self._state.store
         if store is None or not store.set(q, v, vdot):  # plain arrays are written at once
             self._state.set(q, v, vdot)
