@@ -9,10 +9,30 @@
 namespace soacraft {
 namespace {
 
+// Whether a state array among the arguments knows an order that the call does not read: Python converts or refuses it.
+bool in_another_order(const Call& c, PyObject* const* args, std::size_t count) {
+    static PyObject* const name = PyUnicode_InternFromString("order");
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!state_array || Py_TYPE(args[i]) != state_array) continue;
+        PyObject* order = PyObject_GetAttr(args[i], name);
+        if (!order) {
+            PyErr_Clear();
+            return true;
+        }
+        bool read = order == Py_None;  // a part of one: plain numbers
+        for (Py_ssize_t k = 0; !read && c.orders && k < PyTuple_GET_SIZE(c.orders); ++k)
+            read = PyTuple_GET_ITEM(c.orders, k) == order;
+        Py_DECREF(order);
+        if (!read) return true;
+    }
+    return false;
+}
+
 // What `quick` answers, counted; null with an error set, or without one when Python should take the call.
 PyObject* answer(Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     try {
-        PyObject* found = c.quick(c, args, given, names);
+        const std::size_t named = names ? static_cast<std::size_t>(PyTuple_GET_SIZE(names)) : 0;
+        PyObject* found = in_another_order(c, args, given + named) ? nullptr : c.quick(c, args, given, names);
         if (found) ++c.answered;
         else if (!PyErr_Occurred()) ++c.passed_on;
         return found;
@@ -42,6 +62,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(c->wrap);
     Py_VISIT(c->source);
     Py_VISIT(c->arguments);
+    Py_VISIT(c->orders);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -64,6 +85,7 @@ void dealloc(PyObject* self) {
     Py_CLEAR(c->wrap);
     Py_CLEAR(c->source);
     Py_CLEAR(c->arguments);
+    Py_CLEAR(c->orders);
     Py_CLEAR(c->owner);
     type->tp_free(self);
     Py_DECREF(type);
@@ -127,7 +149,7 @@ nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kern
     c->source = nullptr, c->source_stamp = 0;
     std::memset(c->slots, 0, sizeof c->slots);
     c->quick = quick, c->model = model, c->kernel = kernel;
-    c->arguments = nullptr, c->tied = c->ignores = false;
+    c->arguments = c->orders = nullptr, c->tied = c->ignores = false;
     std::memset(c->roles, 0, sizeof c->roles);
     c->answered = c->passed_on = 0;
     PyObject_GC_Track(reinterpret_cast<PyObject*>(c));
@@ -136,6 +158,13 @@ nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kern
 
 void bind_call_type(nb::module_& m) {
     make_call_type(m);
+    m.def("set_orders", [](nb::handle call, nb::tuple orders) {
+        if (Py_TYPE(call.ptr()) != call_type) refuse("orders are those of a Call");
+        Call* c = reinterpret_cast<Call*>(call.ptr());
+        PyObject* const before = c->orders;
+        c->orders = orders.release().ptr();
+        Py_XDECREF(before);
+    });
     m.def("set_state_array", [](nb::type_object type) {
         PyTypeObject* one = reinterpret_cast<PyTypeObject*>(type.ptr());
         if (!PyType_IsSubtype(one, &PyArray_Type)) refuse("the class of state arrays must derive from numpy.ndarray");

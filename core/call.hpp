@@ -29,6 +29,7 @@ struct Call {
     mutable unsigned long long source_stamp;  // at which parameters,
     Py_ssize_t slots[8];                    // and where in an instance things go
     PyObject* arguments; // the names of the arguments, or null
+    PyObject* orders;    // a tuple of the orders (soacraft.order) of state arrays that it reads, or null: none
     unsigned char roles[8];  // what each of them is for
     bool tied, ignores;      // whether Python refuses a call for the model's loops; whether it ignores them unless told otherwise
     Quick quick;

@@ -24,7 +24,7 @@ def jacobian(
     g: Graph,
     q: Any,
     nodes: Nodes,
-    expressed_in: Frame | str = "inertial",
+    expressed_in: Frame | str | None = None,
     *,
     relative_to: Frame | str | None = None,
     out: Array | None = None,
@@ -36,9 +36,9 @@ def jacobian(
         J = B* phi* H*                                                                          (000 Eq. 11-13)
 
     (..., 6, nv) for one node, (..., 6 k, nv) for a list of k. `expressed_in`: "inertial", "node" (each node's own
-    axes), or a frame; only the axes change, never the point. `relative_to` (default: the inertial frame) is a frame
-    that the nodes are seen from: J v is then `mb.velocity(node, relative_to, expressed_in)`, less what a `MovingFrame`
-    moves by itself, J = [Jw - Jw_to; Jv - Jv_to + r~ Jw_to] with r from that frame to the node.
+    axes), or a frame, by default `relative_to`; only the axes change, never the point. `relative_to` (default: the
+    inertial frame) is a frame that the nodes are seen from: J v is `mb.velocity(node, relative_to, expressed_in)`, less
+    what a `MovingFrame` moves by itself, J = [Jw - Jw_to; Jv - Jv_to + r~ Jw_to] with r from that frame to the node.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -50,6 +50,7 @@ def jacobian(
     """
     if relative_to is not None or isinstance(expressed_in, MovingFrame):
         return relative_jacobian(g, q, nodes, expressed_in, relative_to, out, threads, ignore_loops)
+    expressed_in = "inertial" if expressed_in is None else expressed_in
     p = _problem("jacobian", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, out)
 
@@ -60,7 +61,7 @@ def jacobian_dot_v(
     q: Any,
     v: Any,
     nodes: Nodes,
-    expressed_in: Frame | str = "inertial",
+    expressed_in: Frame | str | None = None,
     *,
     relative_to: Frame | str | None = None,
     out: Array | None = None,
@@ -71,7 +72,7 @@ def jacobian_dot_v(
 
         [d omega/dt; d^2 p/dt^2] = J vdot + (dJ/dt) v
 
-    Differentiated in the inertial frame, or in `relative_to`, then expressed; with a moving anchor, or relative to a
+    Differentiated in the inertial frame, or in `relative_to`, then expressed, by default in its axes; with a moving anchor, or relative to a
     `MovingFrame`, its motion is part of it.
 
     >>> import numpy as np
@@ -82,6 +83,7 @@ def jacobian_dot_v(
     """
     if relative_to is not None or isinstance(expressed_in, MovingFrame):
         return relative_jacobian_dot_v(g, q, v, nodes, expressed_in, relative_to, out, threads, ignore_loops)
+    expressed_in = "inertial" if expressed_in is None else expressed_in
     p = _problem(
         "jacobian_dot_v", g, nodes, expressed_in, q=q, v=v, vdot=np.zeros(0), threads=threads, ignore_loops=ignore_loops
     )

@@ -71,9 +71,11 @@ def _frames(
     function: str, g: Any, nodes: Any, expressed_in: Any, relative_to: Any
 ) -> tuple[tuple[Frame, ...], Frame | str, Frame]:
     frames = read_nodes(function, g, nodes)
+    to = g.root if relative_to is None else seen_frame(g, relative_to)
+    if expressed_in is None:
+        return frames, "inertial" if to is g.root else to, to
     moving = isinstance(expressed_in, MovingFrame)
-    axes = seen_frame(g, expressed_in) if moving else read_axes(function, g, expressed_in, "node")
-    return frames, axes, g.root if relative_to is None else seen_frame(g, relative_to)
+    return frames, seen_frame(g, expressed_in) if moving else read_axes(function, g, expressed_in, "node"), to
 
 
 def _axes(p: Problem, axes: Frame | str, node: Frame) -> Array:

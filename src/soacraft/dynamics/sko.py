@@ -17,6 +17,7 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.ops.namespace import Operators, operators, operators_of
 from soacraft.ops.sko_binding import FunctionBinding
+from soacraft.order import in_order, order_of
 from soacraft.spatial.checks import Array, finite
 
 #: Arguments of trees that mean nothing here.
@@ -74,7 +75,8 @@ def _mass(s: Operators) -> Any:
 
 
 def _vector(m: SKOModel, name: str, x: Any) -> Array:
-    return finite(x, (..., sum(m.nvs)), f"{name} of this SKO model", StateError)
+    what = f"{name} of this SKO model"
+    return finite(in_order(x, order_of(m.names, m.nvs), what), (..., sum(m.nvs)), what, StateError)
 
 
 def mass_matrix(m: SKOModel, q: Any = None) -> Array:

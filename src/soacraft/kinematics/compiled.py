@@ -83,7 +83,7 @@ class CompiledClosures:
         self.motions: dict[int, Callable[..., Any]] = {
             motion: _not_sure
             if forces is _OF_A_PART
-            else _core.closed_motion_call(self.core, motion, self.order, _not_sure, forces)
+            else self._reading(_core.closed_motion_call(self.core, motion, self.order, _not_sure, forces))
             for motion in _MOTIONS.get(plan.method, ())
         }
         """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive[, driven, rates]) on single states that give q, v
@@ -92,7 +92,12 @@ class CompiledClosures:
         """A call (q, v, force, theta, passive) on single states that gives the derivatives of vdot along q, v and the
         force, those of the constraint forces, and theta; or None where it is not sure."""
         if plan.method == TREE_AUGMENTED:
-            self.derivatives = _core.closed_derivatives_call(self.core, forces, _not_sure)
+            self.derivatives = self._reading(_core.closed_derivatives_call(self.core, forces, _not_sure))
+
+    def _reading(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A call that reads the state arrays of this tree."""
+        _core.set_orders(call, self._tree.orders)
+        return call
 
     @classmethod
     def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledClosures | None:
@@ -339,7 +344,7 @@ class CompiledClosures:
         """A call (q, v, force, theta, passive[, driven, rates]) on single states. It makes an object of the class
         `wrap` with the given source, or None where it is not sure, and while forces act.
         """
-        return _core.closed_call(self.core, self._forces, _not_sure, wrap, source)
+        return self._reading(_core.closed_call(self.core, self._forces, _not_sure, wrap, source))
 
 
 def rows_of(graph: Graph) -> CompiledClosures | None:

@@ -56,7 +56,8 @@ class ClosedBinding(GraphBinding):
         self.owner.check()
         self.check_parameters()
         given = (self.solver, self.snapshot, self.f_ext, self.given_force, self.drives)
-        return (ClosedBinding, given) if self._pinned is None else (again_pinned, (ClosedBinding, given))
+        kind, args = (ClosedBinding, given) if self._pinned is None else (again_pinned, (ClosedBinding, given))
+        return kind, args, self._after_copy()
 
     def identity(self) -> Hashable:
         return (id(self.solver), *super().identity())  # type: ignore[misc]
@@ -65,8 +66,9 @@ class ClosedBinding(GraphBinding):
         """The same operators at a snapshot; one at which the closures are open is a `LoopError`."""
         if unknown := set(state) - {"q", "v", "vdot"}:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
-        found = ClosedBinding(self.solver, self.state.replace(**state), self.f_ext, self.given_force, self.drives)
-        return found if self._pinned is None else found.pinned()
+        made = ClosedBinding(self.solver, self.state.replace(**state), self.f_ext, self.given_force, self.drives)
+        found: ClosedBinding = self.alike(made)
+        return found
 
     def elsewhere(self, seed: int) -> dict[str, Array]:
         """A state on the closures near the bound one: as far away as they let it; with driven ones that state."""

@@ -16,11 +16,15 @@ from soacraft.kinematics.residuals import acceleration_of, energy_of, residual_o
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import PRESCRIBED, Task, refuse_large
 from soacraft.model.states.coordinates import common_batch
+from soacraft.order import in_order
 from soacraft.spatial.checks import Array, finite
 
 
-def read_independent(p: Problem, vdot: Any) -> Problem:
-    """The problem with accelerations of the independent dofs, whose leading axes join those of the others."""
+def read_independent(p: Problem, vdot: Any, short: bool = False) -> Problem:
+    """The problem with accelerations of the independent dofs, or unless `short` of all of them, whose leading axes join
+    those of the others."""
+    if not short:
+        vdot = in_order(vdot, p.graph.layout.v_order, f"vdot of {p.graph.name!r}")
     x = finite(vdot, (..., None), f"vdot of {p.graph.name!r}", StateError)
     refuse_large(p.graph, "vdot", x)
     others = np.empty((*p.batch, p.nv))
@@ -55,7 +59,7 @@ def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | Non
     if len(vdot_i) != len(names):
         raise StateError(
             f"vdot of {rows.graph.name!r} has {len(names)} entries here, got {len(vdot_i)}; they are of "
-            f"{', '.join(map(repr, names)) or 'no dofs'}. All {rows.graph.nv} dofs may be given too."
+            f"{', '.join(map(repr, names)) or 'no dofs'}. Give them by name; all {rows.graph.nv} dofs may be given too."
         )
     G, sizes = rows.jacobian(), sizes_of(rows)
     vdot = completed(G, choice, vdot_i, task.Udot - rows.gamma, sizes)

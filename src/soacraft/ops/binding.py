@@ -25,6 +25,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_body
 from soacraft.ops.numbering import read_numbering
+from soacraft.order import Order, in_order, order_of
 from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]
@@ -76,6 +77,8 @@ class ModelBinding:
     namespace: Any = None  # its class, where it has more than `Operators`
     operators: Any = None  # the namespace made of this binding, kept by `namespace.operators_of`
     numbering: tuple[int, ...] | None = None  # the bodies in the order that users count them
+    with_passive: bool = False
+    """True if vectors answer to T and the model's own springs and dampers."""
     _pinned: int | None = None
 
     def sko(self) -> SKOModel:
@@ -91,6 +94,15 @@ class ModelBinding:
         made = object.__new__(type(self))
         vars(made).update(vars(self), operators=None, _pinned=self.parameters)
         return made
+
+    def _after_copy(self) -> dict[str, Any] | None:
+        """What `__reduce__` brings besides the arguments it was made with."""
+        return {"with_passive": True} if self.with_passive else None
+
+    def alike(self, made: Bound) -> Any:
+        """Another binding of the same kind, pinned and with passive forces as this one."""
+        made.with_passive = self.with_passive
+        return made if self._pinned is None else made.pinned()
 
     def check_parameters(self) -> None:
         """Raise `StaleError` for other parameters than those it is pinned to."""
@@ -159,7 +171,7 @@ class GraphBinding(ModelBinding):
         self.owner = Owner(graph)
         tree = self.sko().tree
         self.numbering = read_numbering(numbering, tree, lambda body: tree.names.index(block_name(graph, "body", body)))
-        self.given_force = None if force is None else read(f"force of {self.owner}", force, graph.nv)
+        self.given_force = None if force is None else read(f"force of {self.owner}", force, graph.layout.v_order)
         if self.given_force is not None:
             common_batch(force=self.given_force, state=self.state.v)
 
@@ -167,7 +179,8 @@ class GraphBinding(ModelBinding):
         self.owner.check()
         self.check_parameters()
         given = (self.graph, self.snapshot, self.axes, self.f_ext, self.given_force, self._named())
-        return (GraphBinding, given) if self._pinned is None else (again_pinned, (GraphBinding, given))
+        kind, args = (GraphBinding, given) if self._pinned is None else (again_pinned, (GraphBinding, given))
+        return kind, args, self._after_copy()
 
     def _named(self) -> list[str] | None:
         """The bodies in the order that users count them, by name."""
@@ -201,8 +214,9 @@ class GraphBinding(ModelBinding):
         if unknown:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
         snapshot = self.state.replace(**state)
-        found = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force, self._named())
-        return found if self._pinned is None else found.pinned()
+        made = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force, self._named())
+        found: GraphBinding = self.alike(made)
+        return found
 
     def elsewhere(self, seed: int) -> dict[str, Array]:
         """Another state of the model, of its own scale, to compare expressions at."""
@@ -264,9 +278,9 @@ class SKOBinding(ModelBinding):
         self.owner = self.model = model
         self.numbering = read_numbering(numbering, model.tree, self._number)
         self.batch = batch_of(model)
-        nv = sum(model.nvs)
-        self._v, self._vdot = (read(f"{what} of this SKO model", x, nv) for what, x in (("v", v), ("vdot", vdot)))
-        self.given_force = None if force is None else read("force of this SKO model", force, nv)
+        order = order_of(model.names, model.nvs)
+        self._v, self._vdot = (read(f"{what} of this SKO model", x, order) for what, x in (("v", v), ("vdot", vdot)))
+        self.given_force = None if force is None else read("force of this SKO model", force, order)
         given = {"v": self._v, "vdot": self._vdot, "force": self.given_force}
         common_batch(model=np.empty((*self.batch, 0)), **{what: x for what, x in given.items() if x is not None})
 
@@ -356,9 +370,10 @@ def block_name(graph: Graph, kind: str, given: Any) -> str:
     return graph.frame(given).full_name if kind == "node" else find_body(graph, given, SpaceError).name
 
 
-def read(what: str, x: Any, nv: int) -> Array:
-    """A vector (..., nv) of the hinge space, read-only; zero for None."""
-    return frozen(np.zeros(nv) if x is None else finite(x, (..., nv), what, StateError))
+def read(what: str, x: Any, order: Order) -> Array:
+    """A vector (..., nv) of the hinge space, in the order of the model, read-only; zero for None."""
+    nv = order.size
+    return frozen(np.zeros(nv) if x is None else finite(in_order(x, order, what), (..., nv), what, StateError))
 
 
 def batch_of(model: SKOModel) -> tuple[int, ...]:

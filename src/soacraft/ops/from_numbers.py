@@ -84,7 +84,7 @@ def matrix(binding: Bound, like: Operator, array: Any, name: Any) -> Operator:
 def stacked(binding: Bound, name: str, space: Space, values: Any) -> StackedVector:
     """A stacked vector of an array, or of a dictionary by body, node or dof; what it does not name is zero."""
     if not isinstance(values, Mapping):
-        whole = _numbers(name, f"the values of {space}", values)
+        whole = _numbers(name, f"the values of {space}", space.shown_in_order(values, name))
         return StackedVector(space, np.full(space.size, float(whole)) if whole.ndim == 0 else _inward(space, whole))
     read = [(key, _numbers(name, f"the part of {_shown(key)}", x)) for key, x in values.items()]
     found: dict[int, tuple[Any, Array]] = {}
@@ -113,7 +113,8 @@ def whole(space: Space, data: Any) -> StackedVector:
     """A stacked vector of all its numbers, in the order that users count; one of the same space is taken as it is."""
     if isinstance(data, StackedVector) and data.space == space:
         return data
-    return StackedVector(space, _inward(space, np.asarray(data, dtype=np.float64)))
+    shown = space.shown_in_order(data, "the data")
+    return StackedVector(space, _inward(space, np.asarray(shown, dtype=np.float64)))
 
 
 def _inward(space: Space, x: Array) -> Array:

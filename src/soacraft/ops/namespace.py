@@ -14,6 +14,7 @@ from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
+from soacraft.model.flat.passive import has_passive
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.model.states.state import State
@@ -364,7 +365,21 @@ class Operators(Strict):
         bound = self._binding
         where = "" if bound.axes is None else f" in {bound.axes} axes"
         where += "" if bound.numbering is None else f", numbered {' '.join(self._counted())}"
-        return f"operators of {bound.owner}{where}: {self.body}, {self.hinge}\n  {' '.join(self.names())}"
+        head = f"operators of {bound.owner}{where}: {self.body}, {self.hinge}"
+        return f"{head}\n  {' '.join(self.names())}{self._passive_text()}"
+
+    def _passive_text(self) -> str:
+        """A line on the model's own springs and dampers, where it has some."""
+        bound = self._binding
+        graph = getattr(bound, "graph", getattr(bound.owner, "graph", None))
+        if graph is None or not has_passive(graph):
+            return ""
+        if bound.with_passive:
+            return "\n  with the model's own springs and dampers, `passive`, in T, C, z, eps, nu and vdot"
+        return (
+            "\n  the model's own springs and dampers, `passive`, are left out; sc.operators(..., passive=True) has them "
+            "in T, C, z, eps, nu and vdot"
+        )
 
 
 def operators_of(binding: Bound) -> Operators:
@@ -378,28 +393,28 @@ def operators_of(binding: Bound) -> Operators:
 @overload
 def operators(
     model: Graph | State | SKOModel | Any, names: None = None, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
 ) -> Operators: ...
 
 
 @overload
 def operators(  # type: ignore[overload-overlap]
     model: Graph | State | SKOModel | Any, names: OneOperator, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
 ) -> Operator: ...
 
 
 @overload
 def operators(  # type: ignore[overload-overlap]
     model: Graph | State | SKOModel | Any, names: OneVector, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
 ) -> StackedVector: ...
 
 
 @overload
 def operators(
     model: Graph | State | SKOModel | Any, names: str, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
 ) -> tuple[Operator, ...]: ...
 
 
@@ -414,6 +429,7 @@ def operators(
     vdot: Any = None,
     ignore_loops: bool = False,
     numbering: Any = None,
+    passive: bool = False,
 ) -> Any:
     """The operators of a model, or those named: `H, phi, M = sc.operators(mb, "H phi M")`.
 
@@ -430,6 +446,9 @@ def operators(
     Numbers as indices, stacked vectors as arrays, `.array()` and pictures are then in this order: phi(2,1) is
     `phi[2, 1]`, and E_phi has its blocks below the diagonal. What belongs to the model (`q`, `v`, `force=`) stays in
     the model's order.
+
+    Operators and vectors leave out the model's own springs, dampers and gravity compensation, which `passive` has. With
+    `passive=True` the vectors answer to them too: `T`, `C`, `z`, `eps`, `nu` and `vdot` are as in `soacraft.dynamics`.
 
     >>> import soacraft as sc
     >>> H, phi, M = sc.operators(sc.load("arm7"), "H phi M")
@@ -460,5 +479,8 @@ def operators(
         binding = bind(f_ext=f_ext, force=force)
     else:
         raise ModelError(f"operators() takes a Multibody, a sub-graph, a state or an SKOModel, got {model!r}.")
+    if not isinstance(passive, bool | np.bool_):
+        raise ModelError(f"passive of operators must be True or False, got {passive!r:.60}.")
+    binding.with_passive = bool(passive)
     found = operators_of(binding)
     return found if names is None else found[names]

@@ -46,17 +46,24 @@ def vdot(s: Operators) -> StackedVector:
 
 
 def T(s: Operators) -> StackedVector:
-    """The generalized force: the given one, or H f, the one that the state's vdot asks for."""
+    """The generalized force: the given one, or the one that the state's vdot asks for, H f, less what acts by itself in
+    operators with `passive=True`."""
     force = s.binding.given_force
     if force is None:
-        return s.H * f(s)
+        return s.H * f(s) - passive(s) if s.binding.with_passive else s.H * f(s)
     return StackedVector(s.hinge, np.broadcast_to(force, np.broadcast_shapes(force.shape, s.binding.velocity().shape)))
 
 
 def passive(s: Operators) -> StackedVector:
     """The generalized force of the model's own springs, dampers and gravity compensation. No operator contains it:
-    Eq. 31 with T + passive in place of T gives the vdot of `dynamics.forward_dynamics`."""
+    Eq. 31 with T + passive in place of T gives the vdot of `dynamics.forward_dynamics`. Operators made with
+    `passive=True` have vectors that answer to T + passive."""
     return StackedVector(s.hinge, s.binding.passive())
+
+
+def _acting(s: Operators) -> StackedVector:
+    """All that acts along the dofs: T, with `passive=True` T + passive."""
+    return T(s) + passive(s) if s.binding.with_passive else T(s)
 
 
 def V(s: Operators) -> StackedVector:
@@ -120,18 +127,20 @@ def f(s: Operators) -> StackedVector:
 
 
 def C(s: Operators) -> StackedVector:
-    """Coriolis, gyroscopic and gravity forces less external ones, C = H phi (b + M phi* a) (000 Eq. 17)."""
-    return s.H * (s.phi * (b(s) + s.M * (s.phi.T * a(s))))
+    """Coriolis, gyroscopic and gravity forces less external ones, C = H phi (b + M phi* a) (000 Eq. 17), with
+    `passive=True` less passive ones: T = Mcal vdot + C."""
+    bias = s.H * (s.phi * (b(s) + s.M * (s.phi.T * a(s))))
+    return bias - passive(s) if s.binding.with_passive else bias
 
 
 def z(s: Operators) -> StackedVector:
     """z = psi (K T + P a + b) (000 Eq. 31)."""
-    return s.psi * (s.K * T(s) + s.P * a(s) + b(s))
+    return s.psi * (s.K * _acting(s) + s.P * a(s) + b(s))
 
 
 def eps(s: Operators) -> StackedVector:
     """The innovations, eps = T - H z (000 Eq. 31)."""
-    return T(s) - s.H * z(s)
+    return _acting(s) - s.H * z(s)
 
 
 def z_plus(s: Operators) -> StackedVector:

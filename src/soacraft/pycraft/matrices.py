@@ -252,13 +252,11 @@ class SpatialIdentity(SpatialDiagonalMatrixOperator):
         return SpatialIdentity(self._of, do(self._free, other))
 
     def _times_vector(self, x: Any) -> Any:
-        if isinstance(x, StackedVector):
-            space = x.space
-        elif self._of is None:
-            raise SpaceError("I * x is x; I takes its space from an operator or from a SpatialVector, not an array.")
-        else:
-            space = SpatialVector(self._of, x).space
-        return wrap(self._free.with_space(space) * np.asarray(x))
+        if not isinstance(x, StackedVector):
+            if self._of is None:
+                raise SpaceError("I * x is x; I takes its space from an operator or from a SpatialVector, not an array.")
+            x = SpatialVector(self._of, x)
+        return wrap(self._free.with_space(x.space) * x)
 
     def __neg__(self) -> SpatialMatrixOperator:
         return SpatialIdentity(self._of, -self._free)

@@ -86,7 +86,7 @@ class Closed:
     def _projected(self, q: Array, v: Array, end: bool) -> tuple[Array, Array]:
         if isinstance(self.solver, ConstraintEmbedding) and not self.projects:
             closed = self.solver.complete(q)
-            rates = self.solver.expand(closed, v[_numbers(self.solver)])
+            rates = self.solver.expand(closed, dict(zip(self.solver.epoch.dofs, v[_numbers(self.solver)], strict=True)))
             if end:
                 self._require_near(self.solver, (q, v), (closed, rates))
             return closed, rates
@@ -124,7 +124,7 @@ class Closed:
         numbers = _numbers(self.solver)
         P = np.zeros_like(in_force)
         for number, e in zip(numbers, np.eye(len(numbers)), strict=True):
-            P[:, number] = self.solver.expand(q, e)
+            P[:, number] = self.solver.expand(q, dict(zip(self.solver.epoch.dofs, e, strict=True)))
         return P
 
     def _held(self, q: Array, v: Array, held: Sequence[int]) -> Array:

@@ -273,7 +273,8 @@ class Operator(ABC):
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19); for a
         pin with the body frame on its axis it is what 000 Eq. 41-46 print, misprints mended.
 
-        The body may be given by the name of its hinge, and one dof of several by its own name: `expr.diff("hip.1")`.
+        The body may be given by the name of its hinge or by its number, as in `expr[0, 2]`, and one dof of several by its
+        own name: `expr.diff("hip.1")`.
 
         In the tangent sense: along `graph.integrate(q, t e)` for the unit velocity e of that dof. So it is defined for
         nonholonomic hinges too, along the motions they allow; second derivatives need not commute.
@@ -301,6 +302,8 @@ class Operator(ABC):
         call = self.__dict__.get("_call")
         if call is None:
             call = self.__dict__["_call"] = self._quick_call() or self._checked_product
+        if self.cols is not None and type(x) is not np.ndarray and not isinstance(x, StackedVector):
+            x = self.cols.shown_in_order(x, "x")
         if self.cols is not None and self.cols.numbering is not None and not isinstance(x, StackedVector):
             data, vector = columns(x, self.cols, self.batch, "x")
             data = self.cols.inward(data, -2)

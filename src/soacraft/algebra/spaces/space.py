@@ -12,6 +12,7 @@ import numpy.typing as npt
 from soacraft.algebra.spaces.tree import Tree
 from soacraft.arguments import whole_number
 from soacraft.errors import SpaceError, StateError, near
+from soacraft.order import Order, in_order, known_order, order_of
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -124,6 +125,20 @@ class Space:
     def inward(self, x: Array, axis: int = -1) -> Array:
         """Numbers that users gave in their order, in that of the labels."""
         return x if self.numbering is None else np.take(x, np.argsort(self.shown), axis)
+
+    def shown_in_order(self, x: Any, what: str) -> Any:
+        """Numbers as users meet them: those that know their order (a state array of the model) are put in the numbering
+        of this space, or refused; others are as they are.
+        """
+        if known_order(x) is None:
+            return x
+        data = np.asarray(in_order(x, self.entries, f"{what}, a vector of {self},", SpaceError))
+        return self.outward(data) if np.shape(data)[-1:] == (self.size,) else data
+
+    @cached_property
+    def entries(self) -> Order:
+        """The order of the entries inside, that of the labels whatever the numbering."""
+        return order_of(self.labels, self.dims)
 
     @cached_property
     def letters(self) -> npt.NDArray[np.str_]:

@@ -13,6 +13,7 @@ from soacraft.algebra.spaces.selection import chosen, entries, is_several
 from soacraft.algebra.spaces.space import Space, finite_numbers, numbers, real
 from soacraft.cards import says_why
 from soacraft.errors import SpaceError
+from soacraft.order import Order
 from soacraft.results import finite_or_refused
 
 Array = npt.NDArray[np.float64]
@@ -75,6 +76,11 @@ class StackedVector:
         shown = self.space.outward(self._data, self._axis)
         shown.flags.writeable = False
         return shown
+
+    @property
+    def order(self) -> Order:
+        """The order of `in_model_order`."""
+        return self.space.entries
 
     @property
     def in_model_order(self) -> Array:
@@ -160,7 +166,7 @@ class StackedVector:
             return NotImplemented  # type: ignore[no-any-return]
         if np.isscalar(other) and other == 0:  # the start of sum(...)
             return self._made(do, 0.0)
-        data = finite_numbers(other, self.space, "the other one")
+        data = finite_numbers(self.space.shown_in_order(other, "the other one"), self.space, "the other one")
         if data.shape != self.shape:
             raise SpaceError(
                 f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {data.shape}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -23,7 +23,7 @@ from soacraft.model.tree.graph import Graph
 from soacraft.ops.binding import GraphBinding, SKOBinding, again_pinned, block_name
 from soacraft.ops.namespace import Operators, operators_of
 from soacraft.recursions import _backend
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 
 
 class Epoch:
@@ -126,7 +126,7 @@ class CompoundSystem(ABC):
     ) -> Any:
         """The operators at a state; without q and v those at the current state, whatever it becomes.
 
-        `force` is one of the tree, in its size. The hinge space is that of the independent dofs, `epoch.dofs`.
+        `force` is one of the tree, in its size or by name, or one of the size of T. The hinge space is that of the independent dofs, `epoch.dofs`.
         """
         state = None if q is None and v is None else self.graph.state(q, v)
         found: Operators = operators_of(EmbeddedBinding(self, state, f_ext, force))
@@ -145,17 +145,35 @@ class EmbeddedBinding(SKOBinding):
     ) -> None:
         self.system, self.snapshot, self.batch = system, state, ()
         self.f_ext = read_forces(system.graph, f_ext)
-        self._force = None if force is None else read_v(system.graph, force, "force")
-        if self._force is not None and self._force.ndim > 1:
-            raise LoopError(f"operators of compound bodies take one force of {system.graph.nv} entries, not a batch.")
         self._found: tuple[State, Motion, EmbeddedModel] | None = None
         found = system.model(self._state())
         self.owner: Any = system.epoch
+        self._force = None if force is None else self._read_force(force)
         if system.epoch.first is None:
             system.epoch.first = found.sko
             names, bodies = found.units.tree.names, system.graph.bodies
             system.epoch.members = {bodies[k].name: names[u] for k, u in found.units.of.items()}
         self.model = system.epoch.first
+
+    def _read_force(self, force: Any) -> Array:
+        """One force in the size of the tree, or of T, that of the independent dofs."""
+        graph, dofs = self.system.graph, self.owner.dofs
+        space = getattr(force, "space", None)
+        if space is not None and space.kind == "hinge" and hasattr(space.owner, "dofs"):
+            if space.owner is not self.owner:
+                raise LoopError(
+                    f"force is a vector of {space.owner} with {_shown(space.owner.dofs)} independent, but here these are "
+                    f"{_shown(dofs)}; give it in the {graph.nv} dofs of the tree, or by name."
+                )
+            force = force.in_model_order
+        if not isinstance(force, Mapping) and len(dofs) != graph.nv and np.shape(force)[-1:] == (len(dofs),):
+            what = f"force of {graph.name!r} at {_shown(dofs)}"
+            own = finite(force, (..., len(dofs)), what, StateError)
+        else:
+            own = read_v(graph, force, "force", rest=np.zeros(graph.nv))
+        if own.ndim > 1:
+            raise LoopError(f"operators of compound bodies take one force of {graph.nv} entries, not a batch.")
+        return own
 
     def _state(self) -> State:
         graph = self.system.graph
@@ -168,7 +186,8 @@ class EmbeddedBinding(SKOBinding):
         self.owner.require_current()
         self.check_parameters()
         given = (self.system, self.snapshot, self.f_ext, self._force)
-        return (EmbeddedBinding, given) if self._pinned is None else (again_pinned, (EmbeddedBinding, given))
+        kind, args = (EmbeddedBinding, given) if self._pinned is None else (again_pinned, (EmbeddedBinding, given))
+        return kind, args, self._after_copy()
 
     @property
     def parameters(self) -> int:
@@ -205,15 +224,18 @@ class EmbeddedBinding(SKOBinding):
             unknown = ", ".join(sorted(set(state) - {"q", "v", "vdot"}))
             raise StateError(f"at() takes q=, v= and vdot=, not {unknown}.")
         self.owner.require_current()
-        found = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
+        made = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
         self.owner.require_current()
-        return found if self._pinned is None else found.pinned()
+        found: EmbeddedBinding = self.alike(made)
+        return found
 
     @property
     def given_force(self) -> Array | None:
-        """Xt* T for the given force of the tree."""
+        """Xt* T for a force of the tree; one of the independent dofs as it is."""
         if self._force is None:
             return None
+        if len(self._force) != self.system.graph.nv:
+            return self._force
         return np.concatenate([np.zeros(0), *self.embedded().reduced(self._force)])
 
     @given_force.setter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,9 +23,11 @@ from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.loops.embedding.solve import choice_of, multipliers_of, refined, solve, unbalanced
 from soacraft.loops.embedding.system import EmbeddedSystem, active_names, read_embed, read_wanted
 from soacraft.loops.findings import Answer
+from soacraft.loops.independent_values import by_name, of_chosen, require_names
 from soacraft.loops.motion import Attempt, Outputs, each, with_rates
 from soacraft.loops.solver import Solver
 from soacraft.model.flat.sko import SKOModel
+from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
@@ -63,7 +65,10 @@ class ConstraintEmbedding(Solver):
     ) -> None:
         self._embedded = read_embed(graph, embed) if isinstance(graph, Graph) else frozenset()
         super().__init__(graph, tolerance)
-        self.system = EmbeddedSystem(self, self._embedded, read_wanted(graph, independent))
+        self._named = list(independent) if isinstance(independent, Iterator) else independent
+        wanted = read_wanted(graph, self._named)
+        self._in_dof_order = wanted is not None and _ascending(graph, self._named)
+        self.system = EmbeddedSystem(self, self._embedded, wanted)
         """The SKO model of the embedded tree, whose operators `sc.operators` gives."""
         self._at_rest: tuple[Epoch, EmbeddedModel] | None = None
         self._found_for: WeakKeyDictionary[Constraints, Partition] = WeakKeyDictionary()
@@ -116,7 +121,7 @@ class ConstraintEmbedding(Solver):
     ) -> Any:
         """The operators at a state; without q and v those at the current state, whatever it becomes.
 
-        `force` is one of the tree, in its size. The hinge space is that of the independent dofs, `epoch.dofs`.
+        `force` is one of the tree, in its size or by name, or one of the size of T. The hinge space is that of the independent dofs, `epoch.dofs`.
         """
         return self.system.operators(q, v, names, f_ext, force)
 
@@ -153,7 +158,7 @@ class ConstraintEmbedding(Solver):
             self._embed(self.system.independent, self.system.loose)
 
     def _choices(self) -> dict[str, Any]:
-        return super()._choices() | {"embed": sorted(self._embedded), "independent": self.system.wanted}
+        return super()._choices() | {"embed": sorted(self._embedded), "independent": self._named}
 
     def _memory(self) -> dict[str, Any]:
         system = self.system
@@ -209,11 +214,13 @@ class ConstraintEmbedding(Solver):
     # -- independent coordinates -------------------------------------------------------------------------------------
 
     def expand(self, q: Any, v_independent: Any) -> Array:
-        """All velocities (..., nv) from the independent ones, in the order of `independent(q)`: Xt v_i.
+        """All velocities (..., nv) from the independent ones, by name, `{"crank": 2.0}`: Xt v_i. Bare numbers, in the
+        order of `independent(q)`, are read where the solver was made with `independent=`.
 
         Here, in `complete` and in `advance` all closures are at rest: with driven ones integrate all dofs and use
         `project(q, v, U)`.
         """
+        v_independent = self._rates(q, v_independent, "v_independent")
         quick = self._quick(self._embedding(), EXPAND, q, v_independent)
         if quick is not None:
             return quick[1]
@@ -240,8 +247,10 @@ class ConstraintEmbedding(Solver):
     def advance(self, q: Any, dv_independent: Any) -> Array:
         """Move the independent dofs by dv_i (tangent, as for `mb.integrate`) from a closed q, by continuation: the
         dependent ones are predicted with X and x0 and then solved for, in as many steps as that needs. It stays on its
-        branch through singular poses; a change of rank on the way is a `LoopError`. Batches too: (..., nq).
+        branch through singular poses; a change of rank on the way is a `LoopError`. Batches too: (..., nq). `dv_i` is
+        given by name, or bare as for `expand`.
         """
+        dv_independent = self._rates(q, dv_independent, "dv_independent")
         quick = self._quick(self._embedding(), ADVANCE, q, dv_independent)
         if quick is not None:
             return quick[0]
@@ -253,6 +262,24 @@ class ConstraintEmbedding(Solver):
 
         p = with_rates(self._read("advance", q=q), dv_independent, "dv_independent", self._independent_now)
         return each(p, ("q", "dv_independent"), self._moved(ADVANCE), one, (self.graph.nq,))[0]
+
+    def _takes_bare(self) -> bool:
+        chosen, wanted = self.system.independent, self.system.wanted
+        return self._in_dof_order and wanted is not None and (chosen is None or bool(wanted[chosen].all()))
+
+    def _rates(self, q: Any, given: Any, what: str) -> Any:
+        """Numbers of the independent dofs in their order, from values by name; bare ones where the dofs were named."""
+        named = by_name(self.graph, given, what)
+        if named is None and self._takes_bare():
+            return given
+        if self.system.independent is None:
+            self._at(read_q(self.graph, q, rest=self.graph.current.q).reshape(-1, self.graph.nq)[0])
+        chosen = self.epoch.dofs
+        if named is not None:
+            return of_chosen(self.graph, named, chosen, what)
+        if np.shape(given)[-1:] == (len(chosen),) != (self.graph.nv,) and not self._takes_bare():
+            raise require_names(self.graph, chosen, what)
+        return given
 
     def _independent_now(self) -> tuple[str, ...]:
         return self.epoch.dofs
@@ -294,3 +321,14 @@ class ConstraintEmbedding(Solver):
         if self._at_rest is None or self._at_rest[0] is not self.system.epoch:
             return None
         return self._at_rest[1] if np.array_equal(self._at_rest[1].one.state.q, q) else None
+
+
+def _ascending(graph: Graph, independent: Any) -> bool:
+    """True if dofs are named in the order that they have in v."""
+    if isinstance(independent, np.ndarray) and independent.dtype == np.bool_:
+        return True
+    items = [independent] if isinstance(independent, str) else list(independent)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        return True
+    firsts = [int(np.argmax(read_wanted(graph, [item]))) for item in items]  # type: ignore[arg-type]
+    return firsts == sorted(firsts)

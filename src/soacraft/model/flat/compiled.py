@@ -53,6 +53,8 @@ class CompiledModel:
         """The version of the parameters that the kernels have."""
         self.frames: dict[Any, bytes] = {}
         """Frames that quick calls were asked for, by what they were called: as `frame` gives them."""
+        self.orders = layout.q_order, layout.v_order
+        """The orders of the state arrays that quick calls read."""
         modal = Modal(layout)
         self.flexible = bool(layout.flexible)
         """Whether it has flexible bodies: then the kernels are those of `kernel_table(flexible=True)`."""
@@ -402,7 +404,9 @@ def fast_call(
     `ignore_loops=True` or, when nothing is said, by `ignores`.
     """
     forces, frames = {} if forces is None else forces, {} if frames is None else frames
-    return _core.call(model.kernels, kernel, arguments, forces, fallback, frames, wrap, tied, ignores)
+    call = _core.call(model.kernels, kernel, arguments, forces, fallback, frames, wrap, tied, ignores)
+    _core.set_orders(call, model.orders)
+    return call
 
 
 _core.set_state_array(StateArray)

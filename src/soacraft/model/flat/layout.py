@@ -23,6 +23,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.hinges.watched import is_builtin
 from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.order import Order, order_of
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
@@ -163,6 +164,16 @@ class Layout:
     def tree(self) -> Tree:
         """The tree of the bodies, numbered as in `bodies`."""
         return Tree(self.parents, [body.name for body in self.bodies])
+
+    @cached_property
+    def q_order(self) -> Order:
+        """The order of the entries of q."""
+        return order_of([body.name for body in self.bodies], [x.stop - x.start for x in self.q_slices])
+
+    @cached_property
+    def v_order(self) -> Order:
+        """The order of the entries of v, vdot and generalized forces."""
+        return order_of([body.name for body in self.bodies], [x.stop - x.start for x in self.v_slices])
 
     @cached_property
     def hinge_q(self) -> tuple[slice, ...]:

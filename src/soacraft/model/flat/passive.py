@@ -183,3 +183,9 @@ def passive_force(state: State) -> Array:
         assert isinstance(frame.carrier, Body)
         f[..., layout.index[frame.carrier], :] += state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
     return force + c.projected(WithModes(f, {}))
+
+
+def has_passive(graph: Graph) -> bool:
+    """True if the model itself has springs, dampers, tendons or gravity compensation; elastic bodies aside."""
+    layout = graph.layout
+    return bool(layout.sprung or layout.tendons or layout.has_links or layout.compensated)

@@ -30,6 +30,7 @@ Numbers: TypeAlias = _core.Numbers
 Store: TypeAlias = _core.Store
 make_program, make_numbers, make_store = _core.program, _core.numbers, _core.store
 product_of, batch_of, function_of = _core.product, _core.batch, _core.compiled_program
+read_orders = _core.set_orders
 
 Records = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]

@@ -21,6 +21,7 @@ from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.sko import EntryUnits, OfState, OfStates, SKOModel
 from soacraft.model.flat.sko_bias import bias, is_turning
 from soacraft.model.flat.sko_differences import check_rates, difference
+from soacraft.order import in_order, order_of
 from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]
@@ -161,9 +162,10 @@ class SKOFunctions(SKOModel):
 
     def read(self, name: str, x: Any, one: bool = False) -> Array:
         """Numbers for q, v, vdot or force, with leading batch axes unless `one`."""
-        size = self.nq if name == "q" else self.nv
-        shape = (size,) if one else (..., size)
-        return frozen(finite(x, shape, f"{name} of this SKO model", StateError))
+        size, what = self.nq if name == "q" else self.nv, f"{name} of this SKO model"
+        if name != "q" or self.nq == self.nv:
+            x = in_order(x, order_of(self.names, self.nvs), what)
+        return frozen(finite(x, (size,) if one else (..., size), what, StateError))
 
     def integrate(self, q: npt.ArrayLike, w: npt.ArrayLike) -> Array:
         """Coordinates moved along velocities: q + w, or the user's function."""

@@ -12,6 +12,7 @@ from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import Hinge, normalize_of
 from soacraft.model.modal.refusals import require_point
 from soacraft.model.states.named_states import entries_text, read_named
+from soacraft.order import in_order
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite, frozen, holds_boolean, is_masked_array, state_text
 from soacraft.spatial.wrench import Wrench
@@ -57,7 +58,8 @@ def read_v(graph: Graph, v: Any, what: str = "v", rest: Array | None = None) -> 
 def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[slice]) -> Array:
     """A float64 copy (..., size); an error names the model and the first bad entry's hinge."""
     name = f"{what} of {graph.name!r}"
-    value = getattr(value, "in_model_order", value)  # a stacked vector in a numbering of its own
+    layout = graph.layout
+    value = in_order(value, layout.q_order if slices is layout.q_slices else layout.v_order, name)
     try:
         shape = np.shape(value)
     except ValueError:

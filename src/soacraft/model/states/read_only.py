@@ -9,6 +9,7 @@ from weakref import ref
 import numpy as np
 
 from soacraft.errors import StateError
+from soacraft.order import Order, known_order
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class StateArray(np.ndarray[Any, np.dtype[np.float64]]):
-    """A read-only array of a graph's state; its copies, and what is computed from it, can be written to.
+    """A read-only array of a graph's state, which knows the order of its entries (`soacraft.order`).
+
+    Its copies, and what is computed from it, can be written to. Copies and what is computed entry by entry know the order
+    too; parts, rows of other shapes and `np.asarray(x)` are plain numbers.
 
     >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(2)
@@ -28,13 +32,22 @@ mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some
     """
 
     _of: tuple[ref[Graph], str] | None = None  # a weak reference: numbers that are kept do not keep a model
+    order: Order | None = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         plain = np.asarray(array)
-        return plain[()] if return_scalar else plain
+        if return_scalar:
+            return plain[()]
+        if self.order is None or context is None or plain.shape != self.shape or plain.dtype != np.float64:
+            return plain
+        ufunc, arguments = context[:2]
+        if ufunc.signature is not None or any(known_order(x) not in (None, self.order) for x in arguments):
+            return plain
+        return _ordered(plain, self.order)
 
     def copy(self, order: Any = "C") -> Any:
-        return np.array(self, order=order)
+        plain = np.array(self, order=order)
+        return plain if self.order is None else _ordered(plain, self.order)
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))
@@ -82,8 +95,14 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
     setattr(StateArray, f"__i{_name}__", _in_place(f"__i{_name}__"))
 
 
-def of_state(graph: Graph, what: str, x: Array) -> Array:
+def _ordered(x: Array, order: Order) -> StateArray:
+    array: StateArray = x.view(StateArray)
+    array.order = order
+    return array
+
+
+def of_state(graph: Graph, what: str, x: Array, order: Order) -> Array:
     """A read-only array as q, v or vdot of a graph's state."""
-    found = x.view(StateArray)
-    found._of = (ref(graph), what)
-    return found
+    array = _ordered(x, order)
+    array._of = (ref(graph), what)
+    return array

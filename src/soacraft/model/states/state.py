@@ -391,7 +391,8 @@ class State(Strict):
         """Numbers of the state, read-only; of a batch, those of all states."""
         if self._batch or x.flags.writeable:
             x = np.broadcast_to(x, (*self._batch, x.shape[-1]))
-        return of_state(self._graph, what, x)
+        layout = self.layout
+        return of_state(self._graph, what, x, layout.q_order if what == "q" else layout.v_order)
 
     @property
     def forces(self) -> Forces:

@@ -231,9 +231,11 @@ def _again(kind: type[Direction], ops: Operators, body: str | None, dof: int) ->
 def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
     """The direction of dof `dof` (its number or its name) of the hinge of a body; without a body, of the velocity.
 
-    The name of the hinge, or of the dof itself, will do for the body.
+    The name of the hinge, or of the dof itself, will do for the body, and so does its number, as in `phi[0, 2]`.
     """
     binding = ops.binding
+    if isinstance(body, (int, np.integer)) and not isinstance(body, bool):
+        body = ops.hinge.labels[ops.hinge.index(body)]
     if not isinstance(binding, GraphBinding):
         found: Direction = binding.direction(ops, body, dof)
         return found

@@ -21,7 +21,7 @@ from soacraft.algebra.expressions.nodes import Inverse
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import ModelFileError, SoacraftError, SpaceError
 from soacraft.model.flat.compiled import CompiledModel
-from soacraft.model.flat.plans import function_of, make_numbers, quaternions_of
+from soacraft.model.flat.plans import function_of, make_numbers, quaternions_of, read_orders
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
@@ -91,9 +91,12 @@ class CompiledExpression(Compiled):
         product, dense = self.kernels if model is not None and self.kernels is not None else (None, None)
         store, quaternions = graph.root.graph.store, quaternions_of(graph.layout)
         rigid = None if model is None else model.kernels
-        return function_of(
+        call = function_of(
             numbers, lowered.program, store, quaternions, self._checked, rigid, product, dense
         )
+        layout = graph.layout
+        read_orders(call, (layout.q_order, layout.v_order, self.expr.spaces[1].entries))
+        return call
 
     def _checked(self, q: Any, v: Any = None, *vectors: Any) -> Any:
         """The same for what the quick call is not sure of: the expression at a snapshot of the state."""
