@@ -212,5 +212,5 @@ def test_an_output_of_the_wrong_shape_is_refused():
     bad = type("Bad", (sim.Component,), {"y": sim.output(shape=(2,))(lambda: np.zeros(3))})()
     worse = type("Bad", (sim.Component,), {"y": sim.output()(lambda: np.zeros(3))})()
     error = fault(made(("bad", bad), ("worse", worse)))
-    assert "the output 'bad.y' must give an array of shape (2,), got array([0., 0., 0.])" in str(error)
-    assert "the output 'worse.y' must give a number, got array([0., 0., 0.])" in str(error)
+    assert "'bad.y' must give an array of shape (2,), and gave array([0., 0., 0.])" in str(error)
+    assert "'worse.y' must give a number, and gave array([0., 0., 0.])" in str(error)

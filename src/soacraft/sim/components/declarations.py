@@ -26,6 +26,8 @@ from soacraft.sim.components.units import read_unit
 RESERVED = ("p", "t", "dt", "noise")
 #: The most numbers that one signal holds.
 MOST_NUMBERS = 10**6
+#: Whole numbers up to here are all doubles; compiled steps, rows and logs hold them as such.
+LARGEST_WHOLE = 2**53
 _DTYPES = {float: "float", int: "int", bool: "bool"}
 
 
@@ -277,14 +279,29 @@ def jump(state: Quantity, at: Crossing) -> Callable[[Callable[..., Any]], OfStat
     return lambda function: OfState(function, state, "jump", _State, at)
 
 
+def is_exact(array: Any) -> bool:
+    """True if whole numbers are doubles and 64-bit integers, exactly.
+
+    >>> is_exact(np.array([2**53, 2**60])), is_exact(np.array([2**53 + 1])), is_exact(np.array(2**70))
+    (True, False, False)
+    """
+    return all(-(2**63) <= x < 2**63 and int(float(x)) == x for x in np.ravel(array).tolist())
+
+
 def as_value(given: Any, signal: Signal, what: str) -> Any:
     """A value of a signal: a number of Python, or an array of its shape."""
     kind = {float: np.float64, int: np.int64, bool: np.bool_}[signal.dtype]
     try:
         array = np.asarray(given)
+        if signal.dtype is int and array.dtype.kind in "iuO" and not is_exact(array):
+            raise OverflowError
         if array.dtype.kind not in {float: "fiu", int: "iu", bool: "b"}[signal.dtype]:
             raise TypeError
         array = np.broadcast_to(array, signal.shape).astype(kind)
+    except OverflowError:
+        raise WiringError(
+            f"{what} must be whole numbers that a double holds exactly, as all up to 2^53; got {given!r:.60}."
+        ) from None
     except (TypeError, ValueError):
         raise WiringError(
             f"{what} must be {_DTYPES[signal.dtype]} numbers of shape {signal.shape}, got {given!r:.60}."

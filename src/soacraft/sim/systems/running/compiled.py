@@ -21,7 +21,7 @@ from soacraft.sim.components.twins import address_of, numbers_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Knot
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.running.ticks import Ticks
-from soacraft.sim.systems.running.values import Values
+from soacraft.sim.systems.running.values import Values, failure
 from soacraft.spatial.checks import Array
 
 #: What arguments and results are, in core/sim/plan_object.cpp.
@@ -297,7 +297,7 @@ class CompiledFlow:
         try:
             self._give(wrong)
             if call is not None:
-                return self._tell.message(call, f"failed: {type(raised).__name__}: {raised}")
+                return self._tell.message(call, failure(raised))
             due = self._ticks.due_at(self._clocks(plan.spoilt)) if plan.spoilt else None
             updates = [] if due is None else due.updates
             self._tell.blame(updates, [self._fresh_of(x, wrong) for x in updates])

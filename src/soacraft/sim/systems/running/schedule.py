@@ -13,12 +13,13 @@ import numpy as np
 
 from soacraft.errors import AlgebraicLoopError, WiringError, near
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.components.declarations import Continuous, Equation, as_value
+from soacraft.sim.components.declarations import Continuous, Crossing, Equation, OfState, Signal, as_value
 from soacraft.sim.systems.plants.inertias import OF_INERTIA, inertia_at, require_inertia
 from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.plants.reactions import REACTIONS, Closing, Touch, closure_of, of_loop, touch_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Jump, Knot, Native, Place, Ticking, Watched, made
 from soacraft.sim.systems.running.clocks import Clock
+from soacraft.sim.systems.running.kinds import checked
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.running.order import in_order, upstream
 from soacraft.sim.systems.wiring import Contribution, Link, Part, Wiring
@@ -152,7 +153,7 @@ class Schedule:
         if not part.active:
             return self._idle(key, part, equation, slot), set()
         native = None if equation.twin is None else Native("twin", equation.twin)
-        return made(equation.function, tuple(reads), slot, key, native), needs
+        return made(checked(equation.function, _signal(part, equation)), tuple(reads), slot, key, native), needs
 
     def _idle(self, key: str, part: Part, equation: Equation, slot: int) -> Call:
         """An equation of a component that is not active: outputs and states hold, and nothing crosses."""
@@ -467,3 +468,11 @@ class Schedule:
     def contributions(self) -> list[Contribution]:
         """The forces on the plant, by name."""
         return [x for x, _ in self.forces]
+
+
+def _signal(part: Part, equation: Equation) -> Signal:
+    """What an equation gives: of a rate numbers of the shape of the state, of a crossing one number."""
+    if isinstance(equation, OfState):
+        signal = part.signal(equation.state.name)
+        return signal._replace(dtype=float) if equation.kind == "rate" else signal
+    return Signal((), None, None, float) if isinstance(equation, Crossing) else part.signal(equation.name)

@@ -11,6 +11,7 @@ import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
 from soacraft.sim.systems.running.calls import Call, Knot
+from soacraft.sim.systems.running.kinds import KindError
 from soacraft.sim.systems.running.order import newton
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.spatial.checks import Array
@@ -57,7 +58,7 @@ class Values:
         except SoacraftError:
             raise
         except Exception as wrong:
-            raise self.message(call, f"failed: {type(wrong).__name__}: {wrong}") from wrong
+            raise self.message(call, failure(wrong)) from wrong
 
     def solver(self, knot: Knot) -> Callable[..., Any]:
         """A loop as a function: Newton's method on the outputs that were named, from their last values."""
@@ -101,14 +102,14 @@ class Values:
 
     def broken(self, slot: int, wrong: Exception) -> SimulationError:
         call = next(x for x in self._s.calls.values() if x.slot == slot)
-        return self.message(call, f"failed: {type(wrong).__name__}: {wrong}")
+        return self.message(call, failure(wrong))
 
     def first_broken(self, calls: Sequence[Call], wrong: Exception) -> SimulationError:
         for call in calls:
             try:
                 call.function(*call.get(self.values))
             except Exception as again:
-                return self.message(call, f"failed: {type(again).__name__}: {again}")
+                return self.message(call, failure(again))
         return SimulationError(f"an equation failed: {type(wrong).__name__}: {wrong}")
 
     def message(self, call: Call, what: str) -> SimulationError:
@@ -132,6 +133,11 @@ def total_of(given: Iterable[Any]) -> float:
     except (TypeError, ValueError):
         return math.nan
     return total if isinstance(total, float | int | np.generic) or np.ndim(total) == 0 else math.nan
+
+
+def failure(wrong: BaseException) -> str:
+    """The end of a sentence about an equation that raised."""
+    return str(wrong) if isinstance(wrong, KindError) else f"failed: {type(wrong).__name__}: {wrong}"
 
 
 def kind_of(shape: tuple[int, ...]) -> str:
