@@ -207,3 +207,30 @@ def test_meshes_of_a_model_in_the_file_are_found(tmp_path):
     back = sim.load_system(tmp_path / "a.toml")._plants["block"].mb
     assert back.bodies[0].geometries[0].mesh == "models/meshes/a.stl"
     assert back.mesh_folder == tmp_path
+
+
+LONG = "n" * 1001
+
+
+def long_named(what):
+    s = sim.System(LONG if what == "name" else "s", integrator="rk4", step=0.1)
+    if what == "part":
+        s.add(LONG, sim.Constant(value=1.0))
+    elif what == "frame":
+        s.add_frame(LONG)
+    elif what == "phase":
+        s.add("phases", sim.Sequence([LONG, "b"], [sim.Transition(LONG, "b", after=1.0)]))
+    elif what == "connection":
+        s.add("n" * 999, sim.Constant(value=1.0))
+        s.add("gain", sim.Gain(gain=1.0))
+        s.connect(f"{'n' * 999}.y", "gain.u")
+    return s
+
+
+@pytest.mark.parametrize("kind", ["toml", "json"])
+@pytest.mark.parametrize("what", ["name", "part", "frame", "phase", "connection"])
+def test_a_name_that_could_not_be_loaded_is_not_saved(tmp_path, what, kind):
+    text = r"cannot be saved, for it could not be loaded again: .* Names in system files have at most 1000 letters"
+    with pytest.raises(SystemFileError, match=text):
+        long_named(what).save(tmp_path / f"s.{kind}")
+    assert not list(tmp_path.iterdir())

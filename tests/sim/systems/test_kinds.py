@@ -102,8 +102,8 @@ def test_forces_rates_crossings_and_jumps_are_numbers(how, word):
     [
         (NUMBER, 3, 3.0), (NUMBER, True, 1.0), (NUMBER, np.float32(0.5), 0.5), (NUMBER, np.array(2.5), 2.5),
         (NUMBER, np.uint64(2**63), 2.0**63), (WHOLE, 3.0, 3), (WHOLE, np.int8(3), 3), (WHOLE, True, 1),
-        (WHOLE, 2**53, 2**53), (WHOLE, -(2**60), -(2**60)), (WHOLE, np.float64(-7.0), -7), (TRUTH, np.bool_(True), True),
-        (TRUTH, 0, False), (TRUTH, 1.0, True),
+        (WHOLE, 2**53, 2**53), (WHOLE, -(2**60), -(2**60)), (WHOLE, np.float64(-7.0), -7),
+        (TRUTH, np.bool_(True), True), (TRUTH, 0, False), (TRUTH, 1.0, True),
     ],
 )  # fmt: skip
 def test_the_same_number_of_another_type_is_taken(signal, given, wanted):

@@ -12,7 +12,9 @@ from msgspec import Meta
 
 FORMAT: Final = "soacraft-system/1"
 
-Name = Annotated[str, Meta(max_length=1000)]
+#: Letters of a name at most.
+LONGEST_NAME: Final = 1000
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Numbers = tuple[float, ...]
 Period = Annotated[float | str, Meta(description='A number, or a fraction as text: "1/3".')]
 

@@ -38,11 +38,23 @@ def save_system(system: System, path: str | PathLike[str], models: Mapping[str, 
 
     file = system_path(path)
     tables = tables_of(system, file, models or {})
+    _require_readable(system, tables, file)
     data = _toml(tables) if file.suffix.lower() == ".toml" else _json(tables)
     try:
         write_bytes(file, data)
     except ModelFileError as error:
         raise SystemFileError(str(error)) from None
+
+
+def _require_readable(system: System, tables: dict[str, Any], file: Path) -> None:
+    """Raise for what the format has no place for, such as a name that is too long: the file could not be loaded."""
+    try:
+        msgspec.convert(tables, schema.System)
+    except msgspec.ValidationError as wrong:
+        raise SystemFileError(
+            f"{file}: the system {system.name!r:.60} cannot be saved, for it could not be loaded again: {wrong}. Names "
+            f"in system files have at most {schema.LONGEST_NAME} letters."
+        ) from None
 
 
 def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str, Any]:

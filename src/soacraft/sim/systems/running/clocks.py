@@ -5,6 +5,7 @@ A period is a rational number of nanoseconds, so that 3 Hz does not slip, howeve
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from soacraft.errors import WiringError
 from soacraft.sim.clock import nanoseconds
 
 _SECOND = 10**9
+#: Letters of a period that is written as a text.
+_LETTERS = 80
 
 
 class Clock(NamedTuple):
@@ -48,6 +51,18 @@ class Clock(NamedTuple):
         return f"every {self.seconds:.9g} s{offset}"
 
 
+def _fraction(given: Any) -> Fraction:
+    """A number as it is written; 0 where it is none. Exponents that no double has are not written out."""
+    if isinstance(given, Fraction):
+        return given
+    text = str(given)
+    try:
+        size = 1.0 if "/" in text else float(text)
+        return Fraction(text) if 0.0 < size < math.inf and len(text) <= _LETTERS else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        return Fraction(0)
+
+
 def read_clock(every: Any, rate: Any, offset: Any, what: str) -> Clock | None:
     """The clock of `every` in seconds or `rate` in Hz: whole numbers, fractions, decimal numbers as written.
 
@@ -63,17 +78,19 @@ def read_clock(every: Any, rate: Any, offset: Any, what: str) -> Clock | None:
     if every is not None and rate is not None:
         raise WiringError(f"{what} has every={every!r:.40} and rate={rate!r:.40}: give one of them.")
     name, given = ("every", every) if rate is None else ("rate", rate)
-    try:
-        number = given if isinstance(given, Fraction) else Fraction(str(given))
-    except (ValueError, ZeroDivisionError):
-        number = Fraction(0)
+    number = _fraction(given)
     if isinstance(given, bool) or number <= 0:
         cure = "leave it out for a component that is continuous"
         raise WiringError(f"{name} of {what} must be a positive number, got {given!r:.40}; {cure}.")
     period = number * _SECOND if rate is None else _SECOND / number
-    if not 1 <= period < 2**62:
+    if period < 1:
         raise WiringError(
             f"{name} of {what} is a period of {float(period):.3g} ns; ticks are a nanosecond apart or more."
+        )
+    if period >= 2**62:
+        raise WiringError(
+            f"{name}={given!r:.40} of {what} is a period of 2^62 ns (146 years) or more, and no run is as long: leave "
+            "it out for a component that is continuous, or give a shorter one."
         )
     start = nanoseconds(offset, f"the offset of {what}")
     if start < 0:
