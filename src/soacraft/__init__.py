@@ -236,7 +236,9 @@ def __getattr__(name: str) -> Any:
     if name in _LAYERS:
         return import_module(f"soacraft.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'soacraft' has no attribute {name!r}")
+        from soacraft.hints import missing
+
+        raise missing("soacraft", name, () if name.startswith("_") else __all__)
     home = _HOME[name]
     value = getattr(import_module(f"soacraft.{home}"), name) if home else import_module(f"soacraft.{name}")
     globals()[name] = value

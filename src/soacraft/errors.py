@@ -46,6 +46,12 @@ class SoacraftError(Exception):
     shape: tuple[int, ...] = ()
     place: int | None = None
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython and notebooks show: the frames of soacraft are hidden, `%xmode Verbose` shows all."""
+        from soacraft.tracebacks import rendered
+
+        return rendered(self)
+
 
 class ModelError(SoacraftError, ValueError):
     """A model cannot be what was asked: a bad name, parent, hinge, inertia or block."""

@@ -1,5 +1,7 @@
 """Analyses on top of the dynamics: linearization, operational space, gradients, regressors, other coordinates."""
 
+from typing import TYPE_CHECKING
+
 from soacraft.analysis.diagonalize import Diagonalized, diagonalize
 from soacraft.analysis.equilibrium import Equilibrium, equilibrium
 from soacraft.analysis.gradients import (
@@ -35,6 +37,7 @@ from soacraft.analysis.underactuated import (
     underactuated,
 )
 from soacraft.dynamics.inertias import log_det_mass_matrix
+from soacraft.hints import lookup
 
 __all__ = [
     "BaseParameters",
@@ -77,6 +80,10 @@ __all__ = [
     "set_parameters",
     "underactuated",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

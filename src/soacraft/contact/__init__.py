@@ -16,6 +16,8 @@ Distances are signed: negative in penetration. Normals are of unit length and po
 `geometry` has shapes and queries; `solvers` states what impulses and velocities at contacts must obey, and solves it.
 """
 
+from typing import TYPE_CHECKING
+
 from soacraft.contact.dynamics.plastic import PlasticImpact, plastic_impact
 from soacraft.contact.geometry.impact import Impact, time_of_impact
 from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
@@ -25,6 +27,7 @@ from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, 
 from soacraft.contact.geometry.table import Contacts
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
 from soacraft.contact.solvers.problem import Impulses, Problem
+from soacraft.hints import lookup
 
 __all__ = [
     "Bilateral",
@@ -54,6 +57,10 @@ __all__ = [
     "plastic_impact",
     "time_of_impact",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

@@ -27,6 +27,8 @@ SKO models (`sc.SKOModel`), of constant blocks or of functions of a state, are t
 `Dynamics(g)` is a handle bound to one graph, with the same names as methods.
 """
 
+from typing import TYPE_CHECKING
+
 from soacraft.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from soacraft.dynamics.forces import (
     bias_force,
@@ -63,6 +65,7 @@ from soacraft.dynamics.system import (
     passive_energy,
     potential_energy,
 )
+from soacraft.hints import lookup
 
 __all__ = [
     "BodyArray",
@@ -100,6 +103,10 @@ __all__ = [
     "potential_energy",
     "velocities",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

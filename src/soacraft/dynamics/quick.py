@@ -20,6 +20,7 @@ from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
 from soacraft.dynamics.table import TABLE
+from soacraft.hints import add_hint
 from soacraft.model.flat.compiled import CompiledModel, fast_call
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.tree.frames.frame import Body, Frame
@@ -35,14 +36,18 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
     """The function of the table, answered by a quick call of the graph where there is one."""
     function = with_couplings(function)
     name, model_type, make = function.__name__, Multibody, _call_of
-    blocks_type, blocks = SKOModel, _of_sko
+    blocks_type, blocks, explain = SKOModel, _of_sko, add_hint
 
     def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(g) is model_type:
-            return ((g._edits.layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
-        if isinstance(g, blocks_type):
-            return blocks(name, g, args, kwargs)
-        return function(g, *args, **kwargs)
+        try:
+            if type(g) is model_type:
+                return ((g._edits.layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
+            if isinstance(g, blocks_type):
+                return blocks(name, g, args, kwargs)
+            return function(g, *args, **kwargs)
+        except TypeError as error:
+            explain(error, function)
+            raise
 
     # in the function's own module, where doctest and pickle look for it
     made = FunctionType(quickly.__code__, function.__globals__, name, quickly.__defaults__, quickly.__closure__)

@@ -14,12 +14,14 @@ from soacraft.errors import ModelFileError
 from soacraft.files import library
 from soacraft.files.builtin import BUILTIN
 from soacraft.files.library import ModelFacts
+from soacraft.hints import hinted
 from soacraft.model import ImportReport, Multibody
 from soacraft.model.hinges import Hinge, Weld
 
 READABLE = ".urdf, .xacro, .sdf, .xml (MJCF, URDF or SDF) and .json (soacraft's own)"
 
 
+@hinted
 def load(
     path_or_name: str | PathLike[str],
     root: Hinge | None = None,

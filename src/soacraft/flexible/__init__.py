@@ -1,5 +1,7 @@
 """Flexible bodies: finite-element models of beams, frames and solids, made or given, and their reduction to modes."""
 
+from typing import TYPE_CHECKING
+
 from soacraft.flexible.archives import read, save
 from soacraft.flexible.beams import beam
 from soacraft.flexible.compare import EffectiveMass, effective_mass, mac
@@ -16,6 +18,7 @@ from soacraft.flexible.reference import rereference
 from soacraft.flexible.reports import Report, report
 from soacraft.flexible.sections import Circle, Rectangle, Section, Tube
 from soacraft.flexible.solids import solid
+from soacraft.hints import lookup
 
 __all__ = [
     "Circle",
@@ -43,6 +46,10 @@ __all__ = [
     "solid",
     "substructure",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

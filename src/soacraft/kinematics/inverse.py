@@ -19,6 +19,7 @@ from soacraft import markup
 from soacraft.cards import card
 from soacraft.dynamics.arguments import read_graph
 from soacraft.errors import ConvergenceError, LoopError, StateError
+from soacraft.hints import hinted
 from soacraft.kinematics.bounds import Bounds, Sides, read_fixed
 from soacraft.kinematics.boxes import closing_aims, excluded
 from soacraft.kinematics.checks import gap_text
@@ -138,6 +139,7 @@ class _Answer(NamedTuple):
         return _Found(point.state.q, point.done, self.proof, *gaps, search.iterations, self.starts)
 
 
+@hinted
 def inverse_kinematics(
     mb: Graph,
     targets: Any,

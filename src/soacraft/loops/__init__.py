@@ -18,6 +18,9 @@ rests. A closure by a `RollingBall` and a hinge of the user's own run in Python;
 compiled rows.
 """
 
+from typing import TYPE_CHECKING
+
+from soacraft.hints import lookup
 from soacraft.kinematics.inverse import KinematicsResult
 from soacraft.kinematics.report import Report, report
 from soacraft.kinematics.targets import Gap
@@ -60,6 +63,10 @@ __all__ = [
     "recut",
     "report",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

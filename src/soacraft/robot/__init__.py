@@ -1,5 +1,8 @@
 """Robots: limbs and their inverse kinematics; several arms that hold one object, what moves it and what squeezes it."""
 
+from typing import TYPE_CHECKING
+
+from soacraft.hints import lookup
 from soacraft.robot import ros
 from soacraft.robot import studies as study
 from soacraft.robot.changes.changes import Changes
@@ -153,6 +156,10 @@ __all__ = [
     "tip_over",
     "zero_moment_point",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,9 @@ Integrators are written against products of manifolds (`manifold`), so quaternio
 nanoseconds inside.
 """
 
+from typing import TYPE_CHECKING
+
+from soacraft.hints import lookup
 from soacraft.sim.campaigns.campaign import Campaign
 from soacraft.sim.campaigns.distributions import (
     Choice,
@@ -181,6 +184,10 @@ __all__ = [
     "split",
     "update",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lookup(__name__, __all__)
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ from soacraft.attributes import Strict
 from soacraft.cards import card, part, says_why
 from soacraft.errors import ModelError, StateError
 from soacraft.fingerprint import Fingerprint, fingerprint, fingerprint_all
+from soacraft.hints import hinted
 from soacraft.loops import Solver
 from soacraft.markup import Text
 from soacraft.model.states.state import State
@@ -75,6 +76,7 @@ class Propagator(Strict):
 
     _cures: ClassVar = {"*": "a propagator stays as it was made: make another with sc.sim.Propagator(...)"}
 
+    @hinted
     def __init__(
         self,
         mb: Multibody,
@@ -219,6 +221,7 @@ class Propagator(Strict):
 
     # -- running -----------------------------------------------------------------------------------------------
 
+    @hinted
     def advance_to(
         self,
         t: float,

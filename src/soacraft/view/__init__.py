@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from soacraft.hints import missing
 from soacraft.view.draw import draw
 from soacraft.view.drawing import Picture
 from soacraft.view.spy import spy
@@ -36,7 +37,7 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module 'soacraft.view' has no attribute {name!r}")
+        raise missing(__name__, name, () if name.startswith("_") else __all__)
     value = getattr(import_module(f"soacraft.view.{_LATER[name]}"), name)
     globals()[name] = value
     return value

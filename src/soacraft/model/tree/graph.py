@@ -14,7 +14,8 @@ import numpy as np
 
 from soacraft.algebra.spaces.tree import Tree
 from soacraft.attributes import Strict
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, UnknownAttributeError
+from soacraft.hints import GRAPH, hint
 from soacraft.model.flat import armature
 from soacraft.model.flat.axes import check_axes, modal_node_map, node_map
 from soacraft.model.flat.layout import Layout
@@ -44,6 +45,15 @@ class Graph(Strict, ABC):
     """Bodies that hang together, with a state: a `Multibody` or a `SubGraph`."""
 
     _cures: ClassVar = CURES_OF_GRAPHS
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What a model does not have, in the words of soacraft."""
+            if name.startswith("_") or hasattr(type(self), name):
+                return object.__getattribute__(self, name)  # with the error of its own
+            known = [x for x in dir(type(self)) if not x.startswith("_")]
+            raise UnknownAttributeError(f"{self._called()} has no attribute {name!r}{hint(name, GRAPH, known)}")
 
     def _called(self) -> str:
         return f"{type(self).__name__} {self.name!r}"

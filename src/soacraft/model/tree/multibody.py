@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError
+from soacraft.hints import hinted
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.plans import Store
@@ -139,6 +140,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
             return name.graph is self and not name._removed
         return isinstance(name, str) and (self._tree.find(name) is not None or name in self._tree.hinges)
 
+    @hinted
     def add_body(
         self,
         name: str,

@@ -15,6 +15,7 @@ import numpy as np
 from soacraft.arguments import whole_number
 from soacraft.attributes import Strict
 from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
+from soacraft.hints import hinted
 from soacraft.markup import Text
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body
@@ -97,6 +98,7 @@ class System(Strict):
 
     _cures: ClassVar = {"*": "a system is changed by s.add, s.connect, s.params[...] and s.states[...]"}
 
+    @hinted
     def __init__(
         self,
         name: str,
@@ -350,6 +352,7 @@ class System(Strict):
         """States of components by name, read and set: `s.states["motor.current"] = 0.1`."""
         return self._states
 
+    @hinted
     def run(
         self,
         t: float,
