@@ -172,7 +172,7 @@ SAME = {"components.GravityCompensation": "gravity", "components.Decoupled": "de
 
 
 def aim(c):
-    return sc.Position(c.tip, np.asarray(c.mb.pose(c.tip, state=c.mb.state(c.q)).translation) + [0.02, 0.03, -0.02])
+    return sc.Position(c.tip, c.mb.pose(c.tip, state=c.mb.state(c.q)).translation + np.array([0.02, 0.03, -0.02]))
 
 
 def posture(c):
@@ -241,7 +241,7 @@ def test_the_two_sets_of_a_robot(case):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("law", [x for x in ACTUATED if x not in BY_EFFORTS])
 def test_laws_push_actuated_dofs_alone(law, case):
-    if law == "foot_forces" and case != "humanoid" or law == "components.FeetForces" and case != "humanoid":
+    if (law == "foot_forces" and case != "humanoid") or (law == "components.FeetForces" and case != "humanoid"):
         return
     c = CASES[case]()
     text = REFUSED.get((SAME.get(law, law), case))
@@ -371,7 +371,7 @@ def test_a_door_in_the_hand_moves_with_the_loop_and_has_no_motor():
     assert not T[7:].any()
     assert np.abs(vdot[:8]).max() < 1e-7
     assert abs(vdot[8]) > 1.0
-    moved = rb.velocity([sc.Position("drawer", mb.pose("drawer").translation + [0.02, 0, 0])], q, 0.1).v
+    moved = rb.velocity([sc.Position("drawer", mb.pose("drawer").translation + 0.02 * np.eye(3)[0])], q, 0.1).v
     assert abs(moved[7]) > 1e-3
     assert moved[8] == 0.0
 
@@ -396,15 +396,15 @@ def test_what_hinges_cannot_close_is_refused_with_the_cure():
     mb = flexible_four_bar()
     q = np.array(mb.q)
     q[0], q[1], q[-1] = 0.9, -0.5, 1.0
-    text = (r"cannot be assembled .* Let some of the fixed dofs go \('crank', 'coupler', 'rocker'\).* Flexible bodies stay "
-            r"bent as they are in q0, unless bend=True\.")  # fmt: skip
+    text = (r"cannot be assembled .* Let some of the fixed dofs go \('crank', 'coupler', 'rocker'\).* Flexible bodies "
+            r"stay bent as they are in q0, unless bend=True\.")  # fmt: skip
     with pytest.raises(LoopError, match=text):
         sc.loops.TreeAugmented(mb).assemble(q, fixed=["crank", "coupler", "rocker"])
 
 
 def test_what_never_has_a_motor_cannot_be_named():
     c = flexible_arm()
-    with pytest.raises(StateError, match="actuated names 'beam.mode0' of 'flexible arm', an elastic mode"):
+    with pytest.raises(StateError, match=r"actuated names 'beam\.mode0' of 'flexible arm', an elastic mode"):
         rob.gravity(c.rb, c.q, actuated=c.mb.dof_names)
     c = lid_in_hand()
     with pytest.raises(StateError, match="actuated names 'lid' of 'panda', a dof of what the robot holds"):

@@ -167,7 +167,7 @@ def test_weights_are_given_by_name():
     assert np.abs(named.force - rob.carry(rb, "box", names, q, v, np.ones(6)).force).max() > 1e-3
     with pytest.raises(StateError, match="no dof, hinge or body 'elbow'"):
         rob.carry(rb, "box", names, q, v, np.zeros(6), weight={"elbow": 1.0})
-    with pytest.raises(StateError, match="weight of carry names 'hand1.0' twice"):
+    with pytest.raises(StateError, match=r"weight of carry names 'hand1\.0' twice"):
         rob.carry(rb, "box", names, q, v, np.zeros(6), weight={"hand1": 1.0, "hand1.0": 2.0})
 
 

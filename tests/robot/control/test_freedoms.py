@@ -81,7 +81,7 @@ def test_more_motors_than_a_closed_chain_needs_move_together_or_are_refused():
     assert not T[[1, 3]].any()
     near(s.forward_dynamics(q, none, T).vdot, vdot, 1e-8)
     with pytest.raises(LoopError, match="the closures of 'crane' do not allow these accelerations: one with a motor"):
-        rob.feed_forward(rb, q, none, vdot + [1.0, 0, 0, 0], actuated=motors)
+        rob.feed_forward(rb, q, none, vdot + np.eye(4)[0], actuated=motors)
 
 
 def test_gains_are_numbers_rows_or_matrices():

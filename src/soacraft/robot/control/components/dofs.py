@@ -68,8 +68,8 @@ class Decoupled(Law):
 
 
 class LQR(Law):
-    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are numbers, diagonals, matrices, or None
-    as there."""
+    """The force of `sc.robot.lqr` at q and v, about the state (q0, v0); Q and R are numbers, diagonals, matrices, or
+    None as there."""
 
     class Params(Base):
         robot: str
