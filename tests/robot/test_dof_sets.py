@@ -23,7 +23,7 @@ NEITHER = {
     "admittance", "balance_load", "capture_point", "estimate_offsets", "estimate_payload", "grasp_quality",
     "grasp_strength", "ground_wrench", "minimum_jerk", "move_squeeze", "polyline", "spline", "stance",
     "standing_region", "support_polygon", "task_error", "time_optimal", "tip_over", "zero_moment_point",
-    "study.footfalls", "study.load", "study.mass_properties", "study.singularities",
+    "study.footfalls", "study.load", "study.singularities",
     "components.Admittance", "components.Payload",
     "kinematics.report", "loops.aggregate", "loops.cut", "loops.equilibrium", "loops.forward_dynamics_derivatives",
     "loops.geared_sko", "loops.linearize", "loops.modes", "loops.recut", "loops.report",
@@ -213,7 +213,7 @@ MOVABLE = {
     "plan": lambda c: planned(c),
     "Limb.ik": lambda c: c.limb.of_robot(c.limb.ik(c.limb.pose(c.q[c.limb.q_places])).q),
     "Limb.solutions": None, "Limb.follow": None, "Limb.self_motion": None, "study.reach_map": None,
-    "Tracker.step": tracked,
+    "Tracker.step": tracked, "study.mass_properties": None,
     "kinematics.inverse_kinematics": lambda c: sc.inverse_kinematics(c.mb, [aim(c)], q0=c.q, allow_partial=True).q,
     "Solver.assemble": lambda c: sc.loops.TreeAugmented(c.mb).assemble(
         c.mb.integrate(c.q, np.where([x in c.still for x in c.mb.dof_names], 0.0, 1e-3))) if c.mb.is_closed else c.q,
@@ -266,6 +266,14 @@ def test_kinematics_moves_movable_dofs_alone(call, case):
     q = np.asarray(MOVABLE[call](c))
     assert q.shape[-1] == c.mb.nq
     np.testing.assert_array_equal(q[..., c.stays], np.broadcast_to(c.q[c.stays], q[..., c.stays].shape))
+
+
+def test_samples_of_mass_properties_leave_the_lid():
+    """Its centre of mass within the box is the same in all of them; that of the arm is not."""
+    c = lid_in_hand()
+    seen = rob.study.mass_properties(c.rb, bodies=["box", "lid"], samples=4, frame="box").com
+    assert np.ptp(seen, axis=0).max() < 1e-12
+    assert np.ptp(rob.study.mass_properties(c.rb, samples=4).com, axis=0).max() > 1e-3
 
 
 @pytest.mark.parametrize("case", CASES)

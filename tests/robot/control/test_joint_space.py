@@ -225,5 +225,10 @@ def test_what_is_refused():
     ball.add_body("ball", None, sc.RollingBall(0.5), sc.Inertia.sphere(1.0, 0.5))
     with pytest.raises(StateError, match="has no difference"):     # where it is depends on its way
         rob.computed_torque(rob.Robot(ball), ball.q, np.zeros(3), (ball.q, np.zeros(3), np.zeros(3)), 1.0, 1.0)
+    body = sc.Multibody("body")
+    body.add_body("ball", None, sc.Free(), sc.Inertia.box(2.0, (0.3, 0.4, 0.5)))
+    load = {"payload": {"ball": sc.Inertia(1.0)}, "actuated": ["ball.0"]}
+    with pytest.raises(StateError, match="a hinge of 'body' has a motor at some of its dofs, and a payload moves the"):
+        rob.computed_torque(rob.Robot(body), body.q, np.zeros(6), (body.q, np.zeros(6), np.zeros(6)), 1.0, 1.0, **load)
     with pytest.raises(StateError, match="kd must be finite"):
         rob.computed_torque(one, [0.0], [0.0], ([0], [0], [0]), 1.0, np.nan)

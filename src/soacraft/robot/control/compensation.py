@@ -189,8 +189,28 @@ def feed_forward(
         f_ext = reactions(mb, payload, q, v, vdot)
         return np.asarray(dyn.inverse_dynamics(mb, q, v, vdot, f_ext)) + dry
     if payload is not None:
-        raise StateError(_payload_text(mb, ~motors))
+        return _carrying(mb, q, v, vdot, motors, payload) + dry
     return np.asarray(dyn.mixed_dynamics(mb, q, v, np.zeros(mb.nv), vdot, motors)[1]) + dry
+
+
+def _carrying(mb: Multibody, q: Array, v: Array, vdot: Array, motors: Mask, payload: Payload) -> Array:
+    """The force of the motors of a tree with a payload, while all other dofs p go as they will. With F(vdot) all that
+    is needed, which is linear in vdot,
+
+        F_p(vdot_a, vdot_p) = 0,      dF_p/dvdot_p = Mcal_pp with the payload
+
+    O(n n_p) a state."""
+    batch, idle = common_batch(q=q, v=v, vdot=vdot), np.flatnonzero(~motors)
+    qs, vs, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, vdot))
+    T = np.zeros((*batch, mb.nv))
+    for at in np.ndindex(*batch):
+        a = np.tile(np.where(motors, given[at], 0.0), (len(idle) + 1, 1))
+        a[np.arange(len(idle)) + 1, idle] = 1.0
+        F = needed(mb, qs[at], vs[at], a, reactions(mb, payload, qs[at], vs[at], a))
+        slope = F[1:] - F[0]
+        free = np.linalg.solve(slope[:, idle].T, -F[0, idle])
+        T[at] = np.where(motors, F[0] + free @ slope, 0.0)
+    return T
 
 
 def dry_friction(robot: Robot, v: Array, motors: Mask) -> Array:

@@ -67,6 +67,11 @@ def computed_torque(
     q, v, to, vdot = _towards(mb, q, v, target, kp, kd)
     if not mb.is_closed and to.decides(motors_of(robot, actuated)):
         return feed_forward(robot, q, v, vdot, payload=payload, friction=friction, actuated=actuated)
+    if payload is not None and not mb.is_closed:
+        raise StateError(
+            f"a hinge of {mb.name!r} has a motor at some of its dofs, and a payload moves the others: hang it on the "
+            "model, rb.attach(...)."
+        )
     T = np.empty(v.shape)
     for at in np.ndindex(*v.shape[:-1]):
         a = to.at(at).chosen(freedom(robot, q[at], v[at], actuated), vdot[at])

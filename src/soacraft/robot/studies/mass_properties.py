@@ -11,11 +11,12 @@ from soacraft import dynamics as dyn
 from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import StateError
 from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.robot import Robot
-from soacraft.robot.studies.motion import model_of
+from soacraft.robot.studies.motion import held_of, model_of
 from soacraft.robot.studies.study import Column, Study
 from soacraft.robot.studies.table import Table
 from soacraft.spatial.checks import Array
@@ -70,7 +71,7 @@ def mass_properties(
     seed: Seed = 0,
 ) -> MassProperties:
     """Mass, centre of mass, inertia about it and principal axes, at the present configuration, at q (rows, nq), or at
-    `samples` drawn within the limits.
+    `samples` drawn within the limits, of movable dofs (`rb.movable`).
 
     `bodies` are names, a `Limb`, or "held", what the robot has in its hands; by default all. Results are in axes of
     `frame`, as seen from there. O(rows n).
@@ -92,6 +93,10 @@ def mass_properties(
         if mb.is_closed:
             raise StateError(f"{mb.name!r} has loops or couplings: give configurations that are closed.")
         q = np.array([mb.random_state(rng, limits=True)[0] for _ in range(whole_number(samples, "samples", 1, MOST))])
+        movable = movable_dofs(mb, held_of(robot))
+        for at, dofs in zip(mb.layout.q_slices, mb.layout.v_slices, strict=True):
+            if not movable[dofs].all():
+                q[:, at] = np.asarray(mb.q)[at]
     rows = np.atleast_2d(read_q(mb, mb.q if q is None else q))
     still = np.zeros((len(rows), mb.nv))
     seen = mb.root if frame == "inertial" else mb.frame(frame)

@@ -23,6 +23,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft import _core
 from soacraft.errors import StaleError, StateError
@@ -291,7 +292,7 @@ class VelocityPlan:
         missed += [broken[a:b].max(initial=0.0) for a, b in pairwise(ends)]
         return Step(v, self._names, np.concatenate([missed, *map(self._of_all, held)]))
 
-    def _of_all(self, x: Array) -> Array:
+    def _of_all(self, x: npt.ArrayLike) -> Array:
         """Numbers of the movable dofs as numbers of all, (nv)."""
         found = np.zeros(self._nv)
         found[self._movable] = x
