@@ -338,6 +338,27 @@ def test_gravity_is_exact_where_flexible_bodies_rest():
     assert abs(T[-1] - slope) < 1e-6 * abs(slope)
 
 
+def test_a_four_bar_that_bends_is_held_by_its_crank():
+    """At the equilibrium of the modes, by closed forward dynamics; the law pushes the crank and lets the modes go."""
+    mb = flexible_four_bar()
+    q = np.array(mb.q)
+    q[0], q[1], q[-1] = 0.9, -0.5, 1.0
+    rb, s, none = rob.Robot(mb), sc.loops.TreeAugmented(mb), np.zeros(mb.nv)
+    bent = sc.loops.equilibrium(s, fixed=["crank"], q=s.assemble(q)).q
+    T = rob.gravity(rb, bent, actuated=["crank"])
+    assert np.count_nonzero(T) == 1
+    assert np.abs(s.forward_dynamics(bent, none, T).vdot).max() < 1e-6
+    wanted = np.eye(mb.nv)[0]
+    T = rob.computed_torque(rb, bent, none, (bent, none, wanted), 25.0, 10.0, actuated=["crank"])
+    assert np.count_nonzero(T) == 1
+    vdot = s.forward_dynamics(bent, none, T).vdot
+    assert abs(vdot[0] - 1.0) < 1e-6
+    assert np.abs(vdot[mb.layout.own.v]).max() > 0.1
+    law = rob.lqr(rb, bent, actuated=["crank"])
+    assert (law.poles.real < 0.0).all()
+    assert not law.K[1:].any()
+
+
 def test_gravity_with_a_lid_in_the_hand_holds_the_arm():
     """What the motors give holds all their dofs while the lid falls; the lid as a motor was 20 % off at a wrist."""
     c = lid_in_hand()

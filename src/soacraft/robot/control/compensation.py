@@ -60,7 +60,8 @@ def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: A
     chain motors share the work. What has no motor:
 
     - a base or a passive hinge of the robot must need no force, springs counted, else there is no equilibrium;
-    - flexible bodies stay bent as they are in q: exact where that is their equilibrium (`sc.analysis.equilibrium`);
+    - flexible bodies stay bent as they are in q: exact where they rest so under this force, as
+      `sc.analysis.equilibrium` with the motors fixed gives;
     - hinges of what is held, such as a lid, go as they will, and the motors carry what remains at that instant;
     - objects that lie about do not count.
 
