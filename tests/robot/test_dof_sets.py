@@ -197,7 +197,15 @@ def tracked(c):
     limits = rob.MotionLimits.of(c.rb, velocity=1.0, acceleration=1.0, jerk=1.0)
     tracker = rob.Tracker(c.rb, 0.1, limits)
     assert tracker.dof_names == c.rb.movable
-    return c.q
+    hinges = zip(c.mb.layout.hinge_q, c.mb.layout.hinge_v, strict=True)
+    moves = [q for q, v in hinges if v.stop > v.start and c.mb.dof_names[v.start] in c.rb.movable]
+    places = np.concatenate([np.arange(q.start, q.stop) for q in moves])
+    goal = c.q[places]
+    goal[-1] -= 0.01
+    q = c.q.copy()
+    q[places] = tracker.step(tracker.rest(c.q[places]), goal).q
+    assert q[places[-1]] < c.q[places[-1]]
+    return q
 
 
 #: What chooses dofs: a call that gives configurations (..., nq).
