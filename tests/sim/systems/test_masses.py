@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.integrate import simpson
+from tests.sim.chains import four_bar
 
 import soacraft as sc
 from soacraft import sim
@@ -129,6 +130,30 @@ def test_masses_of_several_plants_and_bodies(integrator):
     assert run.v[-1] == pytest.approx(exact, rel=1e-7)
     assert (a["hull"].inertia.mass, b["hull"].inertia.mass, b["second"].inertia.mass) == (6.0, 2.0, 6.0)
     assert run.check().imbalance < 1e-8 * run.energy.max()
+
+
+@pytest.mark.parametrize(("integrator", "step", "close"), [("gauss6", 5e-3, 1e-8), ("dop853", None, 1e-8)])
+def test_masses_on_a_closed_chain(integrator, step, close):
+    """A rocker that becomes lighter: closures are kept, and the energy that goes is e dm."""
+    mb = four_bar(0.3, 1.0, 0.8, 0.9, 0.5, 4.0)
+    s = sim.System("s", integrator=integrator, step=step)
+    s.add("bars", sim.Plant(mb))
+    s.add("tank", Tank())
+    s.connect("tank.mass", "bars.mass[rocker]")
+    run = s.run(0.2)
+    assert run.check().imbalance < close * np.abs(run.energy).max()
+    assert abs(run.work["mass"][-1]) > 0.1
+    assert np.isfinite(run.at(0.123).q).all()  # not stale by its own masses
+
+
+def test_two_plants_that_are_restored_have_the_bits_of_those_that_go_on(tmp_path):
+    whole = two_rockets()
+    whole.run(0.25, checkpoint=tmp_path / "c.h5")
+    again = sim.restore(tmp_path / "c.h5", classes=[Tank])
+    a, b = whole.run(0.5), again.run(0.5)
+    assert a.q.tobytes() == b.q.tobytes()
+    assert a.work["mass"].tobytes() == b.work["mass"].tobytes()
+    assert a.q[-1].tobytes() == two_rockets().run(0.5).q[-1].tobytes()
 
 
 def test_a_force_element_of_one_plant_among_several_sees_the_masses_of_its_own_model():

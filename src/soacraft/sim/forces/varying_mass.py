@@ -86,7 +86,7 @@ class VaryingMass:
     def energies(self, q: Array, v: Array) -> Array:
         """Kinetic and potential energy of each of the bodies at states, per mass, (..., bodies)."""
         mb, bodies = self._mb, self.bodies
-        motion = dyn.node_motion(mb, q, v, np.zeros_like(v), bodies, "node", ignore_loops=True)
+        motion = dyn.node_motion(mb, q, v, np.zeros_like(v), tuple(bodies), "node", ignore_loops=True)
         M = np.array([body.inertia.matrix() / body.inertia.mass for body in bodies])
         com = np.array([body.inertia.com for body in bodies])
         moving = 0.5 * np.einsum("...ka,kab,...kb->...k", motion.velocity, M, motion.velocity)

@@ -25,7 +25,7 @@ def read_actions(given: Any, low: Array, high: Array, what: str) -> Array:
         actions = np.full(1, np.nan)
     if actions.shape != low.shape or not np.isfinite(actions).all():
         raise LinkError(f"{what} finite numbers, got {given!r:.60}.")
-    return np.clip(actions, low, high)
+    return np.asarray(np.clip(actions, low, high))
 
 
 def rows(seen: Mapping[str, Array], count: int) -> Array:
