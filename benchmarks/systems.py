@@ -96,7 +96,7 @@ def campaign(steps: int, quick: bool) -> dict[str, float]:
     """Milliseconds of a run of the satellite with steps of 1 s, one by one and in batches."""
     found: dict[str, float] = {"steps": steps}
     vary = {
-        "earth.mu": sim.Normal(MU, 1e10),
+        "earth_hub.mu": sim.Normal(MU, 1e10),
         "torque0.value": sim.Normal(0.0, 0.1),
         "craft.v[hub.0]": sim.Normal(0, 0.01),
     }

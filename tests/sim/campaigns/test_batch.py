@@ -51,7 +51,25 @@ def satellite() -> sim.System:
     return s
 
 
+def planet() -> sim.System:
+    """A bar with a wheel, pulled as the model has its inertia, at nodes off its frames."""
+    mb = sc.Multibody("bar", gravity=(0.0, 0.0, 0.0))
+    bar = mb.add_body("bar", inertia=sc.Inertia(3.0, (0.1, 0, 0), np.diag([0.1, 2.0, 2.0])), hinge=sc.Free())
+    bar.add_node("end", sc.Pose.from_rpy(0.3, 0.2, 0.1, translation=(1.0, 0.0, 0.0)))
+    wheel = sc.Inertia(1.0, (0, 0, 0.1), 0.1 * np.eye(3))
+    mb.add_body("wheel", inertia=wheel, parent="bar", hinge=sc.Pin((0, 0, 1)))
+    mb.set_state([0, 0, 0.6, 0.8, 7.0, 0, 0, 0.0], [0.1, 0.2, 0.3, 0, 1.0, 0, 2.0])
+    s = sim.System("bar", integrator="rk4", step=0.05)
+    plant = s.add("bar", sim.Plant(mb))
+    for name, node in (("bar", "bar/end"), ("wheel", "wheel")):
+        s.add(f"pull_{name}", sim.PointGravity(mu=10.0), at=plant.node(node))
+    return s
+
+
 CASES = {
+    "planet": (planet, 1.0, {"pull_bar.mu": sim.Normal(10.0, 1.0), "bar.v[bar.0]": sim.Normal(0, 0.1)},
+               {"x": "bar.q[4][-1]", "turn": "norm(bar.v)[-1]", "wheel": "bar.v[wheel][-1]",
+                "pull": "norm(pull_bar.wrench)[-1]"}),
     "lag": (lag, 1.0, {"one.value": sim.Normal(1.0, 0.1), "lag.time_constant": sim.Uniform(0.5, 2.0),
                        "lag.x": sim.Normal(0, 1)},
             {"end": "lag.y[-1]", "seen": "sensor.y[-1]", "mean": "mean(sensor.y)", "t_end": "t[-1]"}),

@@ -169,6 +169,18 @@ def test_bodies_of_two_plants_have_their_own_masses():
     assert run.forces["pull_b.wrench"][0] == pytest.approx([0.0, -5.0])
 
 
+def test_two_planets_pull_every_body():
+    """The pulls of two places add up; one that leaves a body out is refused."""
+    mb = craft()
+    s = pulled(mb)
+    for body in mb.bodies[:2]:
+        s.add(f"moon_{body.name}", sim.PointGravity(mu=100.0, center=(90.0, 0.0, 0.0)), at=s.plants["craft"].node(body))
+    with pytest.raises(WiringError, match=r"nothing like it pulls 'stage', which has mass"):
+        s.check()
+    s.add("moon_stage", sim.PointGravity(mu=100.0, center=(90.0, 0.0, 0.0)), at=s.plants["craft"].node("stage"))
+    s.check()
+
+
 def test_what_is_refused():
     mb = craft()
     s = sim.System("s", integrator="rk4", step=1e-2)
@@ -177,8 +189,8 @@ def test_what_is_refused():
     s.add("again", sim.PointGravity(mu=3.0), at=plant.node("hub/tip"))
     with pytest.raises(WiringError) as told:
         s.check()
-    assert "'again' and 'pull' both pull 'hub': gravity acts once." in str(told.value)
-    assert "pulls 'hub' of 'craft', and nothing pulls 'boom', which has mass" in str(told.value)
+    assert "'again' and 'pull' both pull 'hub', by the same: gravity acts once." in str(told.value)
+    assert "'pull' pulls a body of 'craft', and nothing like it pulls 'boom', which has mass" in str(told.value)
     assert "sim.PointGravity(mu=...), at=plant.node(body))" in str(told.value)
     with pytest.raises(WiringError, match=r"PointGravity has no parameter 'mass'"):
         sim.PointGravity(mu=3.0, mass=10.0)

@@ -19,11 +19,14 @@ from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.integrators.manifold import LARGEST_TURN, Coordinates
 from soacraft.sim.links.ports import Linked
 from soacraft.sim.systems.frames import OF_FRAME
+from soacraft.sim.systems.plants.inertias import OF_INERTIA, inertia_at
 from soacraft.sim.systems.running.order import in_order, upstream
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import INVERSE_THIRD
 
+#: What nodes have that batches know.
+_OF_NODE = (*list(OF_FRAME)[:4], *OF_INERTIA)
 #: Runs of a batch, and bytes of what it records at most.
 LARGEST, _MEMORY = 512, 2**29
 
@@ -59,7 +62,7 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
     known |= {f"{path}.{x}" for path in system._plants for x in ("q", "v", "vdot")}
     for key in sorted(system._compiled()[0].sources):
         path, _, port = key.partition(".")
-        if key not in known and (path not in system._plants or port.partition("[")[0] not in list(OF_FRAME)[:4]):
+        if key not in known and (path not in system._plants or port.partition("[")[0] not in _OF_NODE):
             return f"{key!r} is used"
     return ""
 
@@ -190,6 +193,12 @@ class Batch:
         ports = [(key, path, key[len(path) + 1 :].partition("[")) for key, path in used if path in self._system._plants]
         self._seen = [(key, port[0], self._system._plants[path].frame(port[2][:-1])) for key, path, port in ports
                       if port[0] in OF_FRAME]  # fmt: skip
+        count = self._lanes.count  # runs of a batch have one model
+        self._inertias = {
+            key: np.array([inertia_at(port[0], self._system._plants[path].frame(port[2][:-1]))] * count)
+            for key, path, port in ports
+            if port[0] in OF_INERTIA
+        }
 
     # -- evaluation --------------------------------------------------------------------------------------------
 
@@ -198,6 +207,7 @@ class Batch:
         V = self.V
         V["t"] = ns
         V.update(z)
+        V.update(self._inertias)
         for x in self._plants:
             V[x.q], V[x.v] = q[:, x.seat.q], v[:, x.seat.v]
         if self._seen:

@@ -53,26 +53,27 @@ def inertia_at(port: str, frame: Frame, mass: float | None = None) -> Any:
 
 
 def pull_faults(parts: Mapping[str, Part], plants: Mapping[str, Plant]) -> list[str]:
-    """Faults of a plant of which `sim.PointGravity` pulls some bodies that have mass, and others not, or one twice."""
-    pulled: dict[tuple[str, Any], dict[str, str]] = {}
-    faults = []
+    """Faults of a plant of which `sim.PointGravity` pulls some bodies that have mass more often than others, or one
+    twice by the same parameters."""
+    pulls: dict[str, dict[str, list[str]]] = {}  # names of the pulls, by plant and body
     for path, part in sorted(parts.items()):
-        if not isinstance(part.component, PointGravity) or part.mount is None or part.mount.kind != "node":
-            continue
-        mb = part.mount.plant.mb
-        if part.mount.name not in mb:
-            continue  # a fault of the wiring
-        bodies = pulled.setdefault((part.mount.plant.path, part.component.p), {})
-        name = mb.frame(part.mount.name).carrier.name
-        if name in bodies:
-            faults.append(f"{bodies[name]!r} and {path!r} both pull {name!r}: gravity acts once.")
-        bodies[name] = path
-    for (plant, _), bodies in pulled.items():
-        missing = [x.name for x in plants[plant].mb.bodies if x.inertia.mass > 0.0 and x.name not in bodies]
-        if missing:
+        mount = part.mount
+        if isinstance(part.component, PointGravity) and mount is not None and mount.name in mount.plant.mb:
+            body = mount.plant.mb.frame(mount.name).carrier.name
+            pulls.setdefault(mount.plant.path, {}).setdefault(body, []).append(path)
+    faults = []
+    for plant, bodies in pulls.items():
+        for body, names in bodies.items():
+            pairs = [(x, y) for i, x in enumerate(names) for y in names[i + 1 :]]
+            same = [(x, y) for x, y in pairs if parts[x].component.p == parts[y].component.p]
+            faults += [f"{x!r} and {y!r} both pull {body!r}, by the same: gravity acts once." for x, y in same]
+        most = max(bodies.values(), key=len)
+        heavy = [x.name for x in plants[plant].mb.bodies if x.inertia.mass > 0.0]
+        less = next((x for x in heavy if len(bodies.get(x, ())) < len(most)), "")
+        if less:
             faults.append(
-                f"{next(iter(bodies.values()))!r} pulls {next(iter(bodies))!r} of {plant!r}, and nothing pulls "
-                f"{missing[0]!r}, which has mass: gravity acts on every body. Add the same at each, "
-                "for body in mb.bodies: s.add(f'pull_{body.name}', sim.PointGravity(mu=...), at=plant.node(body))."
+                f"{most[-1]!r} pulls a body of {plant!r}, and nothing like it pulls {less!r}, which has mass: gravity "
+                "acts on every body. Add one at each, for body in mb.bodies: s.add(f'pull_{body.name}', "
+                "sim.PointGravity(mu=...), at=plant.node(body))."
             )
     return faults
