@@ -24,7 +24,7 @@ import scipy.linalg
 
 from soacraft import markup
 from soacraft.analysis.finite import refusing_overflow
-from soacraft.analysis.steady import GROWTH, Course, Instant, growth
+from soacraft.analysis.steady import NO_GROWTH, Course, Instant, growth
 from soacraft.cards import card
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.coupled import is_coupled
@@ -45,8 +45,6 @@ from soacraft.spatial.transforms import crm
 
 Complex = npt.NDArray[np.complex128]
 
-#: Growth rates this small relative to the largest rate are what rounding makes of a double eigenvalue zero.
-NO_GROWTH = 1e-7
 #: Rows of A whose eigenvalues a notebook shows: they take O(nv^3).
 EIGENVALUES = 200
 
@@ -130,9 +128,8 @@ class Linearization:
             return np.asarray(own)
         if not np.array_equal(self.course.at(self.course.q, self.course.v).A, self.A):
             raise StaleError("is_stable: the model is another one since linearize was called; call it again.")
-        turned, same = growth(self.course, np.asarray(rates, dtype=np.float64), np.concatenate(self._sizes))
-        same = same | ~self.course.v.any(axis=-1)
-        return np.where(same, own, turned - GROWTH)
+        along = growth(self.course, np.asarray(rates, dtype=np.float64), np.concatenate(self._sizes))
+        return np.where(self.course.v.any(axis=-1), along, own)
 
     def __repr__(self) -> str:
         nv = len(self.dof_names)

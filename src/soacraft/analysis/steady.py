@@ -1,17 +1,17 @@
 """Steady motions: axes in which the linearization along a motion is constant, and whether it grows there.
 
 About a motion the linearized system udot = A(t) u has coefficients that change, and eigenvalues of A at an instant say
-nothing of its growth: the tangent coordinates of a `Spherical` or `Free` hinge are along axes of its body, and turn with
-it. A turned chart y = T(t) u, with T bounded, grows as u does, and has
+nothing of its growth: the tangent coordinates of a `Spherical` or `Free` hinge are along axes of its body, and turn
+with it. A turned chart y = T(t) u, with T bounded, grows as u does, and has
 
     ydot = (T A T^-1 + Tdot T^-1) y
 
-Where that is constant the motion is steady, and its eigenvalues tell the growth (Chetaev's and Lyapunov's reducible
-systems). Three charts are tried, for all hinges whose dofs are along axes of their bodies: those axes; axes of the inboard
-frames (a disc that rolls straight on, whose weight turns in its own axes); axes that turn about gravity as the motion does
-(a disc that rolls in a circle, a top that precesses).
+Where that is constant the motion is steady, and its eigenvalues tell the growth (Lyapunov's reducible systems). Three
+charts are tried, for all hinges whose dofs are along axes of their bodies: those axes; axes of the inboard frames (a
+disc that rolls straight on, whose weight turns in its own axes); axes that turn about gravity as the motion does (a
+disc that rolls in a circle, a top that precesses).
 
-States that drive others and are not driven by them (places, headings) leave the growth alone: the matrix is triangular by
+States that are driven by others and drive none (places, headings) leave the growth alone: the matrix is triangular by
 blocks, and the blocks on its diagonal - those of states that drive each other - are what must be constant.
 """
 
@@ -33,9 +33,11 @@ from soacraft.spatial.rotations import skew
 #: Steps between instants, in units of the time in which the motion changes.
 STEP = 1e-3
 #: Change of coefficients, in that unit, of a motion that counts as steady.
-STEADY = 1e-3
-#: Growth rates this small are what differences in time make of repeated zeros.
-GROWTH = 1e-4
+STEADY = 1e-5
+#: Growth rates this small relative to the largest rate are what rounding makes of a double eigenvalue zero,
+NO_GROWTH = 1e-7
+#: and what differences in time make of it, in axes that turn.
+NO_GROWTH_TURNED = 1e-4
 #: Instants before and after the state: derivatives of fourth order at three of them.
 _INSTANTS = 3
 
@@ -66,11 +68,9 @@ class Course(NamedTuple):
         return bool(self.v.any())
 
 
-def growth(course: Course, rate: Array, sizes: Array) -> tuple[Array, Array]:
-    """The largest growth rate in each state, in units of `rate` (...), and whether its own axes show it (...).
-
-    It is nan where no chart has constant coefficients, and -inf where own axes have: those have eigenvalues without the
-    errors of differences. `sizes` (r) are those of the coordinates of A. O(7) linearizations.
+def growth(course: Course, rate: Array, sizes: Array) -> Array:
+    """The largest growth rate in each state beyond what counts as zero, in units of `rate` (...); nan where no chart
+    has constant coefficients. `sizes` (r) are those of the coordinates of A. O(7) linearizations.
     """
     step = STEP / rate
     states = {0: (course.q, course.v)}
@@ -84,11 +84,11 @@ def growth(course: Course, rate: Array, sizes: Array) -> tuple[Array, Array]:
         here = {k: Instant(x.A[i], x.E[i]) for k, x in instants.items()}
         spins = {k: (q[i], v[i]) for k, (q, v) in states.items()}
         for number, S in enumerate(_charts(course.graph, {k: x[i] for k, x in turns.items()}, spins, float(step[i]))):
-            value = _growth_in(here, S, course.chosen, float(step[i]), float(rate[i]), sizes)
-            if not np.isnan(value):
-                result[i] = value if number else -np.inf
+            zero = NO_GROWTH_TURNED if number else NO_GROWTH
+            result[i] = _growth_in(here, S, course.chosen, float(step[i]), float(rate[i]), sizes, zero)
+            if not np.isnan(result[i]):
                 break
-    return result, result == -np.inf
+    return result
 
 
 def _advanced(course: Course, q: Array, v: Array, h: Array) -> tuple[Array, Array]:
@@ -163,9 +163,9 @@ def _precession(graph: Graph, k: int, at_q: slice, at_v: slice, states: dict[int
 
 
 def _growth_in(
-    instants: dict[int, Instant], S: dict[int, Array], chosen: Any, h: float, rate: float, sizes: Array
+    instants: dict[int, Instant], S: dict[int, Array], chosen: Any, h: float, rate: float, sizes: Array, zero: float
 ) -> float:
-    """The largest growth rate in a chart, in units of `rate`; nan where its coefficients change."""
+    """The largest growth rate in a chart beyond `zero`, in units of `rate`; nan where its coefficients change."""
     T = {k: S[k][chosen] @ x.E for k, x in instants.items()}
     r = len(sizes)
     units = sizes * np.where(np.asarray(chosen) < S[0].shape[0] // 2, 1.0, rate)  # places, and velocities
@@ -174,11 +174,11 @@ def _growth_in(
         inverse = np.linalg.inv(T[k])
         Tdot = (8 * (T[k + 1] - T[k - 1]) - (T[k + 2] - T[k - 2])) / (12 * h)
         B[k] = (T[k] @ instants[k].A + Tdot) @ inverse * units / units[:, None] / rate
-    drives = np.max([np.abs(x) for x in B.values()], axis=0) > GROWTH**2
+    drives = np.max([np.abs(x) for x in B.values()], axis=0) > zero**2
     together = connected_components(drives, directed=True, connection="strong")[1]
     same = together[:, None] == together
-    changed = np.maximum(np.abs(B[1] - B[-1]) / 2, np.abs(B[1] - 2 * B[0] + B[-1]) / STEP) / STEP
+    changed = np.maximum(np.abs(B[1] - B[-1]) / 2, np.abs(B[1] - 2 * B[0] + B[-1])) / STEP
     if r and not float(changed[same].max()) <= STEADY:
         return float("nan")
     blocks = np.where(same & drives, B[0], 0.0)
-    return float(np.linalg.eigvals(blocks).real.max(initial=-1.0))
+    return float(np.linalg.eigvals(blocks).real.max(initial=-1.0)) - zero
