@@ -126,9 +126,7 @@ class Linearization:
         own = (self.eigenvalues.real / rates[..., None]).max(axis=-1, initial=-1.0) - NO_GROWTH
         if self.course is None or not self.course.moves:
             return np.asarray(own)
-        if not np.array_equal(self.course.at(self.course.q, self.course.v).A, self.A):
-            raise StaleError("is_stable: the model is another one since linearize was called; call it again.")
-        along = growth(self.course, np.asarray(rates, dtype=np.float64), np.concatenate(self._sizes))
+        along = growth(self.course, self.A, np.asarray(rates, dtype=np.float64), np.concatenate(self._sizes))
         return np.where(self.course.v.any(axis=-1), along, own)
 
     def __repr__(self) -> str:

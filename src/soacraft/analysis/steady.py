@@ -18,12 +18,13 @@ blocks, and the blocks on its diagonal - those of states that drive each other -
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import expm
 from scipy.sparse.csgraph import connected_components
 
+from soacraft.errors import StaleError
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import pose_of
 from soacraft.model.tree.graph import Graph
@@ -38,8 +39,6 @@ STEADY = 1e-5
 NO_GROWTH = 1e-7
 #: and what differences in time make of it, in axes that turn.
 NO_GROWTH_TURNED = 1e-4
-#: Instants before and after the state: derivatives of fourth order at three of them.
-_INSTANTS = 3
 
 
 class Instant(NamedTuple):
@@ -68,33 +67,66 @@ class Course(NamedTuple):
         return bool(self.v.any())
 
 
-def growth(course: Course, rate: Array, sizes: Array) -> Array:
+def growth(course: Course, A: Array, rate: Array, sizes: Array) -> Array:
     """The largest growth rate in each state beyond what counts as zero, in units of `rate` (...); nan where no chart
-    has constant coefficients. `sizes` (r) are those of the coordinates of A. O(7) linearizations.
+    has constant coefficients. `A` and the `sizes` (r) of its coordinates are those of the states. O(3) linearizations,
+    O(7) where axes turn.
     """
     step = STEP / rate
     states = {0: (course.q, course.v)}
-    for sign in (1, -1):
-        for k in range(_INSTANTS):
-            states[sign * (k + 1)] = _advanced(course, *states[sign * k], sign * step)
-    instants = {k: course.at(*state) for k, state in states.items()}
-    turns = {k: _turns(course.graph, states[0][0], q) for k, (q, _) in states.items()}
+    instants = {0: course.at(*states[0])}
+    if not np.array_equal(instants[0].A, A):
+        raise StaleError("is_stable: the model is another one since linearize was called; call it again.")
+
+    def extend(last: int) -> None:
+        for k in (last, -last):
+            sign = 1 if k > 0 else -1
+            states[k] = _advanced(course, *states[k - sign], sign * step)
+            instants[k] = course.at(*states[k])
+
+    extend(1)
+    units = [sizes * np.where(course.chosen < course.graph.nv, 1.0, x) for x in rate.ravel()]  # places, velocities
     result = np.full(rate.shape, np.nan)
-    for i in np.ndindex(rate.shape):
-        here = {k: Instant(x.A[i], x.E[i]) for k, x in instants.items()}
-        spins = {k: (q[i], v[i]) for k, (q, v) in states.items()}
-        for number, S in enumerate(_charts(course.graph, {k: x[i] for k, x in turns.items()}, spins, float(step[i]))):
-            zero = NO_GROWTH_TURNED if number else NO_GROWTH
-            result[i] = _growth_in(here, S, course.chosen, float(step[i]), float(rate[i]), sizes, zero)
-            if not np.isnan(result[i]):
-                break
+    for i, u in zip(np.ndindex(rate.shape), units, strict=True):
+        own = {k: np.where(np.isnan(x.E[i]).any(), np.nan, x.A[i]) for k, x in instants.items()}
+        result[i] = _growth_of({k: x * u / u[:, None] / rate[i] for k, x in own.items()}, NO_GROWTH)
+    if not np.isnan(result).any() or not any(_turning(course.graph)):
+        return result
+    extend(2)
+    extend(3)
+    turns = {k: _turns(course.graph, states[0][0], q) for k, (q, _) in states.items()}
+    for i, u in zip(np.ndindex(rate.shape), units, strict=True):
+        here = {k: (q[i], v[i]) for k, (q, v) in states.items()}
+        for S in _charts(course.graph, {k: x[i] for k, x in turns.items()}, here, float(step[i])):
+            if np.isnan(result[i]):
+                T = {k: S[k][course.chosen] @ x.E[i] for k, x in instants.items()}
+                B = {k: _in_chart(T, k, instants[k].A[i], float(step[i])) for k in (-1, 0, 1)}
+                result[i] = _growth_of({k: x * u / u[:, None] / rate[i] for k, x in B.items()}, NO_GROWTH_TURNED)
     return result
+
+
+def _in_chart(T: dict[int, Array], k: int, A: Array, h: float) -> Array:
+    """T A T^-1 + Tdot T^-1 at an instant, by differences of fourth order."""
+    Tdot = (8 * (T[k + 1] - T[k - 1]) - (T[k + 2] - T[k - 2])) / (12 * h)
+    return np.asarray((T[k] @ A + Tdot) @ np.linalg.inv(T[k]))
+
+
+def _growth_of(B: dict[int, Array], zero: float) -> float:
+    """The largest growth rate beyond `zero` of coefficients at three instants; nan where they change."""
+    drives = np.max([np.abs(x) for x in B.values()], axis=0) > zero**2
+    together = connected_components(drives, directed=True, connection="strong")[1]
+    same = together[:, None] == together
+    changed = np.maximum(np.abs(B[1] - B[-1]) / 2, np.abs(B[1] - 2 * B[0] + B[-1])) / STEP
+    if not changed.max(initial=0.0, where=same) <= STEADY:
+        return float("nan")
+    blocks = np.where(same & drives, B[0], 0.0)
+    return float(np.linalg.eigvals(blocks).real.max(initial=-1.0)) - zero
 
 
 def _advanced(course: Course, q: Array, v: Array, h: Array) -> tuple[Array, Array]:
     """The state after h by the classical method of Runge and Kutta."""
-    qdot, step = course.graph.qdot, h[..., None]
-    a = qdot(q, v), course.accelerated(q, v)
+    step = h[..., None]
+    a = _slopes(course, q, v, (np.zeros_like(q), np.zeros_like(v)), step)
     b = _slopes(course, q, v, a, step / 2)
     c = _slopes(course, q, v, b, step / 2)
     d = _slopes(course, q, v, c, step)
@@ -104,7 +136,8 @@ def _advanced(course: Course, q: Array, v: Array, h: Array) -> tuple[Array, Arra
 
 def _slopes(course: Course, q: Array, v: Array, slopes: tuple[Array, Array], h: Array) -> tuple[Array, Array]:
     q, v = q + h * slopes[0], v + h * slopes[1]
-    return course.graph.qdot(q, v), course.accelerated(q, v)
+    rates: Array = cast("Any", course.graph).qdot(q, v)  # of a model and of a sub-graph
+    return rates, course.accelerated(q, v)
 
 
 def _turning(graph: Graph) -> Iterator[tuple[int, slice, slice]]:
@@ -124,20 +157,17 @@ def _turns(graph: Graph, q0: Array, q: Array) -> Array:
 
 
 def _charts(graph: Graph, turns: dict[int, Array], states: dict[int, Any], h: float) -> Iterator[dict[int, Array]]:
-    """For each chart, S (2 nv, 2 nv) at the instants: from the axes of the bodies there to those of the chart."""
+    """For each chart that turns, S (2 nv, 2 nv) at the instants: from the axes of the bodies there to its own."""
     nv = graph.nv
-    yield {k: np.eye(2 * nv) for k in turns}
-    if not len(turns[0]):
-        return
 
     def chart(about: list[Array]) -> dict[int, Array]:
-        S = {}
+        S: dict[int, Array] = {}
         for k, rotations in turns.items():
             one = np.eye(nv)
             for R, omega, (_, _, at) in zip(rotations, about, _turning(graph), strict=True):
                 for start in range(at.start, at.stop, 3):
                     one[start : start + 3, start : start + 3] = expm(-k * h * skew(omega)) @ R
-            S[k] = np.kron(np.eye(2), one)
+            S[k] = np.asarray(np.kron(np.eye(2), one), dtype=np.float64)
         return S
 
     yield chart([np.zeros(3)] * len(turns[0]))
@@ -160,25 +190,3 @@ def _precession(graph: Graph, k: int, at_q: slice, at_v: slice, states: dict[int
     if not across @ across > 1e-16 * (w[0] @ w[0]):
         return np.zeros(3)
     return np.asarray(R[0].T @ n * float(n @ np.cross(w[0], wdot)) / float(across @ across))
-
-
-def _growth_in(
-    instants: dict[int, Instant], S: dict[int, Array], chosen: Any, h: float, rate: float, sizes: Array, zero: float
-) -> float:
-    """The largest growth rate in a chart beyond `zero`, in units of `rate`; nan where its coefficients change."""
-    T = {k: S[k][chosen] @ x.E for k, x in instants.items()}
-    r = len(sizes)
-    units = sizes * np.where(np.asarray(chosen) < S[0].shape[0] // 2, 1.0, rate)  # places, and velocities
-    B = {}
-    for k in (-1, 0, 1):
-        inverse = np.linalg.inv(T[k])
-        Tdot = (8 * (T[k + 1] - T[k - 1]) - (T[k + 2] - T[k - 2])) / (12 * h)
-        B[k] = (T[k] @ instants[k].A + Tdot) @ inverse * units / units[:, None] / rate
-    drives = np.max([np.abs(x) for x in B.values()], axis=0) > zero**2
-    together = connected_components(drives, directed=True, connection="strong")[1]
-    same = together[:, None] == together
-    changed = np.maximum(np.abs(B[1] - B[-1]) / 2, np.abs(B[1] - 2 * B[0] + B[-1])) / STEP
-    if r and not float(changed[same].max()) <= STEADY:
-        return float("nan")
-    blocks = np.where(same & drives, B[0], 0.0)
-    return float(np.linalg.eigvals(blocks).real.max(initial=-1.0)) - zero

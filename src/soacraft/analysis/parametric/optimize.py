@@ -204,7 +204,7 @@ class _Search:
         if self._gradient is not None:
             slope = lambda z: self.slope(z) / size  # noqa: E731
         asks = 1 if self._gradient is not None else 1 + 2 * len(self.start)
-        m: Any = minimize(
+        m: Any = minimize(  # type: ignore[call-overload]
             lambda z: (self.ask(z) - first) / size, self.start, jac=slope, method="L-BFGS-B",
             bounds=list(zip(low, high, strict=True)),
             options={"ftol": max(1e-15, resolved), "gtol": max(1e-9, resolved ** (2 / 3)),
@@ -248,8 +248,9 @@ class _Search:
 
         size = float(np.max(np.abs(self.first), initial=0.0)) or 1.0
         jacobian: Any = "3-point" if self._gradient is None else lambda z: self.slope(z) / size
+        residual: Any = lambda z: self.ask(z) / size  # noqa: E731
         r = least_squares(
-            lambda z: self.ask(z) / size, np.clip(self.start, low, high), jac=jacobian, bounds=(low, high), xtol=1e-14,
+            residual, np.clip(self.start, low, high), jac=jacobian, bounds=(low, high), xtol=1e-14,
             ftol=1e-14, gtol=1e-14, max_nfev=most,
         )  # fmt: skip
         if r.status <= 0:
