@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import expm
 from scipy.sparse.csgraph import connected_components
 
-from soacraft.errors import StaleError
+from soacraft.errors import SoacraftError, StaleError
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import pose_of
 from soacraft.model.tree.graph import Graph
@@ -78,22 +78,26 @@ def growth(course: Course, A: Array, rate: Array, sizes: Array) -> Array:
     if not np.array_equal(instants[0].A, A):
         raise StaleError("is_stable: the model is another one since linearize was called; call it again.")
 
-    def extend(last: int) -> None:
-        for k in (last, -last):
-            sign = 1 if k > 0 else -1
-            states[k] = _advanced(course, *states[k - sign], sign * step)
-            instants[k] = course.at(*states[k])
+    def extend(last: int) -> bool:
+        """Instants further out; False where the motion cannot be followed there."""
+        try:
+            for k in (last, -last):
+                sign = 1 if k > 0 else -1
+                states[k] = _advanced(course, *states[k - sign], sign * step)
+                instants[k] = course.at(*states[k])
+        except SoacraftError:
+            return False
+        return True
 
-    extend(1)
+    if not extend(1):
+        return np.full(rate.shape, np.nan)
     units = [sizes * np.where(course.chosen < course.graph.nv, 1.0, x) for x in rate.ravel()]  # places, velocities
     result = np.full(rate.shape, np.nan)
     for i, u in zip(np.ndindex(rate.shape), units, strict=True):
         own = {k: np.where(np.isnan(x.E[i]).any(), np.nan, x.A[i]) for k, x in instants.items()}
         result[i] = _growth_of({k: x * u / u[:, None] / rate[i] for k, x in own.items()}, NO_GROWTH)
-    if not np.isnan(result).any() or not any(_turning(course.graph)):
+    if not np.isnan(result).any() or not any(_turning(course.graph)) or not (extend(2) and extend(3)):
         return result
-    extend(2)
-    extend(3)
     turns = {k: _turns(course.graph, states[0][0], q) for k, (q, _) in states.items()}
     for i, u in zip(np.ndindex(rate.shape), units, strict=True):
         here = {k: (q[i], v[i]) for k, (q, v) in states.items()}
