@@ -249,7 +249,7 @@ void smooth(nb::handle scene, nb::handle poses_, nb::handle places_, nb::handle 
             refuse("places has an entry out of range");
         const double *x = numbers.data() + SPOT * i, *from = poses.data() + POSE * shapes.count() * state;
         const Vec3 p{x[1], x[2], x[3]}, r{x[4], x[5], x[6]}, n{x[7], x[8], x[9]};
-        const Spot spot{p, r, n, dot(n, r - p), 0.0};  // without a padding
+        const Spot spot{p, r, n, dot(n, r - p), x[10]};  // without a padding
         out.data()[i] = is_smooth(shapes.shape(a), from + POSE * a, shapes.shape(b), from + POSE * b, spot, spots);
     }
 }

@@ -317,3 +317,63 @@ def test_answers_are_read_only():
 
 def test_it_is_on_the_public_list():
     assert sc.contact.distance is distance
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.1, np.pi / 2, -np.pi / 2, 1.3])
+@pytest.mark.parametrize("inside", [0.0, -1e-10, 1e-10, 1e-7, 0.01])
+def test_a_ball_whose_centre_is_on_a_drum_has_the_normal_of_its_skin(angle, inside):
+    out, r = np.array([np.cos(angle), np.sin(angle), 0.0]), 0.3 - inside
+    found = distance(Cylinder(0.3, 0.8), Pose(), Sphere(0.3), Pose(translation=r * out))
+    assert found.normal == pytest.approx(out, abs=1e-5)
+    assert found.distance == pytest.approx(-0.3 - inside, abs=1e-11)
+
+
+def ellipsoid_to_box(e, R, p, h) -> tuple[float, np.ndarray]:
+    """max over unit n of n.p - |e n| - h.|R* n|, and n. With m = R* n the last term is linear on each octant: Newton's
+    method on the sphere for each octant, and for the planes and axes between them."""
+    c, Q = R.T @ p, R.T @ np.diag(e**2) @ R
+    best, normal = -np.inf, np.zeros(3)
+    for signs in np.array(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3)).reshape(3, -1).T:
+        some = np.flatnonzero(signs)
+        Qs, linear, one = Q[np.ix_(some, some)], (c - signs * h)[some], np.eye(len(some))
+        for leaning in one + 0.3 if len(some) > 1 else one:  # starts near each axis
+            m = signs[some] * leaning / np.linalg.norm(leaning)
+            for _ in range(40):
+                r = np.sqrt(m @ Qs @ m)
+                f, across, Qm = linear @ m - r, one - np.outer(m, m), Qs @ m
+                sizes, V = np.linalg.eigh(across @ (np.outer(Qm, Qm) / r**3 - Qs / r - f * one) @ across)
+                sizes = np.maximum(np.abs(sizes), 1e-9 * np.abs(sizes).max() + 1e-300)
+                newton = across @ V @ (V.T @ across @ (linear - Qm / r) / sizes)
+                ahead = m + 0.5 ** np.arange(12)[:, None] * newton
+                ahead /= np.linalg.norm(ahead, axis=1)[:, None]
+                there = ahead @ linear - np.sqrt(np.sum(ahead @ Qs * ahead, axis=1))
+                if not there.max() > f + 1e-17:
+                    break
+                m = ahead[there.argmax()]
+            n = np.zeros(3)
+            n[some] = m
+            value = c @ n - np.sqrt(n @ Q @ n) - h @ np.abs(n)
+            if value > best:
+                best, normal = value, R @ n
+    return float(best), normal
+
+
+def test_an_ellipsoid_and_a_box_are_off_by_no_more_than_the_error_says():
+    """Apart, deep, and within 1e-6 of a touch, where faces of the polytope are slivers. Rounding has 2e-14."""
+    for seed in (1, 41, 46, 62, 151, 193, 289, 316, 353, 393, 435, *range(500, 515)):
+        rng = np.random.default_rng(seed)
+        e = 10.0 ** rng.uniform(-1.5, 0.0, 3) if seed % 2 else rng.uniform(0.2, 0.6, 3)
+        h = 10.0 ** rng.uniform(-1.5, 0.0, 3) if seed % 3 else rng.uniform(0.2, 0.6, 3)
+        pose = random_pose(rng, (0.05, 0.2, 0.5, 0.8, 1.5)[seed % 5])
+        if seed % 7 == 0:
+            pose = Pose(np.eye(3), pose.translation)
+        if seed % 4 == 1:
+            d, n = ellipsoid_to_box(e, pose.rotation, pose.translation, h)
+            gap = rng.choice([0.0, 1e-3, 1e-6, -1e-6, -1e-3, 1e-8, 1e-9])
+            pose = Pose(pose.rotation, pose.translation + (gap - d) * n)
+        right, _ = ellipsoid_to_box(e, pose.rotation, pose.translation, h)
+        for scale in (1e-6, 1.0, 1e6):
+            a, b = Ellipsoid(*(scale * e)), Box(*(2.0 * scale * h))
+            found = distance(a, Pose(), b, Pose(pose.rotation, scale * pose.translation))
+            rounding = 2e-14 * ((a.extent + b.extent) / scale + abs(right))
+            assert abs(found.distance / scale - right) <= found.error / scale + rounding, (seed, scale)

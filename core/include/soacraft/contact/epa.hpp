@@ -34,18 +34,18 @@ public:
 
 private:
     Nearest grow() {
-        double low = -HUGE_VAL, least = HUGE_VAL;  // offset <= depth <= h(n)
+        double low = -HUGE_VAL, doubt = 0.0, least = HUGE_VAL;  // offset - rounding <= depth <= h(n)
         Vec3 n = {0.0, 0.0, 1.0};
-        int last = -1;
+        int last = -1;  // the face whose normal has the least h, if the offset is its own too
         for (int f; (f = nearest_face()) >= 0;) {
             const Point s = cores_.support(face_[f].n);
             const double h = dot(face_[f].n, s.w);
-            low = face_[f].offset, last = f;
-            if (h < least) least = h, n = face_[f].n;
+            low = face_[f].offset, doubt = rounded(face_[f]), last = h <= least ? f : -1;
+            if (h <= least) least = h, n = face_[f].n;
             if (least - low <= EPA_ENOUGH * cores_.size || points_ == EPA_POINTS || !push(s, f)) break;
         }
-        const double error = std::max(least - low, 0.0);
-        if (last >= 0 && !face_[last].gone && error <= EPA_ENOUGH * cores_.size) return on_face(last, least, error);
+        const double error = std::max(least - low, 0.0) + doubt;
+        if (last >= 0 && !face_[last].gone && error - doubt <= EPA_ENOUGH * cores_.size) return on_face(last, least, error);
         Nearest out = {-least, error, {}, {}, n};
         Nearest y;
         clear_points(cores_, out, y);
@@ -93,6 +93,12 @@ private:
         Nearest y;
         if (least > 1e-9 * cores_.size) clear_points(cores_, out, y);  // on a flat that the triangles do not cover yet
         return out;
+    }
+
+    // What rounding may have moved the plane of a face by under the origin: that of its corners, times its length over its height.
+    double rounded(const Face& f) const {
+        const Vec3 a = point_[f.v[0]].w, e = point_[f.v[1]].w - a, g = point_[f.v[2]].w - a, k = g - e;
+        return 1e-15 * cores_.size * std::max({dot(e, e), dot(g, g), dot(k, k)}) / norm(cross(e, g));
     }
 
     int nearest_face() const {
