@@ -8,8 +8,10 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import eigh, eigvals
 from tests.flexible.models import slender
 
+import soacraft as sc
 import soacraft.flexible as fx
 from soacraft.errors import ModelError
+from soacraft.model.modal.inertia import mass_matrix
 from soacraft.spatial.rotations import skew
 
 
@@ -35,7 +37,7 @@ def bent_frame():
 
 
 def integrated(fe, X, eta):
-    """Poses of all nodes of the deformed frame, sum m r and sum m r0 r*: R' = R kappa~, r' = R (e1 + Gamma)."""
+    """Poses of all nodes of the deformed frame, sum m r and sum m r0 r*: R' = R kappa~, r' = R (e1 + shear) + stretch."""
     from soacraft.flexible.elements import GAUSS
     from soacraft.flexible.second import outward
 
@@ -49,8 +51,10 @@ def integrated(fe, X, eta):
 
         def rate(s, y, e=e, d=d):
             strain = e.interpolation(np.array([s]))[1][0] @ d
-            R = y[:9].reshape(3, 3)
-            return e.length * np.concatenate([(R @ skew(strain[3:])).ravel(), R @ (e.R[:, 0] + strain[:3])])
+            R, e1 = y[:9].reshape(3, 3), e.R[:, 0]
+            stretch = e1 * (e1 @ strain[:3])
+            along = R @ (e1 + strain[:3] - stretch) + stretch
+            return e.length * np.concatenate([(R @ skew(strain[3:])).ravel(), along])
 
         a, b = (i, j) if forward else (j, i)
         span = (0.0, 1.0) if forward else (1.0, 0.0)
@@ -159,3 +163,56 @@ def test_rings_of_members_have_no_second_order():
     with pytest.raises(ModelError, match=r"members of the frame form a ring through node .*geometric=False"):
         fx.reduce(fe, ["root"], "fixed", modes=2)
     assert not fx.reduce(fe, ["root"], "fixed", modes=2, geometric=False).geometric
+
+
+def stretched(data, part):
+    """eta of a pull at the tip that makes the body longer by a part of its length of one."""
+    tip = data.node("tip")
+    eta = np.linalg.solve(data.K, tip.gam[0])
+    return part * eta / (tip.gam[0] @ eta)
+
+
+def cantilevers():
+    fe = slender(20, thin=1e-4)
+    polynomials = [np.polynomial.Polynomial([0.0] * k + [1.0]) for k in range(2, 6)]
+    shapes = {"y": polynomials, "z": polynomials, "x": [np.polynomial.Polynomial([0.0, 1.0])]}
+    section = fx.Section(A=1.0, Iy=1e-4, Iz=1e-4, J=2e-4)
+    return {
+        "modes with the root held": fx.reduce(fe, ["root", "tip"], "fixed", modes=20),
+        "static and normal modes": fx.reduce(fe, ["root", "tip"], modes=10),
+        "static modes": fx.reduce(fe, ["root", "tip"], "guyan"),
+        "functions": fx.shapes(1.0, section, fx.Elastic(1e4, 0.3, 1.0), shapes),
+    }
+
+
+@pytest.mark.parametrize("name", cantilevers())
+def test_a_stretch_leaves_the_mass_matrix_positive(name):
+    """As far as strains of materials go, and of a body that is free too: a stretch of 4e-5 was too much."""
+    data = cantilevers()[name]
+    for part in (-0.02, -1e-4, 1e-4, 0.002, 0.02):
+        M = mass_matrix(data, stretched(data, part))
+        root = np.sqrt(M.diagonal())
+        assert np.linalg.eigvalsh(M / np.outer(root, root))[0] > 0.0, part
+
+
+#: First frequency across the plane of a beam that turns on a hub of no radius, by sqrt(EI / m L^4) (Wright, Smith,
+#: Thresher, Wang 1982, J. Appl. Mech. 49, Table 1).
+WRIGHT = {0: 3.5160, 1: 3.6816, 2: 4.1373, 3: 4.7973, 6: 7.3604, 12: 13.1702}
+
+
+@pytest.mark.parametrize("rate", WRIGHT)
+def test_a_rotating_cantilever_has_the_frequencies_of_the_table(rate):
+    """Its stretch, up to 0.0034 of its length, is part of the motion; in the plane the spin takes its square off."""
+    mb = sc.Multibody("rotor", gravity=(0.0, 0.0, 0.0))
+    mb.add_body("blade", None, sc.Pin((0, 0, 1)), modal=fx.reduce(slender(thin=1e-4), ["root", "tip"], "fixed", modes=16))
+    v, zero = rate * np.eye(mb.nv)[0], np.zeros(mb.nv)
+    q = sc.analysis.equilibrium(mb, v=v, fixed=["blade"]).q
+    flap, lag = sc.analysis.modes(mb, q, v=v, fixed=["blade"]).hz[1::-1] * 2.0 * np.pi
+    assert flap == pytest.approx(WRIGHT[rate], rel=4e-4)
+    axial = 50.0 * np.pi  # Coriolis forces join lag and stretch: (2 rate / axial)^2
+    assert lag**2 == pytest.approx(WRIGHT[rate] ** 2 - rate**2, rel=1e-3 + (2.0 * rate / axial) ** 2)
+    stretch = mb.pose("blade/tip", state=mb.state(q)).translation[0] - 1.0
+    assert stretch == pytest.approx(rate**2 / 3e4, rel=0.02, abs=1e-12)
+    free = sc.dynamics.forward_dynamics(mb, q, v, zero)  # the hub turns freely
+    by_hand = np.linalg.solve(sc.dynamics.mass_matrix(mb, q), -sc.dynamics.bias_force(mb, q, v) - sc.dynamics.passive_force(mb, q, v))
+    np.testing.assert_allclose(free, by_hand, rtol=0.0, atol=1e-6 * (1.0 + rate**2))

@@ -82,7 +82,7 @@ def shapes(
     along: Array | None = None
     gam2, lam2 = [None, None], [None, None]
     if geometric:
-        lam, phi2 = _second(x, l, count, theta, Gamma, kappa)
+        lam, phi2 = _second(x, l, count, theta, kappa)
         gam2, lam2, along = [phi2[-2], phi2[-1]], [lam[-2], lam[-1]], phi2[seen]
         here = np.stack([phi2[at] + off_axis(theta[at], lam[at], d) for d in offsets], axis=1).reshape(-1, 3, *K.shape)
         second["S"] = np.einsum("k,kaij->ija", masses, here)
@@ -149,13 +149,11 @@ def _values(f: Callable[[Array], Any], x: Array, what: str) -> Array:
     return np.broadcast_to(finite(f(x), (...,), what), x.shape)
 
 
-def _second(
-    x: Array, l: float, parts: int, theta: Array, Gamma: Array, kappa: Array
-) -> tuple[Array, Array]:
-    """lam2 and phi2 at the points of quadrature, then at both ends, integrated from the root (`second`)."""
+def _second(x: Array, l: float, parts: int, theta: Array, kappa: Array) -> tuple[Array, Array]:
+    """lam2 and phi2 at the points of quadrature, then at both ends, integrated from the root (`second`): no shear."""
     lam = _running(x, l, parts, 0.5 * symmetric_cross(theta, kappa)[: len(x)])
     bent = symmetric_cross(theta, np.einsum("ab,kbj->kaj", -skew(E1), theta))[: len(x)]
-    rate = np.einsum("ab,kbij->kaij", -skew(E1), lam[: len(x)]) + symmetric_cross(theta, Gamma)[: len(x)] + 0.5 * bent
+    rate = np.einsum("ab,kbij->kaij", -skew(E1), lam[: len(x)]) + 0.5 * bent
     return lam, _running(x, l, parts, rate)
 
 
