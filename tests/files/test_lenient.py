@@ -342,7 +342,7 @@ def test_attributes_of_joints_and_shapes_are_left_out_before_their_elements(tmp_
 
 
 def test_what_the_bodies_depend_on_stays_refused(tmp_path):
-    for inside in ("<joint type='bogus'/>", "<body name='x'><joint/></body>", "<body name='arm'/>"):
+    for inside in ("<joint type='bogus'/>", "<body name='arm'/>"):
         for lenient in (False, True):
             with pytest.raises(ModelFileError) as caught:
                 read(tmp_path, mjcf(inside), lenient=lenient)
@@ -353,3 +353,98 @@ def test_many_faults_of_mjcf_are_too_many(tmp_path):
     many = "<equality>" + "<joint joint1='wrist' joint2='x'/>" * 30 + "</equality>"
     with pytest.raises(ModelFileError, match="unknown element 'x'"):
         read(tmp_path, mjcf(after=many), lenient=True)
+
+
+BODY = """<mujoco>{top}<worldbody><body name='a'><joint name='j' axis='0 1 0'/>{a}<body name='b' pos='0 0 1'>
+<joint name='k' axis='0 1 0'/>{b}</body></body></worldbody>{end}</mujoco>"""
+BALL = "<geom size='.1'/>"
+MASSLESS = "mass and inertia of moving bodies must be larger"
+MESH = "<asset><mesh name='m' file='{}'/></asset>"
+MJCF = {
+    "a link of a moving chain without inertia": (BODY.format(top="", a="", b=BALL, end=""), MASSLESS),
+    "a mesh that gives the inertia and is not there": (
+        BODY.format(top=MESH.format("gone.stl"), a=BALL, b="<geom type='mesh' mesh='m'/>" + BALL, end=""),
+        "the inertia of body 'b' comes from its shapes",
+    ),
+    "a mesh path that leads out": (
+        BODY.format(top=MESH.format("../../gone.stl"), a=BALL, b="<geom type='mesh' mesh='m'/>" + BALL, end=""),
+        "leads out of the folders that may be read",
+    ),
+    "an include that is not there": (
+        BODY.format(top="<include file='gone.xml'/>", a=BALL, b=BALL, end=""),
+        "the included file 'gone.xml' is not there",
+    ),
+    "an include that leads out": (
+        BODY.format(top="<include file='../../gone.xml'/>", a=BALL, b=BALL, end=""),
+        "leads out of the folders that may be read",
+    ),
+    "a shape of a plugin": (
+        BODY.format(
+            top="<extension><plugin plugin='mujoco.sdf.torus'><instance name='t'/></plugin></extension><asset><mesh "
+            "name='m'><plugin instance='t'/></mesh></asset>",
+            a=BALL, b=BALL + "<geom type='sdf' mesh='m'><plugin instance='t'/></geom>", end="",
+        ),
+        "plugins are programs and are not loaded",
+    ),
+    "an exclude of an absent body": (
+        BODY.format(top="", a=BALL, b=BALL, end="<contact><exclude body1='a' body2='c'/></contact>"),
+        "body 'c' not found",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MJCF)
+def test_a_body_or_a_file_that_is_missing_in_mjcf_is_refused_with_the_cure_or_a_line(case, tmp_path):
+    text, said = MJCF[case]
+    with pytest.raises(ModelFileError) as caught:
+        read(tmp_path, text)
+    assert said in str(caught.value)
+    assert str(caught.value).endswith(HINT)
+    mb = read(tmp_path, text, lenient=True)
+    assert [x for x in mb.import_report.not_simulated if said in x.note]
+    usual = read(tmp_path, BODY.format(top="", a=BALL, b=BALL, end=""))
+    if said is MASSLESS:
+        assert mb.body("a").inertia == sc.Inertia()
+        assert mb.body("b").inertia == usual.body("b").inertia
+        np.linalg.cholesky(mass_matrix(mb))  # the tip moves both hinges
+    else:
+        np.testing.assert_allclose(mass_matrix(mb), mass_matrix(usual), rtol=1e-12)
+
+
+SDF = (
+    "<sdf version='1.9'><model name='m'><link name='a'><pose>0 0 1 0 0 0{}</pose><inertial><mass>2{}</mass></inertial>"
+    "</link></model></sdf>"
+)
+STRAY = {
+    "in a pose": SDF.format('"', ""),
+    "in a number": SDF.format("", "'"),
+    "behind an attribute": SDF.format("", "").replace("<link name='a'>", "<link name='a''>"),
+    "behind a version": SDF.format("", "").replace("version='1.9'", "version='1.9'\""),
+}
+
+
+@pytest.mark.parametrize("case", STRAY)
+def test_a_stray_quote_of_sdf(case, tmp_path):
+    path = tmp_path / "m.sdf"
+    path.write_text(STRAY[case])
+    with pytest.raises(ModelFileError) as caught:
+        sc.load(path)
+    assert str(caught.value).endswith(HINT)
+    mb = sc.load(path, lenient=True)
+    assert (mb.body("a").inertia.mass, mb.pose("a").translation[2]) == (2.0, 1.0)
+    assert [x for x in mb.import_report.entries if x.status == "repaired" and "quote" in x.note]
+
+
+def test_an_included_model_of_sdf_that_is_not_there(tmp_path):
+    path = tmp_path / "w.sdf"
+    path.write_text(
+        "<sdf version='1.9'><world name='w'><model name='m'><link name='a'/></model><include><uri>model://gone</uri>"
+        "</include></world></sdf>"
+    )
+    with pytest.raises(ModelFileError) as caught:
+        sc.load(path)
+    assert "'model://gone' is not found" in str(caught.value)
+    assert str(caught.value).endswith(HINT)
+    mb = sc.load(path, lenient=True)
+    assert [x.note for x in mb.import_report.not_simulated if "'model://gone' is not found" in x.note]
+    assert len(mb) == 1

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.files.mjcf.peer import MODELS
+
 import soacraft as sc
 from soacraft.errors import StateError
-from tests.files.mjcf.peer import MODELS
 
 NAMES = [x.name for x in sc.models()]
 FREE = "anymal_b a1 h1 cassie husky strandbeest".split()
@@ -32,8 +33,8 @@ def test_within_limits_at_rest_and_closed(name):
 
 @pytest.mark.parametrize("name", FREE)
 def test_feet_are_on_the_floor(name):
-    """The lowest corner of all shapes, from the poses of the shapes and their sizes, is at z = 0, or as far above as its
-    margin, where contact begins."""
+    """The lowest corner of all shapes, from the poses of the shapes and their sizes, is at z = 0, or as far above as
+    its margin, where contact begins."""
     mb, low = sc.load(name), []
     for body in mb.bodies:
         for shape in body.geometries:

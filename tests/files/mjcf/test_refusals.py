@@ -108,7 +108,8 @@ def test_a_mesh_that_an_inertia_needs(tmp_path):
     head = '<asset><mesh name="shape" file="shape.stl"/></asset>'
     assert refusal(tmp_path, model(BALL, head)) == (
         "m.xml:4: <geom name='skin'>: the inertia of body 'ball' comes from its shapes, and geom 'skin' is the mesh "
-        "'shape', whose file 'shape.stl' is not there; give the body an <inertial>, or the file (mesh_roots=...)."
+        "'shape', whose file 'shape.stl' is not there; give the body an <inertial>, or the file (mesh_roots=...). "
+        "With lenient=True the file is read all the same, and this is a line of its report."
     )
     (tmp_path / "shape.stl").write_bytes(b"solid nonsense" * 20)
     assert "MuJoCo refuses it:" in refusal(tmp_path, model(BALL, head))

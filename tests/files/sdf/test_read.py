@@ -301,3 +301,32 @@ def test_a_long_chain_of_frames_needs_no_stack(tmp_path):
                      for i in range(3000))  # fmt: skip
     mb = sc.load(write(tmp_path, model(link("a") + frames)))
     assert np.allclose(mb.pose("a/f2999").translation, [0, 0, 3000])
+
+
+WORLD = """<sdf version='1.11'><world name='w'>
+<model name='m'><pose>0 0 1 0 0 0</pose><link name='a'><inertial><mass>2</mass></inertial></link></model>
+<model name='n'><pose>0 0 2 0 0 0</pose><link name='b'><inertial><mass>3</mass></inertial></link></model>
+<frame name='mark' attached_to='n::b'><pose>.1 0 0 0 0 0</pose></frame>{}</world></sdf>"""
+JOINT = "<joint name='{}' type='revolute'><parent>{}</parent><child>{}</child><axis><xyz>0 1 0</xyz></axis></joint>"
+
+
+def test_a_joint_of_the_world_connects_models(tmp_path):
+    """World to m, m to n: the chain of two hinges, where both links are as drawn."""
+    text = WORLD.format(JOINT.format("base", "world", "m::a") + JOINT.format("between", "m::a", "n::b"))
+    mb = sc.load(write(tmp_path, text), strict=True)
+    assert [(x.name, x.parent.name, x.hinge_name) for x in mb.bodies] == [
+        ("m::a", "inertial", "base"), ("n::b", "m::a", "between"),
+    ]  # fmt: skip
+    assert (mb.nv, mb.total_mass) == (2, 5.0)
+    np.testing.assert_allclose(mb.pose("n::b").translation, [0, 0, 2], atol=1e-15)
+    mb.q = [np.pi / 2, 0.0]
+    np.testing.assert_allclose(mb.pose("n::b").translation, [1, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(mb.pose("n::b/mark").translation, [1, 0, 0.9], atol=1e-15)
+
+
+def test_two_joints_of_the_world_onto_a_link_are_a_loop(tmp_path):
+    text = WORLD.format(JOINT.format("base", "world", "m::a") + JOINT.format("also", "n::b", "m::a"))
+    mb = sc.load(write(tmp_path, text))
+    assert [x.name for x in mb.loops] == ["also"]
+    with pytest.raises(ModelFileError, match=r"there is no link, joint or frame 'm::gone' here"):
+        sc.load(write(tmp_path, WORLD.format(JOINT.format("base", "world", "m::gone"))))

@@ -2,6 +2,7 @@
 
 import re
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -224,6 +225,51 @@ def test_shapes_and_materials(tmp_path):
     assert shapes["box"].pose == Pose(translation=(1, 0, 1))
     missing = {(entry.name, entry.attribute): entry.dynamic for entry in report.ignored}
     assert missing == {("tin", "attributes"): True, ("egg", ""): True, ("floor", ""): False}
+
+
+@pytest.mark.parametrize("role", ["visual", "collision", "both"])
+def test_a_capsule_is_a_cylinder_and_two_spheres_for_others_and_a_capsule_for_us(tmp_path, role):
+    """MuJoCo and Pinocchio find all shapes of the link; they drop those of a link that has a <capsule>."""
+    mb = Multibody("m")
+    body = mb.add_body("a", None, Pin((0, 0, 1)), Inertia(1.0, (0, 0, 0.1), np.eye(3)))
+    at = Pose.from_rpy(0.3, -0.2, 0.7, translation=(0.1, 0.2, 0.3))
+    body.add_geometry(Geometry("pill", "capsule", (0.05, 0.4), at, role, (1, 0, 0, 1)))
+    body.add_geometry(Geometry("pearl", "capsule", (0.05, 0.0), role=role))
+    body.add_geometry(Geometry("box", "box", (0.1, 0.2, 0.3), role=role))
+    report = write_urdf(mb, tmp_path / "m.urdf")
+    assert "capsule" not in (tmp_path / "m.urdf").read_text().replace("pill:capsule", "")
+    (line,) = (x for x in report.entries if x.name == "pill")
+    assert (line.status, "a capsule is a cylinder and two spheres" in line.note) == ("converted", True)
+    back = read_urdf(tmp_path / "m.urdf")
+    roles = {"visual", "collision"} if role == "both" else {role}
+    for each in roles:
+        shapes = [x for x in back.body("a").geometries if x.role == each]
+        assert [(x.kind, x.size) for x in shapes] == [
+            ("capsule", (0.05, 0.4)), ("sphere", (0.05,)), ("box", (0.1, 0.2, 0.3)),
+        ]  # fmt: skip
+        assert shapes[0].pose.is_close(at, 1e-12)
+        assert shapes[0].name.startswith("pill")
+    if role != "visual":
+        peer = pin.buildGeomFromUrdf(
+            pin.buildModelFromUrdf(str(tmp_path / "m.urdf")), str(tmp_path / "m.urdf"),
+            pin.GeometryType.COLLISION,
+        )  # fmt: skip
+        assert len(peer.geometryObjects) == 5
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "m.urdf"))
+        assert model.ngeom >= 5
+
+
+@pytest.mark.parametrize("change", [("0.2", "0.21"), ("pill:top", "pill:up"), ('radius="0.05" />', 'radius="0.06" />')])
+def test_a_cylinder_and_two_spheres_elsewhere_stay_what_they_are(tmp_path, change):
+    mb = Multibody("m")
+    body = mb.add_body("a", None, Pin((0, 0, 1)), Inertia(1.0))
+    body.add_geometry(Geometry("pill", "capsule", (0.05, 0.4), role="collision"))
+    write_urdf(mb, tmp_path / "m.urdf")
+    text = (tmp_path / "m.urdf").read_text()
+    assert change[0] in text
+    (tmp_path / "m.urdf").write_text(text.replace(change[0], change[1], 1))
+    kinds = [x.kind for x in read_urdf(tmp_path / "m.urdf").body("a").geometries]
+    assert kinds == ["cylinder", "sphere", "sphere"]
 
 
 def test_limits_without_ends(tmp_path):

@@ -55,10 +55,13 @@ def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = (), lenien
     (Multibody 'box': 1 body, 1 dof, ('lid',), ())
     """
     path = existing(path)
-    files = Files(tuple(existing(root) for root in mesh_roots), "include" in HANDLERS)
+    files = Files(tuple(existing(root) for root in mesh_roots), "include" in HANDLERS, lenient=lenient)
     document = read_document(path, files, str(path))
     mujoco = load_mujoco(str(path))
     walk = Walk(document, files, ReportBuilder(str(path)), HANDLERS, opened=(path.resolve(),), lenient=lenient)
+    for element, fault in files.absent:
+        walk.tell(element, "ignored", note=fault, dynamic=True, key="include")
+        walk.tell(element, "ignored", "file", fault, True, key="include")
     root = walk.run()
     with quietly(mujoco) as warnings:
         compiled, meshes = _compiled(mujoco, walk, root, str(path))

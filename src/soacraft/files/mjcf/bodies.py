@@ -83,7 +83,8 @@ def add_bodies(build: Build) -> None:
     build.carriers.append(build.mb.root)
     for number in range(1, int(model.nbody)):
         try:
-            _add_body(build, number, body_names, joint_names, joint_elements)
+            massless = id(elements.get(number)) in build.walk.massless
+            _add_body(build, number, body_names, joint_names, joint_elements, massless)
         except ModelError as problem:
             raise build.refused(elements.get(number), problem) from None
     build.mb.set_state(state_of(model, build.steps, model.qpos0, np.zeros(int(model.nv)))[0])
@@ -117,10 +118,12 @@ def _tell_renamed(build: Build, kind: str, names: list[str], elements: dict[int,
             build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key=key)
 
 
-def _add_body(build: Build, number: int, bodies: list[str], joints: list[str], elements: Any) -> None:
+def _add_body(
+    build: Build, number: int, bodies: list[str], joints: list[str], elements: Any, massless: bool
+) -> None:
     model, name = build.compiled.model, bodies[number]
     parent = build.carriers[int(model.body_parentid[number])]
-    inertia = _inertia(model, number)
+    inertia = Inertia() if massless else _inertia(model, number)
     here = pose_of(model.body_pos[number], model.body_quat[number])
     first, count = int(model.body_jntadr[number]), int(model.body_jntnum[number])
     steps = [step for j in range(first, first + count) for step in steps_of(model, j, joints[j])]

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from soacraft.errors import ModelFileError
+from soacraft.files.lenient import hinted
 from soacraft.files.places import Places
 from soacraft.files.xml_tree import MAX_DEPTH, Element, fail, inside, read_bytes, read_xml, word
 
@@ -23,6 +24,9 @@ class Files:
     includes: bool = True
     count: int = 0
     elements: int = 0
+    lenient: bool = False
+    absent: list[tuple[Element, str]] = field(default_factory=list)
+    """Includes that could not be read, and why."""
 
     def read(self, path: Path, where: Element | str) -> Element:
         """The root element of one XML file; the whole model is bounded, not each file alone."""
@@ -79,7 +83,13 @@ def _include(element: Element, document: Document, files: Files, folder: Path, o
                 children.append(child)
                 waiting.append(child)
                 continue
-            path = _found(child, document.roots, folder)
+            try:
+                path = _found(child, document.roots, folder)
+            except ModelFileError as problem:
+                if not files.lenient:
+                    raise hinted(problem) from None
+                files.absent.append((child, problem.fault))
+                continue
             if path in open_files:
                 raise fail(child, f"{path.name!r} includes itself.")
             if any(path == seen for _, seen in document.included):

@@ -8,6 +8,7 @@ _LOCAL = {
     "tendon": True,
     "actuator": False,
     "keyframe": False,
+    "asset/mesh": True,
     "body/geom": True,
     "body/site": False,
     "sensor": False,

@@ -28,6 +28,7 @@ def mend(walk: Walk, trees: Iterable[Given], problem: ModelFileError) -> bool:
     return bool(chain) and (
         _leave_out_attribute(walk, chain[-1], problem)
         or _mend_inertia(walk, chain[-1], problem)
+        or _without_mass(walk, chain[-1], problem)
         or _leave_out(walk, chain, problem)
     )
 
@@ -76,6 +77,19 @@ def _mend_inertia(walk: Walk, given: Given, problem: ModelFileError) -> bool:
         walk.tell(inertial.source, "repaired", name, note, dynamic=True, key=inertial.key)
         return True
     return False
+
+
+def _without_mass(walk: Walk, given: Given, problem: ModelFileError) -> bool:
+    """A body that moves and has no mass is massless here; MuJoCo is given a little, which is not taken over."""
+    if "mass and inertia of moving bodies" not in problem.fault or id(given.source) in walk.massless:
+        return False
+    walk.massless.add(id(given.source))
+    little = {"pos": "0 0 0", "mass": "1e-6", "diaginertia": "1e-6 1e-6 1e-6"}
+    given.children = [child for child in given.children if child.key != "body/inertial"]
+    given.children.append(Given("inertial", little, given.source, "body/inertial"))
+    note = f"{problem.fault.rstrip('.')}: with lenient it is massless"
+    walk.tell(given.source, "repaired", note=note, dynamic=True, key=given.key)
+    return True
 
 
 def _leave_out(walk: Walk, chain: list[Given], problem: ModelFileError) -> bool:

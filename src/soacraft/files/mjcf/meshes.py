@@ -6,6 +6,7 @@ import math
 from pathlib import PurePosixPath
 from typing import Any
 
+from soacraft.files.lenient import hinted
 from soacraft.files.mjcf.walk import MeshFile, Walk
 from soacraft.files.places import NOT_FOUND
 from soacraft.files.xml_tree import Element, fail, read_bytes
@@ -37,7 +38,7 @@ def settle_meshes(
         found[mesh.name] = (file.spot.name if file else "", tuple(float(x) for x in mesh.scale))
         if file is None:
             continue
-        fate = _settle(mujoco, spec, file, mesh, users.get(mesh.name, []), lines)
+        fate = _settle(mujoco, spec, walk, file, mesh, users.get(mesh.name, []), lines)
         fates.append((file, fate))
         if fate == READ and file.spot.path is not None:
             assets[mesh.file] = read_bytes(file.spot.path)
@@ -54,7 +55,9 @@ def tell_meshes(walk: Walk, fates: list[tuple[MeshFile, str]]) -> None:
         walk.tell(file.element, status, "file", f"{file.spot.name!r} {fate}", key="asset/mesh")
 
 
-def _settle(mujoco: Any, spec: Any, file: MeshFile, mesh: Any, users: list[Any], lines: dict[int, Element]) -> str:
+def _settle(
+    mujoco: Any, spec: Any, walk: Walk, file: MeshFile, mesh: Any, users: list[Any], lines: dict[int, Element]
+) -> str:
     """What becomes of a mesh; a shape to be fitted to one that is not there is taken for the mesh itself."""
     weighing = [geom for geom in users if gives_inertia(mujoco, spec, geom)]
     fitted = [geom for geom in users if geom.type != mujoco.mjtGeom.mjGEOM_MESH]
@@ -66,7 +69,12 @@ def _settle(mujoco: Any, spec: Any, file: MeshFile, mesh: Any, users: list[Any],
     if not lacking:
         return READ if weighing or fitted else "gives no inertia and was not read"
     if weighing:
-        raise fail(_element(lines, weighing[0]) or file.element, _needed(weighing[0], mesh.name, file, lacking))
+        problem = fail(_element(lines, weighing[0]) or file.element, _needed(weighing[0], mesh.name, file, lacking))
+        if not walk.lenient:
+            raise hinted(problem)
+        walk.tell(file.element, "repaired", "file", f"{problem.fault} With lenient it has no mass", True, "asset/mesh")
+        for geom in weighing:
+            geom.mass = geom.density = 0.0
     for geom in fitted:
         geom.type = mujoco.mjtGeom.mjGEOM_MESH
     return f"{lacking}; the shape is kept by its name"

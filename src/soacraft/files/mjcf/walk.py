@@ -78,6 +78,8 @@ class Walk:
     carriers: list[str] = field(default_factory=list)
     lenient: bool = False
     told: dict[int, list[int]] = field(default_factory=dict)
+    massless: set[int] = field(default_factory=set)
+    """Elements of bodies whose mass MuJoCo is given and the model does not have, by identity."""
 
     def inner(self, document: Document, path: Path) -> Walk:
         """A walk over an attached model: its own folders and counts, the same report and lists."""

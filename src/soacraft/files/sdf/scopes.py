@@ -1,7 +1,7 @@
 """Links, joints and frames of an SDF model by their names, with nested and included models.
 
 A name inside the model `hand` of the model `arm` is `hand::finger` seen from `arm`, as in SDF; the outermost model adds
-nothing, unless a world has several.
+nothing, unless a world has several, or joints and frames of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from soacraft.errors import ModelFileError
 from soacraft.files.sdf.source import Source
 from soacraft.files.xml_tree import Element, fail, shorten
 from soacraft.spatial import Array, Pose
@@ -80,12 +81,26 @@ def gather(source: Source, root: Element, path: Path) -> Scopes:
         if gravity is not None:
             scopes.gravity = source.numbers(gravity, 3)
     scopes.add(MODEL, Item("model", root, "", attached_to=WORLD))
-    several = len(models) > 1
+    ties = [] if world is None else [each for each in world.children if each.tag in ("joint", "frame")]
+    several = len(models) > 1 or bool(ties)
     for each in models:
-        _model(scopes, each, "", "several" if several else "only", [path])
+        _lenient_model(scopes, each, "several" if several else "only", path)
+    for each in ties:
+        _inside(scopes, each, "", scopes.name, [path])
     called = (item.element.attributes.get("name", "") for item in scopes.items.values() if item.kind == "model")
     scopes.name = scopes.name or next(filter(None, called), "model")
     return scopes
+
+
+def _lenient_model(scopes: Scopes, element: Element, place: str, path: Path) -> None:
+    """A model of the file; with `lenient` one that is included and not there is a line of the report."""
+    uri = scopes.source.child(element, "uri") if element.tag == "include" else None
+    try:
+        _model(scopes, element, "", place, [path])
+    except ModelFileError as problem:
+        if uri is None or problem.where is not uri:
+            raise
+        scopes.source.go_on(problem, uri)
 
 
 def _model(scopes: Scopes, element: Element, outer: str, place: str, files: Sequence[Path]) -> None:

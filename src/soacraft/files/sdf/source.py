@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,11 @@ PATHS = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH", "IGN_GAZEBO_RE
 _LOOKS = ("visual", "light", "gui", "scene", "enable_wind", "self_collide", "collision", "allow_auto_disable", "audio")
 
 
+_QUOTES = "\"'"
+#: A value in quotes with quotes right behind it.
+_STRAY = re.compile(rb"""(=\s*(?:"[^"<>]*"|'[^'<>]*'))["']+(?=[\s/>])""")
+
+
 class Source:
     """The files of one model: values of elements, and what became of them."""
 
@@ -42,12 +48,27 @@ class Source:
 
     def open(self, path: Path) -> Element:
         """The outermost element of a file, which must be <sdf>."""
-        root = read_xml(read_bytes(path), str(path))
+        root = self._read(path)
         if root.tag != "sdf":
             raise fail(root, "the root element of an SDF file is <sdf>.")
         self._roots.append(root)
         self.use(root, "version")
         return root
+
+    def _read(self, path: Path) -> Element:
+        """The XML of a file; with `lenient` without quotes that stray behind the value of an attribute."""
+        data = read_bytes(path)
+        try:
+            return read_xml(data, str(path))
+        except ModelFileError as problem:
+            mended = _STRAY.sub(rb"\1", data)
+            if mended == data:
+                raise
+            root = read_xml(mended, str(path))
+            if not self.lenient:
+                raise hinted(problem) from None
+            self.say(root, "repaired", f"{problem}: with lenient it is read without stray quotes")
+            return root
 
     def included(self, uri: Element, open_files: Sequence[Path]) -> tuple[Element, Path]:
         """The <sdf> of a file that an <include> names by its <uri>, and its path."""
@@ -106,6 +127,12 @@ class Source:
     def numbers(self, element: Element, count: int) -> Array:
         """The numbers in the text of an element."""
         text = self.text(element)
+        if any(quote in text for quote in _QUOTES):
+            problem = fail(element, f"the text {shorten(text)!r} holds a stray quote; take it out.")
+            if not self.lenient:
+                raise hinted(problem)
+            text = text.strip(_QUOTES)
+            self.say(element, "repaired", f"{problem.fault} With lenient it is {shorten(text)!r}")
         values = read_numbers(element, f'the text "{shorten(text)}"', text, count)
         if np.abs(values).max(initial=0.0) > LARGEST:
             raise fail(element, f"{shorten(text)} is too large; at most {LARGEST:g} can be worked with.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from soacraft.errors import ModelFileError
 from soacraft.files.urdf.build import Built
+from soacraft.files.urdf.capsules import join_capsules
 from soacraft.files.urdf.names import Names
 from soacraft.files.urdf.parts import Color, Joint, Link, Loop, LoopEnd, Motor, Place, Rgba, Shape
 from soacraft.files.urdf.reading import Reading
@@ -37,6 +38,10 @@ def finish(built: Built) -> None:
     colors = _materials(built)
     taken: dict[Body | Root, Names] = {}
     for link in r.links.values():
+        for shape, caps in join_capsules(link):
+            for each in (shape, *caps):
+                note = f"is a part of capsule {shape.name!r:.80}"
+                r.later(each.element, f"robot/link/{shape.role}", "converted", note, name=shape.name)
         for shape in link.shapes:
             _shape(built, link, shape, taken, colors)
     for place in r.places:

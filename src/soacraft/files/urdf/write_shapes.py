@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from soacraft.files.file_names import folder_of, is_relative, written_name
+from soacraft.files.urdf.capsules import pieces_of
 from soacraft.model import Geometry, Material, ReportBuilder
 from soacraft.spatial import Inertia, Pose
 
@@ -15,7 +16,6 @@ _SIZES = {
     "box": ("size",),
     "sphere": ("radius",),
     "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
     "mesh": ("scale",),
 }
 
@@ -93,7 +93,7 @@ def add_geometry(
     report: ReportBuilder,
 ) -> None:
     """A shape, as a visual, a collision or one of each."""
-    keys = _SIZES.get(geometry.kind)
+    keys = _SIZES.get("cylinder" if geometry.kind == "capsule" else geometry.kind)
     solid = geometry.role != "visual"
     if keys is None or (geometry.kind == "mesh" and not geometry.mesh):
         note = f"URDF has no {geometry.kind}" if geometry.kind != "other" else "URDF has no such shape"
@@ -103,20 +103,19 @@ def add_geometry(
         return
     for role in ("visual", "collision"):
         if geometry.role in (role, "both"):
-            element = SubElement(link, role, name=geometry.name)
-            add_origin(element, shift @ geometry.pose)
-            _add_shape(SubElement(element, "geometry"), geometry, keys, names)
-            if role == geometry.role or role == "visual":
-                _add_color(element, geometry, materials)
+            for piece in pieces_of(geometry):
+                element = SubElement(link, role, name=piece.name)
+                add_origin(element, shift @ piece.pose)
+                _add_shape(SubElement(element, "geometry"), piece, _SIZES[piece.kind], names)
+                if role == geometry.role or role == "visual":
+                    _add_color(element, piece, materials)
     if geometry.attributes:
         report.add("geometry", "ignored", geometry.name, "attributes", "URDF has no place for them", dynamic=solid)
+    notes = ["is a visual and a collision element"] if geometry.role == "both" else []
+    notes += ["a capsule is a cylinder and two spheres"] if geometry.kind == "capsule" else []
     unknown = names.note(geometry.mesh)
-    if geometry.role == "both":
-        note = "; ".join(filter(None, ("is a visual and a collision element", unknown)))
-        report.add("geometry", "converted", geometry.name, note=note)
-    else:
-        note = "needs URDF 1.2" if geometry.kind == "capsule" else ""
-        report.add("geometry", "converted" if note else "used", geometry.name, note=note or unknown)
+    note = "; ".join(filter(None, (*notes, unknown)))
+    report.add("geometry", "converted" if notes else "used", geometry.name, note=note)
 
 
 def _add_shape(element: Element, geometry: Geometry, keys: tuple[str, ...], names: FileNames) -> None:
