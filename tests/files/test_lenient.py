@@ -355,54 +355,56 @@ def test_many_faults_of_mjcf_are_too_many(tmp_path):
         read(tmp_path, mjcf(after=many), lenient=True)
 
 
-BODY = """<mujoco>{top}<worldbody><body name='a'><joint name='j' axis='0 1 0'/>{a}<body name='b' pos='0 0 1'>
+CHAIN = """<mujoco>{top}<worldbody><body name='a'><joint name='j' axis='0 1 0'/>{a}<body name='b' pos='0 0 1'>
 <joint name='k' axis='0 1 0'/>{b}</body></body></worldbody>{end}</mujoco>"""
-BALL = "<geom size='.1'/>"
+SPHERE = "<geom size='.1'/>"
 MASSLESS = "mass and inertia of moving bodies must be larger"
-MESH = "<asset><mesh name='m' file='{}'/></asset>"
-MJCF = {
-    "a link of a moving chain without inertia": (BODY.format(top="", a="", b=BALL, end=""), MASSLESS),
+MESH_ASSET = "<asset><mesh name='m' file='{}'/></asset>"
+CHAINS = {
+    "a link of a moving chain without inertia": (CHAIN.format(top="", a="", b=SPHERE, end=""), MASSLESS),
     "a mesh that gives the inertia and is not there": (
-        BODY.format(top=MESH.format("gone.stl"), a=BALL, b="<geom type='mesh' mesh='m'/>" + BALL, end=""),
+        CHAIN.format(top=MESH_ASSET.format("gone.stl"), a=SPHERE, b="<geom type='mesh' mesh='m'/>" + SPHERE, end=""),
         "the inertia of body 'b' comes from its shapes",
     ),
     "a mesh path that leads out": (
-        BODY.format(top=MESH.format("../../gone.stl"), a=BALL, b="<geom type='mesh' mesh='m'/>" + BALL, end=""),
+        CHAIN.format(
+            top=MESH_ASSET.format("../../gone.stl"), a=SPHERE, b="<geom type='mesh' mesh='m'/>" + SPHERE, end=""
+        ),
         "leads out of the folders that may be read",
     ),
     "an include that is not there": (
-        BODY.format(top="<include file='gone.xml'/>", a=BALL, b=BALL, end=""),
+        CHAIN.format(top="<include file='gone.xml'/>", a=SPHERE, b=SPHERE, end=""),
         "the included file 'gone.xml' is not there",
     ),
     "an include that leads out": (
-        BODY.format(top="<include file='../../gone.xml'/>", a=BALL, b=BALL, end=""),
+        CHAIN.format(top="<include file='../../gone.xml'/>", a=SPHERE, b=SPHERE, end=""),
         "leads out of the folders that may be read",
     ),
     "a shape of a plugin": (
-        BODY.format(
+        CHAIN.format(
             top="<extension><plugin plugin='mujoco.sdf.torus'><instance name='t'/></plugin></extension><asset><mesh "
             "name='m'><plugin instance='t'/></mesh></asset>",
-            a=BALL, b=BALL + "<geom type='sdf' mesh='m'><plugin instance='t'/></geom>", end="",
+            a=SPHERE, b=SPHERE + "<geom type='sdf' mesh='m'><plugin instance='t'/></geom>", end="",
         ),
         "plugins are programs and are not loaded",
     ),
     "an exclude of an absent body": (
-        BODY.format(top="", a=BALL, b=BALL, end="<contact><exclude body1='a' body2='c'/></contact>"),
+        CHAIN.format(top="", a=SPHERE, b=SPHERE, end="<contact><exclude body1='a' body2='c'/></contact>"),
         "body 'c' not found",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", MJCF)
+@pytest.mark.parametrize("case", CHAINS)
 def test_a_body_or_a_file_that_is_missing_in_mjcf_is_refused_with_the_cure_or_a_line(case, tmp_path):
-    text, said = MJCF[case]
+    text, said = CHAINS[case]
     with pytest.raises(ModelFileError) as caught:
         read(tmp_path, text)
     assert said in str(caught.value)
     assert str(caught.value).endswith(HINT)
     mb = read(tmp_path, text, lenient=True)
     assert [x for x in mb.import_report.not_simulated if said in x.note]
-    usual = read(tmp_path, BODY.format(top="", a=BALL, b=BALL, end=""))
+    usual = read(tmp_path, CHAIN.format(top="", a=SPHERE, b=SPHERE, end=""))
     if said is MASSLESS:
         assert mb.body("a").inertia == sc.Inertia()
         assert mb.body("b").inertia == usual.body("b").inertia
@@ -411,15 +413,15 @@ def test_a_body_or_a_file_that_is_missing_in_mjcf_is_refused_with_the_cure_or_a_
         np.testing.assert_allclose(mass_matrix(mb), mass_matrix(usual), rtol=1e-12)
 
 
-SDF = (
+SDF_TEXT = (
     "<sdf version='1.9'><model name='m'><link name='a'><pose>0 0 1 0 0 0{}</pose><inertial><mass>2{}</mass></inertial>"
     "</link></model></sdf>"
 )
 STRAY = {
-    "in a pose": SDF.format('"', ""),
-    "in a number": SDF.format("", "'"),
-    "behind an attribute": SDF.format("", "").replace("<link name='a'>", "<link name='a''>"),
-    "behind a version": SDF.format("", "").replace("version='1.9'", "version='1.9'\""),
+    "in a pose": SDF_TEXT.format('"', ""),
+    "in a number": SDF_TEXT.format("", "'"),
+    "behind an attribute": SDF_TEXT.format("", "").replace("<link name='a'>", "<link name='a''>"),
+    "behind a version": SDF_TEXT.format("", "").replace("version='1.9'", "version='1.9'\""),
 }
 
 

@@ -36,10 +36,10 @@ def load(
     A file is read by its suffix and content: `.urdf`; `.xacro`, which the package `xacro` runs to make URDF (it is a
     program: load only those you trust); `.sdf`; `.xml`, MJCF, URDF or SDF; `.json`, soacraft's own. What became of
     every element is in `mb.import_report`; with `strict` a file is refused when something in it would change the motion
-    and is not simulated. With `lenient`, local faults of URDF, SRDF, SDF and MJCF (an inertia that is missing or that no
-    body can have, a mimic of an absent joint, a plugin, an asset that is not there) are lines of the report, and the
-    rest is read. For URDF, `root` is the hinge of
-    the base on the inertial frame (by default a weld), and `merge_fixed` makes one body of those joined by fixed
+    and is not simulated. With `lenient`, local faults of URDF, SRDF, SDF and MJCF (an inertia that is missing or that
+    no body can have, a mimic of an absent joint, a plugin, an asset that is not there) are lines of the report, and the
+    rest is read. For URDF, `root` is the hinge of the base on the inertial frame (by default a weld), and
+    `merge_fixed` makes one body of those joined by fixed
     joints. `mesh_roots` are folders in which meshes, models and packages may be. `srdf` is an SRDF file of the robot:
     its groups, states and pairs of links become records of the model.
 
