@@ -215,6 +215,8 @@ SERVOS = {
     "and a gear that turns it": ({"joint": 'actuatorfrcrange="-1 2"', "actuator": MOTOR.format('gear="-3"')}),
     "and a range of its own": (
         {"joint": 'actuatorfrcrange="-1 2"', "actuator": MOTOR.format('gear="3" forcerange="-.1 .1"')}),
+    "and a range beyond it": (
+        {"joint": 'actuatorfrcrange="-1 2"', "actuator": MOTOR.format('gear="3" forcerange="2 3"')}),
     "that is not limited": (
         {"joint": 'actuatorfrcrange="-1 2" actuatorfrclimited="false"', "actuator": MOTOR.format('gear="3"')}),
     "actuatorfrcrange of a tendon": ({"tendon": 'actuatorfrcrange="-1 2"', "actuator": '<motor tendon="t" gear="3"/>'}),

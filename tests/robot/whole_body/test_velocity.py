@@ -439,6 +439,7 @@ def test_what_cannot_be_done_is_told_level_by_level():
 def assembled(name):
     rb = rob.Robot(sc.load(name))
     mb = rb.mb
+    mb.set_state(mb.neutral())
     tip = mb.bodies[-1].name
     here = mb.pose(tip, state=mb.state(mb.q)).translation
     return rb, tip, np.asarray(sc.inverse_kinematics(mb, {tip: here}, allow_partial=True, starts=3).q)

@@ -65,7 +65,9 @@ def bounds_of(build: Build, number: int) -> tuple[float, float] | None:
     """The range of an actuator's force, with that of the joint or tendon (`actuatorfrcrange`) where it alone drives
     that, and nothing else: range / gear of a joint, the range itself of a tendon."""
     model, (of_joint, target) = build.compiled.model, _target(build, number)
-    own = tuple(float(x) for x in model.actuator_forcerange[number]) if model.actuator_forcelimited[number] else None
+    limited = bool(model.actuator_forcelimited[number])
+    low, high = (float(x) for x in model.actuator_forcerange[number]) if limited else (-np.inf, np.inf)
+    own = (low, high) if limited else None
     field = "jnt" if of_joint else "tendon"
     if target < 0 or not getattr(model, f"{field}_actfrclimited")[target] or len(_drivers(build, of_joint, target)) > 1:
         return own
@@ -75,8 +77,7 @@ def bounds_of(build: Build, number: int) -> tuple[float, float] | None:
         if gear == 0.0:
             return own
         ends = sorted(x / gear for x in ends)
-    low, high = own or (-np.inf, np.inf)
-    return min(max(low, ends[0]), high), max(min(high, ends[1]), low)
+    return min(max(low, ends[0]), ends[1]), min(max(high, ends[0]), ends[1])  # cut to the one, then to the other
 
 
 def _target(build: Build, number: int) -> tuple[bool, int]:

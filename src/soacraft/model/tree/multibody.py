@@ -723,7 +723,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         """Folders besides `mesh_folder` in which meshes may be read: those where `sc.load` found some, in its
         `mesh_roots` or in packages, and those of models that were added.
 
-        >>> from soacraft.model.samples import serial_chain
+        >>> from soacraft.model import serial_chain
         >>> serial_chain(2).mesh_roots
         ()
         """

@@ -84,7 +84,7 @@ def sequence(
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("panda"))
     >>> sc.robot.study.sequence(rb, [sc.robot.study.Move({"joint2": 0.5, "joint4": -1.0}), sc.robot.study.Wait(1.0)])
-    Sequence of 'panda': 2 steps, 2.875 s, all can be done
+    Sequence of 'panda': 2 steps, 2.07 s, all can be done
     """
     if not isinstance(robot, Robot):
         raise StateError(f"a sequence is of a Robot, got {robot!r:.60}.")

@@ -35,7 +35,7 @@ class Details(Rules):
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
         self._details: dict[str | None, Detail] = {}
-        self._makers: dict[tuple[int, Path | None, str], tuple[Multibody, ShapeMaker]] = {}
+        self._makers: dict[tuple[Any, ...], tuple[Multibody, ShapeMaker]] = {}
         self._covers: dict[tuple[Shape, Detail], Cover] = {}
         self._plain: dict[int, tuple[Geometry, Path | None, Shape]] = {}
         self._standing: dict[str, tuple[Item, list[tuple[Placed, Shape | None, tuple[str, ...]]]]] = {}

@@ -206,6 +206,7 @@ def test_a_scene_that_cannot_be_made_is_an_answer_with_the_reason():
 
 def test_loops_are_closed_from_the_page_and_then_fewer_dofs_move():
     mb = sc.load("five_bar")
+    mb.set_state(mb.neutral())
     with sc.view.scene(mb).serve() as live, Page(live) as page:
         data = page.ask("scene")["answer"]
         assert (data["open"], len(data["dofs"])) == (True, 6)

@@ -149,6 +149,7 @@ def test_a_ball_in_a_loop_is_held_as_a_whole_or_not_at_all():
 
 def test_open_loops_are_closed_on_request():
     mb = sc.load("five_bar")
+    mb.set_state(mb.neutral())
     sliders, q = Sliders(mb), np.asarray(mb.q)
     assert not sliders.closed(q)
     assert len(sliders.told(q)) == mb.nv
