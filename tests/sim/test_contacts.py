@@ -132,7 +132,7 @@ def test_what_mjcf_says_is_told(tmp_path):
     for line in (
         "solimp (0.5, 0.9, 0.01, 0.5, 2.0): not simulated, contact is rigid (1 shape)",
         "solmix 2.0: not used, the larger restitution counts (1 shape)",
-        "margin 0.01: not simulated, contact begins at touch (1 shape)",
+        "margin 0.01: contact begins at this distance (1 shape)",
         "exclude 'ball' - 'cart': do not touch",
     ):
         assert line in text

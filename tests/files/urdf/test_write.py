@@ -272,6 +272,14 @@ def test_a_cylinder_and_two_spheres_elsewhere_stay_what_they_are(tmp_path, chang
     assert kinds == ["cylinder", "sphere", "sphere"]
 
 
+def test_ropes_and_stops_that_are_not_written_are_told_to_change_the_motion(tmp_path):
+    mb = serial_chain(2)
+    mb.add_rope("tether", "inertial", "link2/tip", 1.5)
+    mb.couple("stop", {"link1": 1, "link2": 1}, -0.5, one_sided=True)
+    report = write_urdf(mb, tmp_path / "m.urdf")
+    assert {x.name for x in report.lost} == {"tether", "stop"}
+
+
 def test_limits_without_ends(tmp_path):
     mb = serial_chain(3)
     mb.body("link1").limits = Limits(lower=-1.0, effort=5.0)

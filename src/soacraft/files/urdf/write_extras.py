@@ -52,7 +52,7 @@ def _couple(coupling: Coupling, joints: dict[str, Element], follows: dict[str, s
         report.add("coupling", "converted", coupling.name, note=f"is the mimic of joint {dof!r}")
         return
     note = "URDF has only mimics: one joint with one dof that follows another"
-    report.add("coupling", "ignored", coupling.name, note=note, dynamic=coupling.active)
+    report.add("coupling", "ignored", coupling.name, note=note, dynamic=coupling.active or bool(coupling.one_sided))
 
 
 def _leads_to(follows: dict[str, str], start: str, end: str) -> bool:
@@ -71,7 +71,7 @@ def _close(
 ) -> None:
     """A pin as a loop joint, which some programs read; other closures cannot be said."""
     if not isinstance(loop.hinge, Pin) or not loop.active:
-        report.add("loop", "ignored", loop.name, note="URDF has no closed loops", dynamic=loop.active)
+        report.add("loop", "ignored", loop.name, note="URDF has no closed loops", dynamic=loop.active or bool(loop.one_sided))
         return
     element = SubElement(robot, "loop_joint", name=loop.name, type="continuous")
     for tag, frame in (("link1", loop.a), ("link2", loop.b)):
