@@ -257,7 +257,7 @@ def call(
     """A call of one algorithm on single states and batches that falls back to a Python function."""
 
 def set_orders(call: Callable[..., Any], orders: tuple[Any, ...]) -> None:
-    """The orders of state arrays (soacraft.order) that a Call reads; arrays of other orders go to its Python function."""
+    """The orders of state arrays (soacraft.order) that a Call reads; others go to its Python function."""
 
 def set_state_array(type: type) -> None:
     """The class of the read-only arrays of states, which calls take as they take plain arrays."""

@@ -4,6 +4,7 @@ hinges, batches, and what is left to Python."""
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.loops.by_name import by_name
 from tests.loops.cases import CLOSING, closed_graphs, comparable, force_of, library, near
 from tests.profiles import tries
 from tests.strategies import SEEDS
@@ -194,7 +195,7 @@ def test_inverse_dynamics_on_random_graphs():
             return
         answered.append(mb)
         again = in_python(ConstraintEmbedding(mb))
-        near(found[1], again.inverse_dynamics(mb.q, mb.v, x), 1e-8)
+        near(found[1], again.inverse_dynamics(mb.q, mb.v, by_name(again, mb.q, x)), 1e-8)
         assert not found[1][np.setdiff1d(np.arange(mb.nv), chosen)].any()
         near(s.forward_dynamics(mb.q, mb.v, found[1]).vdot[chosen], x, 1e-7)
 
@@ -209,21 +210,22 @@ def test_inverse_dynamics_of_a_batch_with_springs_and_forces():
     s.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))
     n = len(s.system.independent)
     x = np.random.default_rng(1).standard_normal((2, 2, n))
-    T = s.inverse_dynamics(mb.q, mb.v, x)
+    T = s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, x))
     slow = in_python(ConstraintEmbedding(mb))
     for i in np.ndindex(2, 2):
-        assert np.array_equal(T[i], s.inverse_dynamics(mb.q, mb.v, x[i].copy()))
-        near(T[i], slow.inverse_dynamics(mb.q, mb.v, x[i]), 1e-9)
+        assert np.array_equal(T[i], s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, x[i].copy())))
+        near(T[i], slow.inverse_dynamics(mb.q, mb.v, by_name(slow, mb.q, x[i])), 1e-9)
     assert s._chosen.compiled.motions[INVERSE_DYNAMICS].answered == 4
-    bare = s.inverse_dynamics(mb.q, mb.v, x[0, 0], passive=False)
+    bare = s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, x[0, 0]), passive=False)
     assert np.abs(bare - T[0, 0]).max() > 1e-6
-    near(bare, slow.inverse_dynamics(mb.q, mb.v, x[0, 0], passive=False), 1e-9)
+    near(bare, slow.inverse_dynamics(mb.q, mb.v, by_name(slow, mb.q, x[0, 0]), passive=False), 1e-9)
     push = {mb.bodies[0].name: (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)}
-    near(s.inverse_dynamics(mb.q, mb.v, x[0, 0], f_ext=push), slow.inverse_dynamics(mb.q, mb.v, x[0, 0], f_ext=push))
+    one = by_name(s, mb.q, x[0, 0])
+    near(s.inverse_dynamics(mb.q, mb.v, one, f_ext=push), slow.inverse_dynamics(mb.q, mb.v, one, f_ext=push))
     with pytest.raises(StateError, match="vdot of 'cassie' has"):
         s.inverse_dynamics(mb.q, mb.v, np.ones(n + 1))
     with pytest.raises(LoopError, match="in state 1 of the batch: loop"):
-        s.inverse_dynamics(np.stack([mb.q, mb.integrate(mb.q, 0.1 * np.ones(mb.nv))]), mb.v, x[0, 0])
+        s.inverse_dynamics(np.stack([mb.q, mb.integrate(mb.q, 0.1 * np.ones(mb.nv))]), mb.v, one)
 
 
 def test_mixed_dynamics_on_random_graphs():
@@ -307,7 +309,7 @@ def test_inverse_dynamics_with_actuated_dofs_and_driven_closures(kind, monkeypat
     assert len(others) == len(chosen)
     assert len(set(others) - set(chosen)) == 4
     other = [mb.dof_names[i] for i in others]
-    calls = [(x, at, drives) for x in (whole, whole[chosen]) for at in (None, mask, list(names), other)
+    calls = [(x, at, drives) for x in (whole, by_name(s, q, whole[chosen])) for at in (None, mask, list(names), other)
              for drives in (None, U)]  # fmt: skip
     wanted = [slow.inverse_dynamics(q, v, x, actuated=at, U=drives) for x, at, drives in calls]
     for at in (None, mask, list(names), other):
@@ -318,7 +320,7 @@ def test_inverse_dynamics_with_actuated_dofs_and_driven_closures(kind, monkeypat
         near(batch, np.stack([force, force]), 1e-8)
     monkeypatch.setattr(type(s), "_read", None)  # nor a step of reading
     for (x, at, drives), force in zip(calls, wanted, strict=True):
-        near(s.inverse_dynamics(q, v, x.copy(), actuated=at, U=drives), force, 1e-8)
+        near(s.inverse_dynamics(q, v, x, actuated=at, U=drives), force, 1e-8)
     monkeypatch.undo()
     for force in wanted:
         near(s.forward_dynamics(q, v, force).vdot, whole, 1e-7)
@@ -332,11 +334,11 @@ def test_inverse_dynamics_follows_another_choice_of_independent_dofs():
     s, q, v = TreeAugmented(mb), np.array(mb.q), np.array(mb.v)
     whole = s.forward_dynamics(q, v, np.ones(mb.nv)).vdot
     first = s.independent(q)
-    s.inverse_dynamics(q, v, whole[[mb.dof_names.index(x) for x in first]])
+    s.inverse_dynamics(q, v, by_name(s, q, whole[[mb.dof_names.index(x) for x in first]]))
     s._kept = partition(Constraints(mb, mb.state()), wanted=~np.isin(mb.dof_names, first[:1])).independent
     names = s.independent(q)
     assert names != first
-    force = s.inverse_dynamics(q, v, whole[[mb.dof_names.index(x) for x in names]])
+    force = s.inverse_dynamics(q, v, by_name(s, q, whole[[mb.dof_names.index(x) for x in names]]))
     near(s.forward_dynamics(q, v, force).vdot, whole, 1e-9)
     assert np.abs(force[[i for i, x in enumerate(mb.dof_names) if x not in names]]).max() == 0.0
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.loops.by_name import by_name
 from tests.loops.cases import (
     CLOSING,
     EVERY_CLOSING,
@@ -77,7 +78,7 @@ def along_closures(mb, make=sc.loops.TreeAugmented, tolerance=1e-7, h=1e-3):
     step, change = rng.standard_normal(len(curve.independent(q))), rng.standard_normal(mb.nv)
 
     def state(t):
-        moved = curve.advance(q, t * step)
+        moved = curve.advance(q, by_name(curve, q, t * step))
         return moved, curve.project_velocity(moved, v + t * change)
 
     def answer(t):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from tests.loops.by_name import by_name
 from tests.loops.cases import FourBar, Z, close, near
 
 import soacraft as sc
@@ -245,7 +246,7 @@ def test_drives_come_in_batches(kind):
     near(2 * v[:, 0] - v[:, 2], x, 1e-13)
     r = s.forward_dynamics(q, v, force, U=U)
     vdot, needed = s.mixed_dynamics(q, v, force, np.ones(3), ["left"], U=U)
-    pushed = s.inverse_dynamics(q, v, [0.7], U=U)
+    pushed = s.inverse_dynamics(q, v, by_name(s, q, [0.7]), U=U)
     closed, projected = s.project(q, v0, U)
     assert closed.shape == (4, 3)
     for i in range(4):
@@ -254,7 +255,7 @@ def test_drives_come_in_batches(kind):
         alone = s.mixed_dynamics(q, v[i], force[i], np.ones(3), ["left"], U=one[i])
         near(vdot[i], alone[0], 1e-12)
         near(needed[i], alone[1], 1e-12)
-        near(pushed[i], s.inverse_dynamics(q, v[i], [0.7], U=one[i]), 1e-12)
+        near(pushed[i], s.inverse_dynamics(q, v[i], by_name(s, q, [0.7]), U=one[i]), 1e-12)
         near(closed[i], q, 1e-15)
         near(projected[i], v[i], 1e-13)
 

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from tests.loops.by_name import by_name
 from tests.flexible.models import in_plane
 from tests.loops.cases import CONDITION, dense, generalized, near
 from tests.loops.flexible_cases import beam, close_at, drawn, four_bar
@@ -193,18 +194,18 @@ def run(seconds, h):
     gaps, energies = [], [energy(mb, q, none)]
 
     def rate(q, v):
-        return s.forward_dynamics(q, s.expand(q, v), none).vdot_independent
+        return s.forward_dynamics(q, s.expand(q, by_name(s, q, v)), none).vdot_independent
 
     for _ in range(round(seconds / h)):
         k1 = rate(q, v)
-        q2, v2 = s.advance(q, 0.5 * h * v), v + 0.5 * h * k1
+        q2, v2 = s.advance(q, by_name(s, q, 0.5 * h * v)), v + 0.5 * h * k1
         k2 = rate(q2, v2)
-        q3, v3 = s.advance(q, 0.5 * h * v2), v + 0.5 * h * k2
+        q3, v3 = s.advance(q, by_name(s, q, 0.5 * h * v2)), v + 0.5 * h * k2
         k3 = rate(q3, v3)
-        q4, v4 = s.advance(q, h * v3), v + h * k3
+        q4, v4 = s.advance(q, by_name(s, q, h * v3)), v + h * k3
         k4 = rate(q4, v4)
-        q, v = s.advance(q, h / 6 * (v + 2 * v2 + 2 * v3 + v4)), v + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        whole = s.expand(q, v)
+        q, v = s.advance(q, by_name(s, q, h / 6 * (v + 2 * v2 + 2 * v3 + v4))), v + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        whole = s.expand(q, by_name(s, q, v))
         gaps.append(Constraints(mb, mb.state(q, whole)).loops[0].distance)
         energies.append(energy(mb, q, whole))
     return max(gaps), np.array(energies)
@@ -280,8 +281,8 @@ def test_small_motions_against_differences_along_closed_states(seed):
     xi, dv, dforce = 0.3 * rng.standard_normal(m), rng.standard_normal(m), rng.standard_normal(mb.nv)
 
     def state(t):
-        moved = s.advance(q, t * xi)
-        return moved, s.expand(moved, v[i] + t * dv)
+        moved = s.advance(q, by_name(s, q, t * xi))
+        return moved, s.expand(moved, by_name(s, moved, v[i] + t * dv))
 
     def rate(t):
         moved, faster = state(t)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.loops.by_name import by_name
 from tests.loops.cases import FourBar, closed_graphs, comparable, force_of, near, project, refused, row_of_four_bars
 from tests.profiles import tries
 from tests.strategies import SEEDS
@@ -38,7 +39,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(kind, mb, seed):
     comparable(mb, force_of(mb, seed))
     s = kind(mb)
     wanted = np.random.default_rng(seed).standard_normal(len(s.independent(mb.q)))
-    force = s.inverse_dynamics(mb.q, mb.v, wanted)
+    force = s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, wanted))
     r = s.forward_dynamics(mb.q, mb.v, force)
     assert r.independent == s.independent(mb.q)
     near(r.vdot_independent, wanted)
@@ -48,11 +49,11 @@ def test_inverse_dynamics_undoes_forward_dynamics(kind, mb, seed):
 
 def test_any_dof_that_moves_the_system_may_be_actuated(solver, mb):
     for name in mb.dof_names:
-        force = solver.inverse_dynamics(mb.q, mb.v, [0.7], actuated=[name])
+        force = solver.inverse_dynamics(mb.q, mb.v, by_name(solver, mb.q, [0.7]), actuated=[name])
         assert np.flatnonzero(force).tolist() == [mb.dof_names.index(name)]
         near(solver.forward_dynamics(mb.q, mb.v, force).vdot_independent, [0.7], 1e-10)
-    both = solver.inverse_dynamics(mb.q, mb.v, [0.7], actuated=["crank", "rocker"])
-    one = solver.inverse_dynamics(mb.q, mb.v, [0.7], actuated=["crank"])
+    both = solver.inverse_dynamics(mb.q, mb.v, by_name(solver, mb.q, [0.7]), actuated=["crank", "rocker"])
+    one = solver.inverse_dynamics(mb.q, mb.v, by_name(solver, mb.q, [0.7]), actuated=["crank"])
     near(solver.forward_dynamics(mb.q, mb.v, both).vdot_independent, [0.7], 1e-10)
     assert np.linalg.norm(both) < np.linalg.norm(one)
 
@@ -63,7 +64,7 @@ def test_too_few_actuated_dofs_are_refused(solver, mb):
     names = s.independent(q)
     assert len(names) == 3
     refused(
-        lambda: s.inverse_dynamics(q, two.v, np.ones(3), actuated=["mot1"]),
+        lambda: s.inverse_dynamics(q, two.v, by_name(s, q, np.ones(3)), actuated=["mot1"]),
         LoopError,
         r"forces at 'mot1' cannot give 'five_bar' these accelerations: \S+ of the generalized force is left\. Actuate "
         r"dofs that move all of .*",
@@ -71,7 +72,7 @@ def test_too_few_actuated_dofs_are_refused(solver, mb):
     refused(
         lambda: s.inverse_dynamics(q, two.v, np.ones(2)),
         StateError,
-        r"vdot of 'five_bar' has 3 entries here, got 2; they are of .*\. All 6 dofs may be given too\.",
+        r"vdot of 'five_bar' has 3 entries here, got 2; they are of .*\. Give them by name; all 6 dofs may be given too\.",
     )
 
 
@@ -118,18 +119,18 @@ def test_a_sub_graph_is_solved_by_its_own_closures():
 def test_one_state_and_many_accelerations(kind, mb):
     s = kind(mb)
     wanted = np.array([[0.5], [-2.0], [3.0], [0.0]])
-    force = s.inverse_dynamics(mb.q, mb.v, wanted)
+    force = s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, wanted))
     assert force.shape == (4, 3)
     near(s.forward_dynamics(mb.q, mb.v, force).vdot_independent, wanted, 1e-9)
-    pulled = s.inverse_dynamics(mb.q, mb.v, wanted, f_ext={"crank": np.ones((4, 6))})
-    near(pulled[2], s.inverse_dynamics(mb.q, mb.v, wanted[2], f_ext={"crank": np.ones(6)}), 1e-12)
+    pulled = s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, wanted), f_ext={"crank": np.ones((4, 6))})
+    near(pulled[2], s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, wanted[2]), f_ext={"crank": np.ones(6)}), 1e-12)
     refused(
-        lambda: s.inverse_dynamics(np.tile(mb.q, (3, 1)), mb.v, wanted),
+        lambda: s.inverse_dynamics(np.tile(mb.q, (3, 1)), mb.v, by_name(s, mb.q, wanted)),
         StateError,
         r"the leading \(batch\) axes do not agree: vdot \(4, 1\), the other arguments \(3, 3\)\.",
     )
     refused(
-        lambda: s.inverse_dynamics(mb.q, mb.v, [1e200]),
+        lambda: s.inverse_dynamics(mb.q, mb.v, by_name(s, mb.q, [1e200])),
         StateError,
         r"vdot of 'four_bar' is too large to work with: 1e\+200; a solver takes numbers up to 1e\+150\.",
     )

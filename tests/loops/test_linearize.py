@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from tests.loops.by_name import by_name
 from tests.loops.cases import FourBar, close, force_of, library, near, project
 from tests.loops.test_derivatives import SOLVERS, arms, difference
 
@@ -61,8 +62,8 @@ def test_any_hinge_against_differences_along_closed_states(hinge):
     xi, dv, dforce = rng.standard_normal(m), rng.standard_normal(m), rng.standard_normal(mb.nv)
 
     def state(t):
-        moved = s.advance(q, t * xi)
-        return moved, s.expand(moved, v[i] + t * dv)
+        moved = s.advance(q, by_name(s, q, t * xi))
+        return moved, s.expand(moved, by_name(s, moved, v[i] + t * dv))
 
     def rate(t):
         moved, faster = state(t)
@@ -81,7 +82,7 @@ def test_the_linear_motion_is_the_motion_of_a_five_bar_about_its_rest():
     q, still = mb.q, np.zeros(mb.nv)
     i = [mb.dof_names.index(x) for x in s.independent(q)]
     m = len(i)
-    force = s.inverse_dynamics(q, still, np.zeros(m))
+    force = s.inverse_dynamics(q, still, by_name(s, q, np.zeros(m)))
     lin = linearize(s, q, still, force)
     start, end, steps = np.linspace(1.0, 2.0, 2 * m), 0.05, 10
 
@@ -89,7 +90,7 @@ def test_the_linear_motion_is_the_motion_of_a_five_bar_about_its_rest():
         at = np.array(q)
         at[i] = x[:m]
         at = s.complete(at)
-        return np.concatenate([x[m:], s.forward_dynamics(at, s.expand(at, x[m:]), force).vdot_independent])
+        return np.concatenate([x[m:], s.forward_dynamics(at, s.expand(at, by_name(s, at, x[m:])), force).vdot_independent])
 
     def flow(t):
         x, h = np.concatenate([q[i], np.zeros(m)]) + t * start, end / steps

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.loops.by_name import by_name
 from tests.loops.cases import (
     CLOSING,
     HOLONOMIC,
@@ -160,16 +161,16 @@ def test_a_batch_is_its_states_to_the_last_bit():
     s = ready(mb)
     rng, n = np.random.default_rng(2), len(s.system.independent)
     x = 0.01 * rng.standard_normal((2, 3, n))
-    q = s.advance(mb.q, x)
+    q = s.advance(mb.q, by_name(s, mb.q, x))
     assert q.shape == (2, 3, mb.nq)
     assert counts(s, ADVANCE) == (0, 1)  # a batch, which Python hands to compiled code at once
-    v = s.expand(q, x)
+    v = s.expand(q, by_name(s, q, x))
     off = mb.integrate(q, 1e-7 * rng.standard_normal((2, 3, mb.nv)))
     closed, moved = s.complete(off), s.project(off, v)
     nearest = s.project_velocity(q, rng.standard_normal(mb.nv))
     for i in np.ndindex(2, 3):
-        assert np.array_equal(q[i], s.advance(mb.q, x[i]))
-        assert np.array_equal(v[i], s.expand(q[i], x[i]))
+        assert np.array_equal(q[i], s.advance(mb.q, by_name(s, mb.q, x[i])))
+        assert np.array_equal(v[i], s.expand(q[i], by_name(s, q[i], x[i])))
         assert np.array_equal(closed[i], s.complete(off[i]))
         assert all(np.array_equal(a[i], b) for a, b in zip(moved, s.project(off[i], v[i]), strict=True))
     rng = np.random.default_rng(2)
@@ -177,15 +178,15 @@ def test_a_batch_is_its_states_to_the_last_bit():
     assert np.array_equal(nearest[1, 2], s.project_velocity(q[1, 2], rng.standard_normal(mb.nv)))
     for motion in range(5):
         assert counts(s, motion)[0] >= 1
-    empty = s.advance(np.empty((0, mb.nq)), np.zeros(n)), s.project(np.empty((0, mb.nq)), mb.v)[1]
+    empty = s.advance(np.empty((0, mb.nq)), by_name(s, mb.q, np.zeros(n))), s.project(np.empty((0, mb.nq)), mb.v)[1]
     assert [x.shape for x in empty] == [(0, mb.nq), (0, mb.nv)]
 
 
 def test_the_first_state_of_a_batch_makes_the_choice():
     mb = library("five_bar")
     s = ConstraintEmbedding(mb)
-    n = len(ConstraintEmbedding(mb).independent(mb.q))
-    v = s.expand(np.stack([mb.q] * 3), np.ones(n))
+    one = dict.fromkeys(ConstraintEmbedding(mb).independent(mb.q), 1.0)
+    v = s.expand(np.stack([mb.q] * 3), one)
     assert s.system.independent is not None
     assert np.abs(v[0] - v[1]).max() < 1e-12
     assert np.array_equal(v[1], v[2])
@@ -269,10 +270,11 @@ def test_states_in_doubt_go_to_python():
     """Flat four-bars, states off their closures, other types than plain arrays."""
     mb = row_of_four_bars(2)
     s = ready(mb)
-    s.expand(mb.q, np.ones(1))
+    one = dict.fromkeys(s.independent(mb.q), 1.0)
+    s.expand(mb.q, one)
     flat = np.zeros(mb.nv)
     with pytest.raises(LoopError):
-        s.advance(flat, np.ones(1))
+        s.advance(flat, one)
     assert counts(s, ADVANCE) == (0, 1)
     answered, passed_on = counts(s, PROJECT_VELOCITY)
     s.project_velocity(mb.q.tolist(), mb.v)

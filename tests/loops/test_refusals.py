@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.loops.by_name import by_name
 from tests.loops.cases import FourBar, Z, close, near, project, refused, row_of_four_bars
 
 import soacraft as sc
@@ -349,7 +350,7 @@ def test_dynamics_of_a_solver(mb):
         r"s\.H \* s\.phi \* s\.M \* s\.phi\.T \* s\.H\.T\.",
     )
     ops = sc.operators(s)
-    X = s.expand(mb.q, [1.0])
+    X = s.expand(mb.q, by_name(s, mb.q, [1.0]))
     M = dyn.mass_matrix(mb, mb.q, ignore_loops=True)
     near((ops.H * ops.phi * ops.M * ops.phi.T * ops.H.T).array(), X @ M @ X, 1e-12)
     for kind in (ConstraintEmbedding, TreeAugmented, FullyAugmented):

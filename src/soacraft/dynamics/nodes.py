@@ -72,8 +72,8 @@ def jacobian_dot_v(
 
         [d omega/dt; d^2 p/dt^2] = J vdot + (dJ/dt) v
 
-    Differentiated in the inertial frame, or in `relative_to`, then expressed, by default in its axes; with a moving anchor, or relative to a
-    `MovingFrame`, its motion is part of it.
+    Differentiated in the inertial frame, or in `relative_to`, then expressed, by default in its axes; with a moving
+    anchor, or relative to a `MovingFrame`, its motion is part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -16,7 +16,7 @@ from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.independent import Indices, Partition, completed, dofs_named
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.sizes import sizes_of
-from soacraft.kinematics.tasks import Task
+from soacraft.kinematics.tasks import Task, refuse_large
 from soacraft.model.states.named_states import read_named
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import v_place
@@ -35,14 +35,24 @@ def by_name(graph: Graph, given: Any, what: str) -> Named | None:
     space = getattr(given, "space", None)
     names: Sequence[str] | None = getattr(getattr(space, "owner", None), "dofs", None)
     if names is not None and getattr(space, "kind", "") == "hinge":
-        given = dict(zip(names, np.moveaxis(np.asarray(given), -1, 0), strict=True))
+        given = dict(zip(names, np.moveaxis(np.asarray(given), -1, 0)[..., None], strict=True))
     if not isinstance(given, Mapping):
         return None
     whole = read_named(graph, given, what, False, np.zeros(graph.nv))
     places = [v_place(graph, key) for key in given]
     dofs = np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(x.start, x.stop) for x in places)]))
     values = finite(whole[..., dofs], (..., len(dofs)), f"{what} of {graph.name!r}", StateError)
+    refuse_large(graph, what, values)
     return Named(dofs.astype(np.intp), values)
+
+
+def length_of(x: Any) -> int | None:
+    """The length of the last axis; None for a number, or for what is no array."""
+    try:
+        shape = np.shape(x)
+    except ValueError:
+        return None
+    return shape[-1] if shape else None
 
 
 def require_names(graph: Graph, chosen: Sequence[str], what: str) -> StateError:
@@ -62,8 +72,8 @@ def of_chosen(graph: Graph, named: Named, chosen: Sequence[str], what: str) -> A
     given = tuple(names[i] for i in named.dofs)
     if sorted(given) != sorted(chosen):
         raise StateError(
-            f"{what} of {graph.name!r} is given for {', '.join(map(repr, given)) or 'no dofs'}, but its independent dofs "
-            f"are {', '.join(map(repr, chosen)) or 'none'}. To choose them, make the solver with "
+            f"{what} of {graph.name!r} is given for {', '.join(map(repr, given)) or 'no dofs'}, but its independent "
+            f"dofs are {', '.join(map(repr, chosen)) or 'none'}. To choose them, make the solver with "
             "sc.loops.ConstraintEmbedding(mb, independent=[...])."
         )
     return named.values[..., [given.index(name) for name in chosen]]
@@ -83,8 +93,8 @@ def accelerations_of(task: Task, choice: Partition, dofs: Indices, values: Array
     if len(dofs) != len(choice.independent) or not np.array_equal(own.independent, dofs):
         count = len(choice.independent)
         raise LoopError(
-            f"vdot of {graph.name!r} is given for {', '.join(map(repr, dofs_named(rows, dofs))) or 'no dofs'}, which do "
-            f"not set the others: {count} {'dof is' if count == 1 else 'dofs are'} independent here, such as "
+            f"vdot of {graph.name!r} is given for {', '.join(map(repr, dofs_named(rows, dofs))) or 'no dofs'}, which "
+            f"do not set the others: {count} {'dof is' if count == 1 else 'dofs are'} independent here, such as "
             f"{', '.join(map(repr, dofs_named(rows, choice.independent)))}."
         )
     vdot = completed(rows.jacobian(), own, values, task.Udot - rows.gamma, sizes_of(rows))

@@ -22,11 +22,11 @@ from soacraft.kinematics.compiled import (
     PROJECT_VELOCITY,
     compiled_first,
 )
-from soacraft.kinematics.independent import dofs_named
+from soacraft.kinematics.independent import Indices, Partition, dofs_named
 from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_drives, states_of
 from soacraft.loops import inverse, position
 from soacraft.loops.findings import Answer, Answered
-from soacraft.loops.independent_values import accelerations_of, by_name, require_names
+from soacraft.loops.independent_values import Named, accelerations_of, by_name, length_of, require_names
 from soacraft.loops.mixed import key_of
 from soacraft.loops.motion import Outputs
 from soacraft.loops.planned import PlannedSolver
@@ -170,33 +170,38 @@ class Solver(PlannedSolver):
 
         A closed chain has many: forces act at the `actuated` dofs alone (names, numbers or a mask; default: the
         independent dofs); more of them than needed share the work by least squares, too few are a `LoopError`.
-        `vdot` is of dofs that set the others, by name, `{"crank": 0.0}`, or of all dofs, (..., nv): one that the closures
-        do not allow is a `LoopError`. Bare numbers of the independent dofs, in the order of `independent(q)`, are read
-        where these were named (`ConstraintEmbedding(mb, independent=[...])`).
+        `vdot` is of dofs that set the others, by name, `{"crank": 0.0}`, or of all dofs, (..., nv): one that the
+        closures do not allow is a `LoopError`. Bare numbers of the independent dofs, in the order of `independent(q)`,
+        are read where these were named (`ConstraintEmbedding(mb, independent=[...])`).
 
         >>> import soacraft as sc
-        >>> mb = sc.load("four_bar")
+        >>> mb = sc.load("five_bar")
         >>> s = sc.loops.TreeAugmented(mb)
         >>> q = s.assemble(mb.q)
-        >>> s.inverse_dynamics(q, 0 * mb.v, {"crank": 0.0}, actuated=["crank"]).shape
-        (3,)
+        >>> s.inverse_dynamics(q, 0 * mb.v, dict.fromkeys(s.independent(q), 0.0)).shape
+        (6,)
         """
         named = by_name(self.graph, vdot, "vdot")
-        short = named is not None or np.shape(vdot)[-1:] != (self.graph.nv,)
-        if f_ext is None and (not short or (named is None and self._takes_bare())):
+        if named is not None:
+            vdot = named.values
+        if f_ext is None and self._reads(vdot, named):
             quick = self._actuation.force(q, v, vdot, self._turns, actuated, U, passive)
             if quick is not None:
                 if quick[1] is not None:
                     self._turns = quick[1]
                 return quick[0]
         p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
-        p = inverse.read_independent(p, vdot if named is None else named.values, named is not None)
+        p = inverse.read_independent(p, vdot, named is not None)
         p, drives = read_drives(p, U)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
         count = math.prod(p.batch)
         found, fine = np.empty((count, p.nv)), np.zeros(count, dtype=np.bool_)
-        planned = not short or (named is None and self._takes_bare())
-        tried = self._actuation.forces(p, drives, mask, actuated, 0) if planned else None
+
+        def attempt(first: int) -> Any:
+            reads = self._reads(p.given["vdot_independent"], named)
+            return self._actuation.forces(p, drives, mask, actuated, first) if reads else None
+
+        tried = attempt(0)
         if tried is not None:
             found, fine = tried
         for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
@@ -205,22 +210,34 @@ class Solver(PlannedSolver):
             with in_state(p.batch, where):
                 task = self._task(state, np.zeros(p.nv), forces, drives[i], passive=p.passive)
                 choice = self._choice(task.rows)
-                vdot_i = one["vdot_independent"]
-                if named is not None:
-                    vdot_i = accelerations_of(task, choice, named.dofs, vdot_i)
-                elif short and len(vdot_i) == len(choice.independent) and not self._takes_bare():
-                    raise require_names(self.graph, dofs_named(task.rows, choice.independent), "vdot")
-                else:
-                    vdot_i = inverse.independent_part(task, choice, vdot_i, self.tolerance)
+                vdot_i = self._independent_part(task, choice, one["vdot_independent"], named)
                 found[i] = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
                 self._actuation.make(task, choice, mask)
-            if planned and tried is None and (tried := self._actuation.forces(p, drives, mask, actuated, i + 1)) is not None:
+            if tried is None and (tried := attempt(i + 1)) is not None:
                 found[i + 1 :], fine[i + 1 :] = tried
         return found.reshape(*p.batch, p.nv)
+
+    def _reads(self, vdot: Any, named: Named | None) -> bool:
+        """True if plans may read accelerations: of all dofs, or of their independent dofs in order."""
+        if named is None:
+            return length_of(vdot) == self.graph.nv or self._takes_bare()
+        chosen = self._chosen_dofs()
+        return chosen is not None and np.array_equal(named.dofs, chosen)
+
+    def _independent_part(self, task: Task, choice: Partition, vdot: Array, named: Named | None) -> Array:
+        if named is not None:
+            return accelerations_of(task, choice, named.dofs, vdot)
+        if len(vdot) == len(choice.independent) != self.graph.nv and not self._takes_bare():
+            raise require_names(self.graph, dofs_named(task.rows, choice.independent), "vdot")
+        return inverse.independent_part(task, choice, vdot, self.tolerance)
 
     def _takes_bare(self) -> bool:
         """True if bare numbers of independent dofs are read, since the dofs were named."""
         return False
+
+    def _chosen_dofs(self) -> Indices | None:
+        """The independent dofs that plans are made for now."""
+        return self._kept
 
     def assemble(self, q0: Any, fixed: Any = (), limits: bool = False, *, bend: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fixed` stay.

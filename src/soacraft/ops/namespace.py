@@ -377,8 +377,8 @@ class Operators(Strict):
         if bound.with_passive:
             return "\n  with the model's own springs and dampers, `passive`, in T, C, z, eps, nu and vdot"
         return (
-            "\n  the model's own springs and dampers, `passive`, are left out; sc.operators(..., passive=True) has them "
-            "in T, C, z, eps, nu and vdot"
+            "\n  the model's own springs and dampers, `passive`, are left out; sc.operators(..., passive=True) has "
+            "them in T, C, z, eps, nu and vdot"
         )
 
 
@@ -393,28 +393,32 @@ def operators_of(binding: Bound) -> Operators:
 @overload
 def operators(
     model: Graph | State | SKOModel | Any, names: None = None, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    passive: bool = False,
 ) -> Operators: ...
 
 
 @overload
 def operators(  # type: ignore[overload-overlap]
     model: Graph | State | SKOModel | Any, names: OneOperator, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    passive: bool = False,
 ) -> Operator: ...
 
 
 @overload
 def operators(  # type: ignore[overload-overlap]
     model: Graph | State | SKOModel | Any, names: OneVector, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    passive: bool = False,
 ) -> StackedVector: ...
 
 
 @overload
 def operators(
     model: Graph | State | SKOModel | Any, names: str, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None, passive: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
+    passive: bool = False,
 ) -> tuple[Operator, ...]: ...
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.loops.by_name import by_name
 from tests.loops.cases import (
     CLOSING,
     HOLONOMIC,
@@ -45,7 +46,7 @@ class Closed:
         self.dofs = self.solver.epoch.dofs
         mb.q = q = self.solver.complete(mb.q)
         self.rates = np.random.default_rng(1).standard_normal(len(self.dofs))
-        mb.v = self.solver.expand(q, self.rates)
+        mb.v = self.solver.expand(q, by_name(self.solver, q, self.rates))
         self.s = sc.operators(self.solver)
         self.nodes = [mb.bodies[-1].name, mb.bodies[0].name] if nodes is None else nodes
         self.known = expressions(self.s, self.nodes)
@@ -58,7 +59,7 @@ class Closed:
         """The derivatives of arrays {name: array} that `of` makes of operators, of order four."""
         total = {}
         for at, weight in zip((-2, -1, 1, 2), (1, -8, 8, -1), strict=True):
-            step = at * self.step * self.solver.expand(self.mb.q, self.along(dof))
+            step = at * self.step * self.solver.expand(self.mb.q, by_name(self.solver, self.mb.q, self.along(dof)))
             q = self.solver.complete(self.mb.integrate(self.mb.q, step))
             for name, x in of(self.solver.operators(q, np.zeros(self.mb.nv))).items():
                 total[name] = total.get(name, 0.0) + weight / (12 * self.step) * x

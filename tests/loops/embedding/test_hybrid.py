@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.loops.by_name import by_name
 from tests.loops.cases import (
     LIBRARY,
     closed_graphs,
@@ -65,5 +66,5 @@ def test_independent_dofs_of_the_whole():
     solver = ConstraintEmbedding(mb, embed=["loop0"])
     found = solver.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))
     assert len(found.independent) == 1
-    force = solver.inverse_dynamics(mb.q, mb.v, [1.5])
+    force = solver.inverse_dynamics(mb.q, mb.v, by_name(solver, mb.q, [1.5]))
     near(solver.forward_dynamics(mb.q, mb.v, force).vdot_independent, [1.5])

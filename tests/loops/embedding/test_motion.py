@@ -42,7 +42,7 @@ def test_advance_keeps_spatial_loops_closed():
     dofs = solver.independent(mb.q)
     q = mb.q
     for _ in range(5):
-        q = solver.advance(q, 0.05 * np.ones(len(dofs)))
+        q = solver.advance(q, dict.fromkeys(dofs, 0.05))
         assert np.abs(Constraints(mb, mb.state(q, np.zeros(mb.nv)), solver._theta).residual).max() < 1e-12
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from tests.loops.by_name import by_name
 from tests.embedded import embedded_systems, sample
 from tests.loops.cases import FourBar, near, row_of_four_bars
 from tests.profiles import tries
@@ -71,7 +72,7 @@ def test_through_the_tree_to_other_axes_and_other_compounds():
 def test_both_must_be_in_one_pose():
     mb = FourBar().build(0.7)
     solver = ConstraintEmbedding(mb)
-    q = solver.advance(mb.q, [0.3])
+    q = solver.advance(mb.q, by_name(solver, mb.q, [0.3]))
     m = between(solver.operators(q), sc.operators(mb, ignore_loops=True))
     with pytest.raises(StateError, match="are bound to different states: bind both to one"):
         m.hinge.array()

@@ -273,8 +273,8 @@ class Operator(ABC):
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19); for a
         pin with the body frame on its axis it is what 000 Eq. 41-46 print, misprints mended.
 
-        The body may be given by the name of its hinge or by its number, as in `expr[0, 2]`, and one dof of several by its
-        own name: `expr.diff("hip.1")`.
+        The body may be given by the name of its hinge or by its number, as in `expr[0, 2]`, and one dof of several by
+        its own name: `expr.diff("hip.1")`.
 
         In the tangent sense: along `graph.integrate(q, t e)` for the unit velocity e of that dof. So it is defined for
         nonholonomic hinges too, along the motions they allow; second derivatives need not commute.

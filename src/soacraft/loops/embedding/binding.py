@@ -126,7 +126,8 @@ class CompoundSystem(ABC):
     ) -> Any:
         """The operators at a state; without q and v those at the current state, whatever it becomes.
 
-        `force` is one of the tree, in its size or by name, or one of the size of T. The hinge space is that of the independent dofs, `epoch.dofs`.
+        `force` is one of the tree, in its size or by name, or one of the size of T. The hinge space is that of the
+        independent dofs, `epoch.dofs`.
         """
         state = None if q is None and v is None else self.graph.state(q, v)
         found: Operators = operators_of(EmbeddedBinding(self, state, f_ext, force))
@@ -162,8 +163,8 @@ class EmbeddedBinding(SKOBinding):
         if space is not None and space.kind == "hinge" and hasattr(space.owner, "dofs"):
             if space.owner is not self.owner:
                 raise LoopError(
-                    f"force is a vector of {space.owner} with {_shown(space.owner.dofs)} independent, but here these are "
-                    f"{_shown(dofs)}; give it in the {graph.nv} dofs of the tree, or by name."
+                    f"force is a vector of {space.owner} with {_shown(space.owner.dofs)} independent, but here these "
+                    f"are {_shown(dofs)}; give it in the {graph.nv} dofs of the tree, or by name."
                 )
             force = force.in_model_order
         if not isinstance(force, Mapping) and len(dofs) != graph.nv and np.shape(force)[-1:] == (len(dofs),):

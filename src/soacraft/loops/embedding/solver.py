@@ -23,7 +23,7 @@ from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.loops.embedding.solve import choice_of, multipliers_of, refined, solve, unbalanced
 from soacraft.loops.embedding.system import EmbeddedSystem, active_names, read_embed, read_wanted
 from soacraft.loops.findings import Answer
-from soacraft.loops.independent_values import by_name, of_chosen, require_names
+from soacraft.loops.independent_values import by_name, length_of, of_chosen, require_names
 from soacraft.loops.motion import Attempt, Outputs, each, with_rates
 from soacraft.loops.solver import Solver
 from soacraft.model.flat.sko import SKOModel
@@ -121,7 +121,8 @@ class ConstraintEmbedding(Solver):
     ) -> Any:
         """The operators at a state; without q and v those at the current state, whatever it becomes.
 
-        `force` is one of the tree, in its size or by name, or one of the size of T. The hinge space is that of the independent dofs, `epoch.dofs`.
+        `force` is one of the tree, in its size or by name, or one of the size of T. The hinge space is that of the
+        independent dofs, `epoch.dofs`.
         """
         return self.system.operators(q, v, names, f_ext, force)
 
@@ -267,6 +268,9 @@ class ConstraintEmbedding(Solver):
         chosen, wanted = self.system.independent, self.system.wanted
         return self._in_dof_order and wanted is not None and (chosen is None or bool(wanted[chosen].all()))
 
+    def _chosen_dofs(self) -> Indices | None:
+        return self.system.independent if self._whole else None
+
     def _rates(self, q: Any, given: Any, what: str) -> Any:
         """Numbers of the independent dofs in their order, from values by name; bare ones where the dofs were named."""
         named = by_name(self.graph, given, what)
@@ -277,7 +281,7 @@ class ConstraintEmbedding(Solver):
         chosen = self.epoch.dofs
         if named is not None:
             return of_chosen(self.graph, named, chosen, what)
-        if np.shape(given)[-1:] == (len(chosen),) != (self.graph.nv,) and not self._takes_bare():
+        if length_of(given) == len(chosen) != self.graph.nv and not self._takes_bare():
             raise require_names(self.graph, chosen, what)
         return given
 

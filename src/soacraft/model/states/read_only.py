@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class StateArray(np.ndarray[Any, np.dtype[np.float64]]):
     """A read-only array of a graph's state, which knows the order of its entries (`soacraft.order`).
 
-    Its copies, and what is computed from it, can be written to. Copies and what is computed entry by entry know the order
-    too; parts, rows of other shapes and `np.asarray(x)` are plain numbers.
+    Its copies, and what is computed from it, can be written to. Copies and what is computed entry by entry know the
+    order too; parts, rows of other shapes and `np.asarray(x)` are plain numbers.
 
     >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(2)
