@@ -19,7 +19,9 @@ CALLS = {
     "advance_to": sc.sim.Propagator.advance_to,
     "System": sc.sim.System.__init__,
     "run": sc.sim.System.run,
-    **{name: getattr(sc.dynamics, name) for name in ("forward_dynamics", "inverse_dynamics", "jacobian", "mass_matrix")},
+    "forward_dynamics": sc.dynamics.forward_dynamics,
+    "inverse_dynamics": sc.dynamics.inverse_dynamics,
+    "jacobian": sc.dynamics.jacobian,
 }
 
 
@@ -76,7 +78,7 @@ def test_names_of_the_package(name, text):
 
 @pytest.mark.parametrize("module", ["dynamics", "sim", "contact", "analysis", "robot", "loops", "flexible", "view"])
 def test_names_of_its_rooms(module):
-    with pytest.raises(AttributeError, match=rf"^module 'soacraft.{module}' has no attribute 'crba'; here it is sc\.dyn"):
+    with pytest.raises(AttributeError, match=rf"^module 'soacraft\.{module}' has no attribute 'crba'; here it is sc\."):
         _ = getattr(sc, module).crba
     assert not hasattr(getattr(sc, module), "_nothing")
 
@@ -140,7 +142,7 @@ def test_other_errors_pass_as_they_are():
     def work(step=None):
         raise TypeError("of another kind")
 
-    with pytest.raises(TypeError, match="^of another kind$"):
+    with pytest.raises(TypeError, match=r"^of another kind$"):
         hinted(work)()
     assert hint("", {}) == ""
     assert inspect.signature(hinted(work)) == inspect.signature(work)

@@ -64,17 +64,19 @@ def test_functions_of_the_user_that_soacraft_calls_stay(shell):
 
 
 def test_causes_are_short_too_and_the_error_keeps_its_frames(shell):
-    try:
+    def work():
         try:
             sc.load("nosuch")
         except SoacraftError as first:
             raise StateError("a second") from first
-    except StateError as error:
-        before = format_exception(error)
-        text = "\n".join(rendered(error))
-        assert "soacraft/" not in text
-        assert "no model 'nosuch'" in text
-        assert format_exception(error) == before
+
+    with pytest.raises(StateError, match=r"^a second$") as refusal:
+        work()
+    before = format_exception(refusal.value)
+    text = "\n".join(rendered(refusal.value))
+    assert "soacraft/" not in text
+    assert "no model 'nosuch'" in text
+    assert format_exception(refusal.value) == before
 
 
 def test_frames_are_counted():
@@ -94,10 +96,8 @@ def test_without_ipython_an_error_renders_as_python_does(monkeypatch):
 
 
 def test_plain_python_is_left_alone():
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys, soacraft as sc; print(sys.excepthook is sys.__excepthook__); sc.load('x.y')"],
-        capture_output=True, check=False, text=True,
-    )  # fmt: skip
+    code = "import sys, soacraft as sc; print(sys.excepthook is sys.__excepthook__); sc.load('x.y')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
     assert done.stdout == "True\n"
     assert "files/load.py" in done.stderr
 

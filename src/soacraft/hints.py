@@ -123,7 +123,7 @@ AddBallConstraint AddWeldConstraint AddDistanceConstraint equality: mb.close_loo
 operators ops: sc.operators(mb)
 save export: sc.save(mb, file)
 check validate: sc.check(mb)
-modes eigenfrequencies: sc.analysis.modes(mb)
+modes eigenfrequencies: sc.analysis.modes(mb, q)
 energy: sc.dynamics.kinetic_energy(mb, q, v), sc.dynamics.potential_energy(mb, q)
 randomConfiguration random: mb.random_state(seed=1)
 homeConfiguration home zero: mb.neutral()

@@ -1,7 +1,7 @@
 """Tracebacks for IPython and notebooks: the user's lines and the message, without the frames of soacraft between them.
 
-IPython asks an exception for `_render_traceback_`; nothing is hooked, and plain Python is left as it is. `%xmode Verbose`
-followed by `%tb` shows every frame.
+IPython asks an exception for `_render_traceback_`; nothing is hooked, and plain Python is left as it is. `%xmode
+Verbose`, then `%tb`, shows every frame.
 """
 
 from __future__ import annotations
