@@ -17,6 +17,7 @@ from fmpy.validation import validate_fmu
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import LinkError, WiringError
+from soacraft.sim.links.fmu_export import _is_taken
 from soacraft.sim.links.fmu_slave import Exported
 
 #: A module of the user, in a file that goes into the FMU.
@@ -222,3 +223,25 @@ def test_refusals(tmp_path, monkeypatch):
     with pytest.raises(LinkError, match=r"made by pythonfmu, which is not installed: pip install 'soacraft\[fmi\]'"):
         arm().to_fmu(tmp_path / "arm.fmu", INPUTS, OUTPUTS)
     assert not (tmp_path / "arm.fmu").exists()
+
+
+def test_a_system_named_as_the_module_of_its_classes_is_exported(tmp_path):
+    """The script of an FMU has the name of the system, and is imported where it runs."""
+    s = sim.System("own_parts", integrator="rk4", step=1e-3, seed=4)
+    s.add("late", import_module("own_parts").Late(), every=0.02)
+    s.add("one", sim.Constant(value=1.0))
+    for port in ("late.a", "late.b"):
+        s.connect("one.y", port)
+    file = s.to_fmu(tmp_path / "named.fmu", outputs=["late.then"])
+    with sim.Fmu(file, trust=True) as fmu:
+        outer = sim.System("outer", integrator="rk4", step=1e-2)
+        outer.add("fmu", fmu, every=0.02)
+        run = outer.run(0.0)
+    assert run.signals["fmu.late_then"][0] == 0.7 * 0.5 - 1.1
+    assert sys.modules["own_parts"].Late is type(s._parts["late"].component)
+
+
+@pytest.mark.parametrize("name", ["own_parts", "json", "class", "numpy", "soacraft", "None"])
+def test_names_of_modules_and_words_of_python_are_taken(name):
+    assert _is_taken(name, ["own_parts"])
+    assert not _is_taken(f"{name}_fmu", ["own_parts"])

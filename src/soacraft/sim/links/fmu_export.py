@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 import shutil
 import sys
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,8 @@ def to_fmu(
             files += _source(kind)
     name = re.sub(r"\W", "_", copy.name, flags=re.ASCII)
     name = name if name[0].isalpha() else f"system_{name}"
+    while _is_taken(name, [module for module, _ in card.classes]):
+        name += "_fmu"
     with tempfile.TemporaryDirectory(prefix="soacraft_fmu_") as made:
         folder = Path(made)
         (folder / "soacraft_system.json").write_bytes(msgspec.json.encode(card))
@@ -171,6 +175,17 @@ def _source(kind: type) -> list[Path]:
         )
     file = inspect.getsourcefile(kind)
     return [] if "." in module or file is None else [Path(file)]
+
+
+def _is_taken(name: str, modules: Sequence[str]) -> bool:
+    """True for a word of Python, and for a module that can be imported, as those of the classes: the script of the FMU,
+    which has this name, would be imported in its place."""
+    if keyword.iskeyword(name) or name in {x.partition(".")[0] for x in modules} or name in sys.modules:
+        return True
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return True
 
 
 @contextmanager
