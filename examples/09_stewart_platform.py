@@ -72,7 +72,7 @@ if __name__ == "__main__":
 
     # which forces of the legs hold it there?
     rest = np.zeros(mb.nv)
-    holding = solvers[0].inverse_dynamics(q, rest, np.zeros(6), actuated=legs)
+    holding = solvers[0].inverse_dynamics(q, rest, rest, actuated=legs)
     push = np.array([holding[mb.v_slice(leg)][0] for leg in legs])
     print("forces of the legs, N:", push)
     print("then it stays:", f"{np.max(np.abs(solvers[0].forward_dynamics(q, rest, holding).vdot)):.0e}")

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 from scipy.linalg import eigh
-from tests.loops.by_name import by_name
 from tests.flexible.models import in_plane
+from tests.loops.by_name import by_name
 from tests.loops.cases import CONDITION, dense, generalized, near
 from tests.loops.flexible_cases import beam, close_at, drawn, four_bar
 from tests.loops.test_derivatives import difference

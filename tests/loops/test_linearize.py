@@ -90,7 +90,8 @@ def test_the_linear_motion_is_the_motion_of_a_five_bar_about_its_rest():
         at = np.array(q)
         at[i] = x[:m]
         at = s.complete(at)
-        return np.concatenate([x[m:], s.forward_dynamics(at, s.expand(at, by_name(s, at, x[m:])), force).vdot_independent])
+        v = s.expand(at, by_name(s, at, x[m:]))
+        return np.concatenate([x[m:], s.forward_dynamics(at, v, force).vdot_independent])
 
     def flow(t):
         x, h = np.concatenate([q[i], np.zeros(m)]) + t * start, end / steps

@@ -5,8 +5,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.loops.by_name import by_name
 from tests.dynamics.springs import sprung
+from tests.loops.by_name import by_name
 from tests.loops.cases import dense, force_of, library, near
 from tests.loops.compiled_cases import without_compiled
 from tests.loops.test_derivatives import along_closures

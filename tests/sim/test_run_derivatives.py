@@ -77,7 +77,7 @@ def test_a_run_against_differences(make, method, solver, push):
         if solver != "tree":
             e = sc.loops.ConstraintEmbedding(mb)
             at = e.complete(x[0])
-            x = at, e.expand(at, x[1][[mb.dof_names.index(name) for name in e.independent(at)]])
+            x = at, e.expand(at, {name: x[1][mb.dof_names.index(name)] for name in e.independent(at)})
         mb.set_state(*x)
         return last(mb, run, run_of(mb, method, solver, size * dT, push=push))
 
@@ -95,13 +95,14 @@ def _admissible(mb, q, v, dx):
     """A tangent vector of states on the closures: dq along them, dv so that velocities stay on them."""
     e = sc.loops.ConstraintEmbedding(mb)
     X = e.velocity_map(q)
-    i = [mb.dof_names.index(name) for name in e.independent(q)]
+    names = e.independent(q)
+    i = [mb.dof_names.index(name) for name in names]
     nv, h = mb.nv, 1e-4
     dq = X @ dx[:nv][i]
 
     def velocity(size):
         at = e.complete(mb.integrate(q, size * dq))
-        return e.expand(at, v[i])
+        return e.expand(at, dict(zip(names, v[i], strict=True)))
 
     dv = sum(w * (velocity(k * h) - velocity(-k * h)) for k, w in STENCIL) / h
     return np.concatenate([dq, dv + X @ dx[nv:][i]])

@@ -55,13 +55,14 @@ def length_of(x: Any) -> int | None:
     return shape[-1] if shape else None
 
 
-def require_names(graph: Graph, chosen: Sequence[str], what: str) -> StateError:
-    """The error for a bare vector of independent dofs that nobody named."""
+def require_names(graph: Graph, chosen: Sequence[str], what: str, named: bool = False) -> StateError:
+    """The error for a bare vector of independent dofs that nobody named, or `named` in another order."""
     names = ", ".join(map(repr, chosen))
     by_names = ", ".join(f"{name!r}: ..." for name in chosen)
+    why = "named otherwise than they stand," if named else "not named: they are found by pivoting, here"
     return StateError(
-        f"{what} of {graph.name!r} is bare numbers of independent dofs, which were not named: they are found by "
-        f"pivoting, here {names}. Give them by name, {what}={{{by_names}}}, or all {graph.nv} dofs; a solver made by "
+        f"{what} of {graph.name!r} is bare numbers of independent dofs, which were {why} {names}. Give them by name, "
+        f"{what}={{{by_names}}}, or all {graph.nv} dofs; a solver made by "
         "sc.loops.ConstraintEmbedding(mb, independent=[...]) takes bare numbers of the dofs that it names."
     )
 

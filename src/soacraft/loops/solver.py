@@ -228,11 +228,15 @@ class Solver(PlannedSolver):
         if named is not None:
             return accelerations_of(task, choice, named.dofs, vdot)
         if len(vdot) == len(choice.independent) != self.graph.nv and not self._takes_bare():
-            raise require_names(self.graph, dofs_named(task.rows, choice.independent), "vdot")
+            raise require_names(self.graph, dofs_named(task.rows, choice.independent), "vdot", self._named_dofs())
         return inverse.independent_part(task, choice, vdot, self.tolerance)
 
     def _takes_bare(self) -> bool:
         """True if bare numbers of independent dofs are read, since the dofs were named."""
+        return False
+
+    def _named_dofs(self) -> bool:
+        """True if independent dofs were named, whatever is independent now."""
         return False
 
     def _chosen_dofs(self) -> Indices | None:

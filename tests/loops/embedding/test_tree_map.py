@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.loops.by_name import by_name
 from tests.embedded import embedded_systems, sample
+from tests.loops.by_name import by_name
 from tests.loops.cases import FourBar, near, row_of_four_bars
 from tests.profiles import tries
 

@@ -77,7 +77,7 @@ def test_a_linkage_in_motion_shows_what_it_carries_whatever_its_loop_presses_wit
     s, nv = sc.loops.TreeAugmented(loaded), loaded.nv
     q = np.array([s.assemble(s.assemble(loaded.q) + 0.2 * rng.standard_normal(nv)) for _ in range(12)])
     v = s.project_velocity(q, rng.standard_normal((12, nv)))
-    force = s.inverse_dynamics(q, v, rng.standard_normal((12, 3)))  # accelerations of the independent dofs
+    force = s.inverse_dynamics(q, v, {name: rng.standard_normal((12, 1)) for name in s.independent(q[0])})
     vdot = s.forward_dynamics(q, v, force).vdot
     presses = force + 5.0 * np.einsum("kmi,km->ki", s.constraint_matrix(q), rng.standard_normal((12, 6)))
     for given in (force, presses):

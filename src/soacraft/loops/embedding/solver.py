@@ -268,6 +268,9 @@ class ConstraintEmbedding(Solver):
         chosen, wanted = self.system.independent, self.system.wanted
         return self._in_dof_order and wanted is not None and (chosen is None or bool(wanted[chosen].all()))
 
+    def _named_dofs(self) -> bool:
+        return self.system.wanted is not None
+
     def _chosen_dofs(self) -> Indices | None:
         return self.system.independent if self._whole else None
 
@@ -282,7 +285,7 @@ class ConstraintEmbedding(Solver):
         if named is not None:
             return of_chosen(self.graph, named, chosen, what)
         if length_of(given) == len(chosen) != self.graph.nv and not self._takes_bare():
-            raise require_names(self.graph, chosen, what)
+            raise require_names(self.graph, chosen, what, self._named_dofs())
         return given
 
     def _independent_now(self) -> tuple[str, ...]:
