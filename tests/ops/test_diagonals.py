@@ -6,6 +6,7 @@ import pytest
 import soacraft as sc
 from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.ops.diagonals import diagonal_form
+from soacraft.ops.programs.roads import road_of
 
 I = sc.I
 
@@ -120,10 +121,22 @@ def test_the_compiled_program_needs_no_python():
     np.testing.assert_allclose(compiled(q, None, x), expected, atol=1e-12 * np.abs(np.asarray(expected)).max())
 
 
+@pytest.mark.parametrize(("parents", "in_python"), [([-1, 0, 1, 2], False), ([-1] + [0] * 30, True)])
+def test_programs_form_no_pairs_of_many_siblings(parents, in_python):
+    n = len(parents)
+    A = lambda q: [None if p < 0 else [[np.cos(q[k])]] for k, p in enumerate(parents)]  # noqa: E731
+    s = sc.operators(sc.SKOModel(parents, A, [[[1.0]]] * n, [[[1.0]]] * n, q=np.linspace(0, 1, n)))
+    x = s.E_phi.T * s.M * s.E_phi
+    lowered = road_of(s.binding).lowered(sc.diag_of(x))
+    assert bool(lowered.outside) is in_python
+    compared(s, x)
+
+
 def test_only_the_diagonal_of_siblings_is_formed(monkeypatch):
     """E* Y E has a block for each pair of siblings; its diagonal needs none of the pairs."""
     n = 40
-    A, H, M = [None] + [np.eye(2)] * (n - 1), [[[1.0, 0.5]]] * n, [np.eye(2)] * n
+    A = [None, *np.random.default_rng(3).normal(size=(n - 1, 2, 2))]
+    H, M = [[[1.0, 0.5]]] * n, [np.eye(2)] * n
     s = sc.operators(sc.SKOModel([-1] + [0] * (n - 1), A, H, M))
     times = []
     monkeypatch.setattr(Blocks, "times", lambda X, Y, work=Blocks.times: times.append(made := work(X, Y)) or made)

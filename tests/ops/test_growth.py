@@ -211,6 +211,18 @@ def test_kernels_by_the_recursions_they_compile(counting, tree):
     assert max(grown(matrix)) <= RATIOS["O(N^2)"][1]
 
 
+@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("name", ["P", "D", "Upsilon", "E_psi"])
+def test_derivatives_of_sparse_operators(counting, tree, name):
+    """Of Upsilon the diagonal of E* Y dE is taken, whose other blocks are as many as pairs of siblings."""
+
+    def made(n):
+        return getattr(sc.operators(moving(n, TREES[tree])), name).dot().at(q=np.zeros((1, n)))
+
+    assert {step.cost for step in made(12).explain().product} == {"O(n)"}
+    assert max(grown(lambda n: times_one(made(n)))) <= RATIOS["O(n)"][1]
+
+
 def test_a_refused_block_is_refused():
     x = unknown_inverse(sc.operators(sc.random_sko(4, seed=1)))
     assert (x.explain().block.kind, x.explain().block.cost) == ("refused", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.descriptions.printing import before_dot
 from soacraft.algebra.expressions.held import released
-from soacraft.algebra.expressions.nodes import Inverse, Product
+from soacraft.algebra.expressions.nodes import Inverse, Product, Scaled, Sum
 from soacraft.algebra.expressions.once import once
 from soacraft.algebra.expressions.operator import DIAGONAL, Operator, Pattern
 from soacraft.algebra.spaces.blocks import Blocks
@@ -170,6 +171,10 @@ def _sparse_diagonal(expr: Operator) -> list[Array]:
     """The diagonal of a sparse expression. Of a product E* Y E only the diagonal is formed: the others are as many as
     pairs of siblings.
     """
+    if isinstance(expr, Sum):
+        return [reduce(np.add, terms) for terms in zip(*map(_sparse_diagonal, expr.terms), strict=True)]
+    if isinstance(expr, Scaled):
+        return [expr.factor * x for x in _sparse_diagonal(expr.arg)]
     if not isinstance(expr, Product):
         return expr.blocks().diagonal()
     halves = [(Product(expr.factors[:i]), Product(expr.factors[i:])) for i in range(1, len(expr.factors))]

@@ -149,7 +149,8 @@ class Tree:
 
     def closest_common_ancestor(self, i: Any, j: Any) -> int | None:
         """The outermost node that is inboard of both (or one of them); None in different base trees."""
-        i, j, depth = self._at(i), self._at(j), self.depth
+        depth = self.depth
+        i, j = self._at(i), self._at(j)
         while i != j:
             if depth[i] >= depth[j]:
                 i = self.parents[i]

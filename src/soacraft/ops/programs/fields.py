@@ -17,6 +17,7 @@ import numpy.typing as npt
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.model.flat.plans import Plan, spots_of
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.ops.binding import GraphBinding
@@ -32,6 +33,9 @@ A, H, M = range(3)
 #: A plan keeps its fields, and there are derivatives along every dof: once a state has this many numbers, or this many
 #: times those of A, H and M, further derivatives are left to Python, whose blocks are given back.
 MOST_NUMBERS, MOST_TIMES = 1 << 20, 8
+#: A program forms E* Y E before it takes the diagonal: where siblings have more pairs than this for each body, that would
+#: not be O(n), and Python forms the diagonal alone.
+MOST_PAIRS = 8
 
 #: The leaves that are lowered by what they are. Others, and classes of the user's own made of these, are lowered by
 #: their blocks, if their products are those of their blocks.
@@ -285,9 +289,15 @@ def _(expr: DiagOf, need: Needed) -> int:
     form = expr.form()
     if form is not None:
         return field(form, need)
-    if expr.expr.pattern() is None:
+    tree = expr.spaces[0].tree
+    if expr.expr.pattern() is None or (tree is not None and _pairs_of_siblings(tree) > MOST_PAIRS * tree.n):
         return need.given(expr)
     return need.fields.scaled(1.0, field(expr.expr, need), part=1)
+
+
+def _pairs_of_siblings(tree: Tree) -> int:
+    """How many blocks E* E has."""
+    return sum(len(tree.children(k)) ** 2 for k in range(-1, tree.n))
 
 
 def _turned(expr: Operator, need: Needed) -> tuple[int, bool]:
