@@ -141,8 +141,11 @@ def test_walks_refuse_nodes_that_are_not_there(ask):
         ask(tree, 2)
     with pytest.raises(ModelError, match=r"^there is no node None in this tree"):
         ask(tree, None)
-    with pytest.raises(ModelError, match=r"^there is no node number -1"):
-        tree.parent(-1)
+    for walk in (lambda: tree.parent(-1), lambda: tree.path(0, -1), lambda: tree.path(-1, 0)):
+        with pytest.raises(ModelError, match=r"^there is no node number -1"):
+            walk()
+    assert tree.closest_common_ancestor(-1, 0) is None
+    assert tree.ancestors(-1) == []
 
 
 def test_several_parents_go_to_loops():

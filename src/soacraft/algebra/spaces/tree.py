@@ -94,7 +94,7 @@ class Tree:
 
     def parent(self, k: Any) -> int:
         """The parent of k, -1 for a base node."""
-        return self.parents[k if type(k) is int and 0 <= k < self.n else self.number(k)]
+        return self.parents[self._node(k)]
 
     def children(self, k: Any) -> tuple[int, ...]:
         """The children of k (of the root for k = -1)."""
@@ -138,9 +138,8 @@ class Tree:
         >>> t.path("trunk", "left"), t.path("left", "right")
         ([1, 0], None)
         """
-        i, j = self._at(i), self._at(j)
-        steps = [j]
-        while steps[-1] != i:
+        top, steps = self._node(i), [self._node(j)]
+        while steps[-1] != top:
             p = self.parents[steps[-1]]
             if p < 0:
                 return None
@@ -149,20 +148,23 @@ class Tree:
 
     def closest_common_ancestor(self, i: Any, j: Any) -> int | None:
         """The outermost node that is inboard of both (or one of them); None in different base trees."""
-        depth = self.depth
-        i, j = self._at(i), self._at(j)
-        while i != j:
-            if depth[i] >= depth[j]:
-                i = self.parents[i]
+        a, b, depth = self._at(i), self._at(j), self.depth
+        while a >= 0 and b >= 0:
+            if a == b:
+                return a
+            if depth[a] >= depth[b]:
+                a = self.parents[a]
             else:
-                j = self.parents[j]
-            if i < 0 or j < 0:
-                return None
-        return i
+                b = self.parents[b]
+        return None
+
+    def _node(self, k: Any) -> int:
+        """A number as it is; a name or a body as its number."""
+        return k if type(k) is int and 0 <= k < self.n else self.number(k)
 
     def _at(self, k: Any) -> int:
-        """A number as it is, -1 for the root; a name or a body as its number."""
-        return k if type(k) is int and -1 <= k < self.n else self.number(k)
+        """The same, and -1 for the root."""
+        return -1 if type(k) is int and k == -1 else self._node(k)
 
     # -- by name ------------------------------------------------------------------------------------------------
 

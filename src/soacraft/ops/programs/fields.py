@@ -33,8 +33,8 @@ A, H, M = range(3)
 #: A plan keeps its fields, and there are derivatives along every dof: once a state has this many numbers, or this many
 #: times those of A, H and M, further derivatives are left to Python, whose blocks are given back.
 MOST_NUMBERS, MOST_TIMES = 1 << 20, 8
-#: A program forms E* Y E before it takes the diagonal: where siblings have more pairs than this for each body, that would
-#: not be O(n), and Python forms the diagonal alone.
+#: A program forms E* Y E before it takes the diagonal: where siblings have more pairs than this for each body, that
+#: would not be O(n), and Python forms the diagonal alone.
 MOST_PAIRS = 8
 
 #: The leaves that are lowered by what they are. Others, and classes of the user's own made of these, are lowered by
