@@ -162,8 +162,8 @@ def _filled(text: str, first: str, others: str) -> list[str]:
 
 
 def _formula(x: Operator, head: str) -> markup.Html:
-    """A formula for a card, each term of a sum for itself, so that the page may break the line between them."""
-    terms = [term.latex() for term in x.terms] if isinstance(x, Sum) else [x.latex()]
+    """A formula for a card; of a long sum each term for itself, so that the page may break the line between them."""
+    terms = [term.latex() for term in x.terms] if isinstance(x, Sum) and len(x.text()) > WIDTH else [x.latex()]
     pieces = [terms[0], *(term if term.startswith("-") else f"+ {term}" for term in terms[1:])]
     if "".join(pieces).replace(" ", "") != x.latex().replace(" ", ""):
         pieces = [x.latex()]
