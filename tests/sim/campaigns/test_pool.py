@@ -13,7 +13,7 @@ import pytest
 from tests.sim.campaigns.makers import drive, traced_campaign
 
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.pool import _CONTEXT, Task, compute
+from soacraft.sim.campaigns.pool import _CONTEXT, _WAY, Task, compute
 
 
 @pytest.fixture(autouse=True)
@@ -132,3 +132,40 @@ class Broken:
 def test_what_fails_outside_of_a_run_is_told():
     with pytest.raises(CampaignError, match=r"row\(3,\) failed outside of its run: KeyError: 3"):
         list(compute(Broken(), [Task("row", (3,))], 1))
+
+
+class Slow:
+    """A job without a system."""
+
+    source, functions = None, {}
+
+    def row(self, i):
+        time.sleep(0.05)
+        return i
+
+
+@pytest.mark.skipif(_WAY != "forkserver", reason="the system has no fork server")
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_fork_server_that_is_killed_begins_anew(when):
+    from multiprocessing import forkserver
+
+    server = forkserver._forkserver
+    server.ensure_running()
+    if when == "before":
+        os.kill(server._forkserver_pid, signal.SIGKILL)
+    done = []
+    for ended in compute(Slow(), [Task("row", (i,)) for i in range(8)], 2):
+        if when == "meanwhile" and not done:
+            os.kill(server._forkserver_pid, signal.SIGKILL)
+        done.append(ended.value)
+    assert sorted(done) == list(range(8))
+
+
+def test_processes_that_cannot_be_started_are_told(monkeypatch):
+    def refused(*given, **more):
+        raise ConnectionRefusedError("refused")
+
+    monkeypatch.setattr("soacraft.sim.campaigns.pool._CONTEXT.Process.start", refused)
+    monkeypatch.setattr("soacraft.sim.campaigns.pool._AGAIN", 0.0)
+    with pytest.raises(CampaignError, match=r"processes do not start: ConnectionRefusedError: refused\. The functions"):
+        list(compute(Slow(), [Task("row", (0,))], 1))

@@ -14,12 +14,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from time import sleep
 from typing import Any, NamedTuple
 
 from soacraft.errors import CampaignError
 
 #: Deaths of a process over one piece of work, after which it is not tried again.
 DEATHS = 3
+#: Seconds until a process that could not be started is tried again.
+_AGAIN = 0.2
 #: New interpreters, which share nothing with this one; where the system has it, copies of one that has all imported.
 _WAY = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _CONTEXT: Any = multiprocessing.get_context(_WAY)
@@ -46,8 +49,13 @@ class _Worker:
     def __init__(self, job: Any) -> None:
         self.pipe, theirs = _CONTEXT.Pipe()
         self.process = _CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()
+        try:
+            self.process.start()
+        except (OSError, EOFError):
+            self.pipe.close()
+            raise
+        finally:
+            theirs.close()
         self.ready = False
         self.task: Task | None = None
         _guarded(self.pipe.send, job)
@@ -100,7 +108,14 @@ def compute(job: Any, tasks: Iterable[Task], workers: int, deaths: int = DEATHS)
     try:
         while todo or any(x.task is not None for x in crew):
             while len(crew) < min(workers, len(todo) + sum(x.task is not None for x in crew)):
-                crew.append(_Worker(job))
+                try:
+                    crew.append(_Worker(job))
+                except (OSError, EOFError) as wrong:  # the process that starts others was killed: it begins anew
+                    stillborn += 1
+                    if stillborn > deaths + workers:
+                        how = f"{type(wrong).__name__}: {wrong}"
+                        raise CampaignError(f"processes do not start: {how}. {_CURE}") from wrong
+                    sleep(_AGAIN)
             for worker in crew:
                 if worker.ready and worker.task is None and todo:
                     _guarded(worker.give, todo.popleft())
