@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from soacraft.flexible.damping import modal_damping
 from soacraft.flexible.fe import FEModel, read_node, times
 from soacraft.flexible.interfaces import Interface, find_interface
 from soacraft.flexible.moments import field_moments, rigid_mass, shapes_at_points
+from soacraft.flexible.reach import reach_note
 from soacraft.flexible.recovery import recovered
 from soacraft.flexible.second import SecondOrder, second_order
 from soacraft.flexible.skins import skin_of
@@ -113,7 +115,7 @@ def reduce(
         rest = _others(part, X, second, kept)
         if fe.dofs == 6 and not rest and len(kept) < len(fe.nodes):
             notes.append(f"FE nodes are not kept, they take more than {KEPT} numbers: name some with nodes=[...]")
-        return ModalData(
+        data = ModalData(
             **moments,
             K=K,
             D=modal_damping(K, moments["M"], damping),
@@ -128,6 +130,7 @@ def reduce(
             recovery=recovered(fe, X),
             notes=(*notes, *basis.notes, said),
         )
+        return replace(data, notes=(*data.notes, *reach_note(data)))
 
 
 def _read_interfaces(fe: FEModel, interfaces: Any) -> list[Interface]:

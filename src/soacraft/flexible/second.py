@@ -13,8 +13,8 @@ phi2_ij + lam2_ij x d + 1/2 (Theta_i x (Theta_j x d) + Theta_j x (Theta_i x d)).
 degree: the quadrature is exact.
 
 gamma is the shear of Gamma alone. The stretch e1.Gamma stays along the undeformed axis, as in Kane, Ryan and Banerjee
-(1987): with Theta x e1 (e1.Gamma) the couplings of M(eta) grow with the stretch, and the constant M_ee does not. Of
-twelve modes of a cantilever that made M(eta) not positive at a stretch of 4e-5 of the length. What is left out is of the
+(1987): with Theta x e1 (e1.Gamma) the couplings of M(eta) grow with the stretch, and the constant M_ee does not. With
+twelve modes of a cantilever M(eta) was not positive at a stretch of 4e-5 of the length. What is left out is of the
 order of the strain of what is kept.
 """
 
