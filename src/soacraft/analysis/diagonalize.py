@@ -33,6 +33,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns
 from soacraft.errors import StateError
 from soacraft.model.tree.graph import Graph
+from soacraft.order import in_order
 from soacraft.spatial.checks import Array, finite
 
 
@@ -41,12 +42,13 @@ class Coordinates:
 
     def __init__(self, p: Problem) -> None:
         self.graph, self.nv, self.batch = p.graph.name, p.nv, p.batch
-        self.slices = tuple(p.layout.v_slices)
+        self.slices, self._order = tuple(p.layout.v_slices), p.layout.v_order
         self.factor = Factor(p.linear)
 
     def read(self, what: str, x: Any) -> list[Array]:
         """Columns by body of a vector that fits the batch."""
-        given = finite(x, (..., self.nv), f"{what} of {self.graph!r}", StateError)
+        name = f"{what} of {self.graph!r}"
+        given = finite(in_order(x, self._order, name), (..., self.nv), name, StateError)
         try:
             np.broadcast_shapes(given.shape[:-1], self.batch)
         except ValueError:

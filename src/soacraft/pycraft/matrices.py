@@ -254,7 +254,9 @@ class SpatialIdentity(SpatialDiagonalMatrixOperator):
     def _times_vector(self, x: Any) -> Any:
         if not isinstance(x, StackedVector):
             if self._of is None:
-                raise SpaceError("I * x is x; I takes its space from an operator or a SpatialVector, not an array.")
+                raise SpaceError(
+                    "I * x is x; I takes its space from an operator or from a SpatialVector, not an array."
+                )
             x = SpatialVector(self._of, x)
         return wrap(self._free.with_space(x.space) * x)
 

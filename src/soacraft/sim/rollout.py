@@ -10,7 +10,7 @@ import numpy as np
 from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.flat.compiled import CompiledModel
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.sim.compiled import obstacle
@@ -90,7 +90,8 @@ def read_force(mb: Multibody, force: Any, count: int, steps: int, batch: bool) -
     """(count or 1, steps or 1, nv)."""
     if force is None:
         return np.zeros((1, 1, mb.nv))
-    T = finite(force, (..., mb.nv), "the force of a rollout", StateError)
+    what = "the force of a rollout"
+    T = finite(in_graph_order(mb, force, what), (..., mb.nv), what, StateError)
     shape = (1,) * (3 - T.ndim) + T.shape if T.ndim <= 3 else T.shape
     if T.ndim > 3 or shape[0] not in (1, count if batch else 1) or shape[1] not in (1, steps):
         raise StateError(

@@ -55,11 +55,16 @@ def read_v(graph: Graph, v: Any, what: str = "v", rest: Array | None = None) -> 
     return frozen(_vector(graph, v, layout.nv, what, layout.v_slices))
 
 
+def in_graph_order(graph: Graph, value: Any, what: str, of_q: bool = False) -> Any:
+    """Numbers of v, or `of_q` of q, in the order of a graph: `soacraft.order.in_order`."""
+    layout = graph.layout
+    return in_order(value, layout.q_order if of_q else layout.v_order, what)
+
+
 def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[slice]) -> Array:
     """A float64 copy (..., size); an error names the model and the first bad entry's hinge."""
     name = f"{what} of {graph.name!r}"
-    layout = graph.layout
-    value = in_order(value, layout.q_order if slices is layout.q_slices else layout.v_order, name)
+    value = in_graph_order(graph, value, name, slices is graph.layout.q_slices)
     try:
         shape = np.shape(value)
     except ValueError:

@@ -13,6 +13,7 @@ from soacraft.order import Order, known_order
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
+    from soacraft.model.flat.layout import Layout
     from soacraft.model.tree.graph import Graph
 
 
@@ -106,3 +107,11 @@ def of_state(graph: Graph, what: str, x: Array, order: Order) -> Array:
     array = _ordered(x, order)
     array._of = (ref(graph), what)
     return array
+
+
+def reads_state(layout: Layout, q: Any, v: Any, vdot: Any) -> bool:
+    """True unless one of these is a state array in another order than the layout has."""
+    for x, order in ((q, layout.q_order), (v, layout.v_order), (vdot, layout.v_order)):
+        if type(x) is StateArray and x.order is not None and x.order is not order:
+            return False
+    return True

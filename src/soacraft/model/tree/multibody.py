@@ -22,6 +22,7 @@ from soacraft.model.hinges.spherical import Spherical
 from soacraft.model.modal.data import ModalData
 from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
+from soacraft.model.states.read_only import reads_state
 from soacraft.model.states.state import State
 from soacraft.model.states.stated import Stated
 from soacraft.model.tree import editing, packing, subscriptions
@@ -768,8 +769,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         if isinstance(q, str):
             keyframe = self._attachments.keyframe(q)
             q, v = keyframe.q, keyframe.v if v is None else v
-        store = self._state.store
-        if store is None or not store.set(q, v, vdot):  # plain arrays are written at once
+        store, layout = self._state.store, self._edits.layout
+        in_place = store is not None and layout is not None and reads_state(layout, q, v, vdot)
+        if store is None or not in_place or not store.set(q, v, vdot):  # plain arrays are written at once
             self._state.set(q, v, vdot)
         elif self._edits.announcer is not None:
             self._edits.announcer.changed("state")

@@ -64,7 +64,7 @@ def task_error(limb: Limb, q: Any, goal: Pose) -> Array:
 
     `q` is of the limb (..., nq).
     """
-    here = _read(limb).pose(finite(q, (..., limb.nq), f"q of limb {limb.name!r}", StateError))
+    here = _read(limb).pose(limb.read_q(q, (..., limb.nq)))
     if not isinstance(goal, Pose):
         raise StateError(f"a goal is a Pose(...), got {goal!r:.60}.")
     turn = log(np.asarray(goal.rotation) @ np.asarray(here.rotation).mT)

@@ -18,7 +18,7 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.loops.tree_augmented import TreeAugmented
 from soacraft.model.sizes.lengths import length_of
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused, refuse_large
 from soacraft.robot.estimation.wording import in_words_of
@@ -200,7 +200,8 @@ class _Run:
     def _asked(self, law: Law, k: int, q: Array, v: Array) -> Array:
         t = k * self.h
         given = law(t, np.array(q), np.array(v))  # copies: a law that changes its arguments changes no state
-        return finite(given, (self.mb.nv,), f"the force of the control law at {t:g} s", StateError)
+        what = f"the force of the control law at {t:g} s"
+        return finite(in_graph_order(self.mb, given, what), (self.mb.nv,), what, StateError)
 
     def touched(self, t: Array, q: Array, v: Array) -> tuple[tuple[float, str, str], ...]:
         """Pairs that touch at a state or in the middle of a step, where contact acts, with the end of that step."""
@@ -266,7 +267,7 @@ def _forces(mb: Multibody, controls: Any, steps: int) -> Array:
     """A force for each step."""
     if controls is None:
         return np.zeros((steps, mb.nv))
-    given = finite(controls, (..., mb.nv), "controls", StateError)
+    given = finite(in_graph_order(mb, controls, "controls"), (..., mb.nv), "controls", StateError)
     if given.ndim > 2 or (given.ndim == 2 and len(given) != steps):
         raise StateError(
             f"controls are a force ({mb.nv}), one for each of the {steps} steps, or a function of (t, q, v); got the "

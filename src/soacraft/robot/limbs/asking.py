@@ -189,7 +189,7 @@ def read_starts(limb: Limb, start: Any, batch: tuple[int, ...]) -> Array:
     ball."""
     if start is None:
         return default_start(limb)[None]
-    q = finite(start, (..., limb.nq), f"near of limb {limb.name!r}", StateError)
+    q = limb.read_q(start, (..., limb.nq), "near")
     if q.ndim == 1:
         return np.ascontiguousarray(q[None])
     if q.shape[:-1] != batch:

@@ -46,7 +46,7 @@ class Followed:
 def self_motion(limb: Limb, q: Any, step: float, most: int, free: Any) -> Array:
     """`Limb.self_motion`: steps along the null space of the rows that count, each brought back to where the tip was."""
     engine = _engine(limb)
-    q = finite(q, (limb.nq,), f"q of limb {limb.name!r}", StateError)
+    q = limb.read_q(q, (limb.nq,))
     step = float(finite(step, (), "step", StateError))
     if not 0.0 < step <= 0.5:
         raise StateError(f"step must be above 0 and at most 0.5 radians, got {step:g}.")
@@ -96,7 +96,7 @@ def follow(limb: Limb, poses: Pose, start: Any, tolerance: Any) -> Followed:
         raise StateError(f"a path of limb {limb.name!r} is a Pose with one leading axis, got {poses!r:.60}.")
     within = reaching.read_tolerance(limb, (), tolerance)
     goals = np.ascontiguousarray(np.concatenate([poses.rotation.reshape(-1, 9), poses.translation], axis=1))
-    near = engine.middle if start is None else finite(start, (limb.nq,), f"near of limb {limb.name!r}", StateError)
+    near = engine.middle if start is None else limb.read_q(start, (limb.nq,), "near")
     best = Followed(np.zeros((0, limb.nq)), 0, "")
     for first in _branches(engine, goals[:1], near, within):
         got = _track(limb, engine, goals, first, within)

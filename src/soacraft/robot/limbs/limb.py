@@ -19,13 +19,14 @@ from soacraft.kinematics.limbs import LimbEngine
 from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.subgraph import SubGraph
+from soacraft.order import in_order, order_of
 from soacraft.robot.limbs import branches, following, reaching, ties
 from soacraft.robot.limbs.asking import Solver, in_base
 from soacraft.robot.limbs.closed_form import CLOSED_FORM, ClosedForm
 from soacraft.robot.limbs.data import LimbData, path
 from soacraft.robot.limbs.moving import measured
 from soacraft.robot.limbs.reaching import Reach
-from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.checks import Array, Shape, finite
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class Limb(Strict):
         """The robot's coordinates with these of the limb, the rest as at present, (..., nq of the robot); loops and
         couplings are not looked at."""
         self._require_current()
-        q = finite(q, (..., self.nq), f"q of limb {self._name!r}", StateError)
+        q = self.read_q(q, (..., self.nq))
         whole = np.array(np.broadcast_to(self._robot.mb.q, (*q.shape[:-1], self._robot.mb.nq)))
         whole[..., self._q] = q
         return whole
@@ -387,6 +388,13 @@ class Limb(Strict):
         """Places of its coordinates among the robot's."""
         self._require_current()
         return self._q
+
+    def read_q(self, q: Any, shape: Shape, what: str = "q") -> Array:
+        """Coordinates of the limb, of this shape, in its own order."""
+        name, order = f"{what} of limb {self._name!r}", order_of(
+            [body.name for body in self._bodies], [body.hinge.nq for body in self._bodies]
+        )
+        return finite(in_order(q, order, name), shape, name, StateError)
 
     @property
     def dof_places(self) -> npt.NDArray[np.intp]:

@@ -291,7 +291,7 @@ def cost(limb: Limb, whole: Array, start: Array, prefer: Any) -> float:
 
 def verified(limb: Limb, goals: Array, given: Any, within: Array) -> Array:
     """Coordinates that a solver of the user's own gave, where they are at the goal and within the limits."""
-    q = finite(given, (limb.nq,), f"q of the ik of limb {limb.name!r}", StateError)
+    q = limb.read_q(given, (limb.nq,), "q of the ik")
     left = left_of(limb, goals, q)
     if not met(left, within):
         worst = int(np.argmax(np.abs(left) / within))

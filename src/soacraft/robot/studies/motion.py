@@ -12,7 +12,7 @@ from soacraft import loops
 from soacraft.arguments import whole_number
 from soacraft.errors import StateError
 from soacraft.model.sizes.lengths import length_of
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.states.dof_sets import Held, modal_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.freedoms import apart_dofs
@@ -72,6 +72,7 @@ def read_motion(mb: Multibody, motion: Any, t: Any = None) -> Way:
     if k < 2 or (np.diff(times) <= 0.0).any():
         raise StateError("the times of a motion are at least two, and grow.")
     q, v = read_q(mb, q, "q of a motion"), read_v(mb, v)
+    vdot = in_graph_order(mb, vdot, "vdot of a motion")
     vdot = finite(vdot, (k, mb.nv), "vdot of a motion", StateError)
     if q.shape != (k, mb.nq) or v.shape != (k, mb.nv):
         raise StateError(

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import ConvergenceError, LoopError, StateError
+from soacraft.model.states.coordinates import in_graph_order
+from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
 from soacraft.robot.standing.reserve import ROUNDING, reserve
 from soacraft.robot.standing.stability import Region, standing_region, support_polygon
@@ -82,9 +84,10 @@ class Margins:
         if not isinstance(does, Operation):
             raise StateError(f"an operation is a sc.robot.study.Operation(q), got {does!r:.60} at {x:.6g}.")
         mb = self._mb
-        q = np.atleast_2d(finite(does.q, (..., mb.nq), "q of an operation", StateError))
+        q = in_graph_order(mb, does.q, "q of an operation", of_q=True)
+        q = np.atleast_2d(finite(q, (..., mb.nq), "q of an operation", StateError))
         v, vdot = (
-            np.zeros((len(q), mb.nv)) if a is None else np.atleast_2d(finite(a, (..., mb.nv), n, StateError))
+            np.zeros((len(q), mb.nv)) if a is None else _rows(mb, a, n)
             for a, n in ((does.v, "v of an operation"), (does.vdot, "vdot of an operation"))
         )
         if does.mass and self._tip is None:
@@ -231,3 +234,8 @@ def _inside(region: Region, point: Array, what: str) -> tuple[float, str]:
         return -np.inf, ""
     margin, edge = region.margin(point)
     return margin, f"edge {edge} of the {what}"
+
+
+def _rows(mb: Multibody, x: Any, what: str) -> Array:
+    """Velocities or accelerations (k, nv)."""
+    return np.atleast_2d(finite(in_graph_order(mb, x, what), (..., mb.nv), what, StateError))

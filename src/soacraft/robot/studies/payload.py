@@ -116,7 +116,7 @@ def payload(
             raise StateError(f"limb {limb.name!r} has loops or couplings: give configurations at which they close.")
         q = sampled(limb, read_seed(seed, "the seed of payload"), whole_number(samples, "samples", 1))
     nv = mb.nv if tied else limb.nv
-    given = finite(q, (None, limb.nq), f"q of limb {limb.name!r}", StateError)
+    given = limb.read_q(q, (None, limb.nq))
     v, vdot = (
         finite(np.zeros((len(given), nv)) if x is None else x, (len(given), nv), f"{n} of {limb.name!r}", StateError)
         for x, n in ((v, "v"), (vdot, "vdot"))

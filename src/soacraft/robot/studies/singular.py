@@ -118,7 +118,7 @@ def singularities(
         if path:
             raise StateError("a path needs configurations q.")
         q = sampled(limb, read_seed(seed, "the seed of singularities"), whole_number(samples, "samples", 1))
-    given = finite(q, (None, limb.nq), f"q of limb {limb.name!r}", StateError)
+    given = limb.read_q(q, (None, limb.nq))
     if not len(given):
         raise StateError("singularities need at least one configuration.")
     part = float(finite(near, (), "near", StateError))

@@ -21,6 +21,7 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.world.edges import STEPS, Edge, Edges, default_gap, read_first, read_gap, require_bounds
 from soacraft.spatial.checks import Array, finite
@@ -106,7 +107,7 @@ class Queries:
 
     def collides(self, q: Any, threads: int | None) -> Any:
         """`World.collides`."""
-        count = read_threads("collides", threads) or 1
+        count, q = read_threads("collides", threads) or 1, self._in_order(q)
         hit = None if self._fast is None else self._fast.collides(q, count)
         if hit is not None:
             return hit
@@ -120,7 +121,7 @@ class Queries:
 
     def distances(self, q: Any, within: Any, threads: int | None) -> Distances:
         """`World.distances`."""
-        count = read_threads("distances", threads) or 1
+        count, q = read_threads("distances", threads) or 1, self._in_order(q)
         far = within if type(within) is float else read_within(within)
         found = None if self._fast is None else self._fast.distances(q, far, count)
         if found is None:
@@ -136,6 +137,7 @@ class Queries:
         """`World.edge`."""
         close, first = self._close(gap), read_first(first)
         assert self._fast is not None
+        q0, q1 = self._in_order(q0), self._in_order(q1)
         found = self._fast.edge(q0, q1, close, first, STEPS)
         if found is None:
             (a, shape), (b, other) = self._read(q0), self._read(q1)
@@ -185,8 +187,11 @@ class Queries:
         """Coordinates with unit quaternions, checked."""
         return np.asarray(self.mb.integrate(q, np.zeros((len(q), self.mb.nv))))
 
+    def _in_order(self, q: Any) -> Any:
+        return q if type(q) is np.ndarray else in_graph_order(self.mb, q, f"q of {self.mb.name!r}", of_q=True)
+
     def _read(self, q: Any) -> tuple[Array, tuple[int, ...]]:
-        mb = self.mb
+        mb, q = self.mb, self._in_order(q)
         given = finite(q, (..., mb.nq), f"q of {mb.name!r}", StateError)
         batch = given.shape[:-1]
         return np.ascontiguousarray(given.reshape(math.prod(batch), mb.nq)), batch

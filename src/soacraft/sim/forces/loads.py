@@ -10,6 +10,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.errors import StateError
+from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
@@ -77,7 +78,7 @@ class Function:
         if forces is not None:
             what = f"the force of {self.name!r} at t = {t:.9g} s"
             try:
-                total += finite(forces, (self._mb.nv,), what, StateError)
+                total += finite(in_graph_order(self._mb, forces, what), (self._mb.nv,), what, StateError)
             except StateError as wrong:
                 why = str(wrong).removesuffix(".")
                 raise StateError(
