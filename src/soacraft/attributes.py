@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from soacraft.errors import UnknownAttributeError
+from soacraft.errors import StateError, UnknownAttributeError
 
 
 class Strict:
@@ -51,6 +51,28 @@ class Strict:
         if close and not known:
             return f"{why}; did you mean {' or '.join(map(repr, close))}?"
         return f"{why}; {self._cures.get('*') or 'what can be set is ' + (', '.join(settable) or 'nothing')}."
+
+
+class Remade:
+    """A base of classes with compiled parts: copies and pickles begin without them, and make them when they are used.
+
+    `_remade` are the attributes, and what they are in a copy.
+    """
+
+    _remade: ClassVar[Mapping[str, Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), **{name: x for name, x in self._remade.items() if name in vars(self)}}
+
+
+class Uncopied:
+    """A base of classes whose objects are tied to what no copy has, such as a run in time or another process: `copy`
+    and `pickle` are refused, with what to do in their place."""
+
+    _instead: ClassVar[str] = "make another"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise StateError(f"a {type(self).__name__} is not copied or pickled: {self._instead}.")
 
 
 def _settable(cls: type[Any], name: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from soacraft import markup
 from soacraft.arguments import whole_number
-from soacraft.attributes import Strict
+from soacraft.attributes import Strict, Uncopied
 from soacraft.cards import card, part, says_why
 from soacraft.errors import ModelError, StateError
 from soacraft.fingerprint import Fingerprint, fingerprint, fingerprint_all
@@ -47,7 +47,7 @@ from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.spatial.checks import Array, finite
 
 
-class Propagator(Strict):
+class Propagator(Uncopied, Strict):
     """Carries the state of a model through time, from its present state at time t.
 
     `solver`: "tree"; for closed chains "ta", "fa", "ce" (all dofs, projected at every stage), or a
@@ -74,6 +74,10 @@ class Propagator(Strict):
     (array([0.98629175]), True)
     """
 
+    _instead: ClassVar = (
+        "it is a run in time, with functions that act; make another with sc.sim.Propagator(mb.copy()), or write "
+        "p.checkpoint(path) and restore it there"
+    )
     _cures: ClassVar = {"*": "a propagator stays as it was made: make another with sc.sim.Propagator(...)"}
 
     @hinted

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.arguments import read_path, whole_number
+from soacraft.attributes import Remade
 from soacraft.contact.geometry.compiled import ContactScene, contact_smooth, require_near
 from soacraft.contact.geometry.filters import Integers, Names, Placed, collision_shapes
 from soacraft.contact.geometry.impact import first_impact
@@ -25,7 +26,7 @@ from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 
 
-class Scene:
+class Scene(Remade):
     """The shapes of a model that can touch (roles "collision" and "both"), by name: "body/shape", "inertial/floor".
 
     `folder` is where its mesh files are; they are read there alone. Without it they are read where `sc.load` found them
@@ -44,6 +45,8 @@ class Scene:
     1 rows, nearest 1.5 m
       ball/skin - inertial/floor: 1.5 m
     """
+
+    _remade: ClassVar = {"_built": None}
 
     def __init__(
         self,

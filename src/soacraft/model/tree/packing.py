@@ -77,7 +77,7 @@ def fill(mb: Multibody, held: dict[str, Any]) -> None:
     vars(mb._attachments).update(held["attachments"])
     vars(mb._state).update(held["state"])
     mb._edits = Edits(mb._state, *held["versions"])
-    ties = mb._attachments.loops.values()
+    ties = [x for x in mb._attachments.loops.values() if "hinge" in vars(x)]  # one packed before its model comes later
     for hinge in (*(body.hinge for body in tree.bodies.values()), *(loop.hinge for loop in ties)):
         hinge.watch(mb._edits)
 

@@ -6,14 +6,14 @@ since poses are of the tips as seen from the base.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.analysis.manipulability import Manipulability
-from soacraft.attributes import Strict
+from soacraft.attributes import Remade, Strict
 from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.kinematics.limbs import LimbEngine
 from soacraft.model.states.dof_sets import movable_dofs
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from soacraft.robot.world.world import World
 
 
-class Limb(Strict):
+class Limb(Remade, Strict):
     """Hinges from `base` to `tip`, or to several tips, made by `Robot.limb`. It follows what the robot takes and puts
     down; after other edits of the model it is refused.
 
@@ -45,6 +45,8 @@ class Limb(Strict):
     >>> r.found, arm.pose(r.q).is_close(goal)
     (True, True)
     """
+
+    _remade: ClassVar = {"_data": None, "_graph": None}
 
     def __init__(self, robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> None:
         self._robot, self._name = robot, name

@@ -91,6 +91,7 @@ class Tracker:
             raise StateError(f"a Tracker moves a Robot, got {robot!r:.60}.")
         if limb is not None and (not isinstance(limb, Limb) or limb.robot is not robot):
             raise StateError(f"limb= is a limb of this robot, got {limb!r:.60}.")
+        self._made_of = robot, dt, limits, limb
         self._dt = float(finite(dt, (), "dt", StateError))
         if not self._dt > 0.0:
             raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
@@ -113,6 +114,9 @@ class Tracker:
         ruckig = package("ruckig", "a Tracker")
         self._ruckig = ruckig
         self._otg = ruckig.Ruckig(len(dofs), self._dt)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._made_of
 
     @property
     def dt(self) -> float:

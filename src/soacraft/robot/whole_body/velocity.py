@@ -87,6 +87,19 @@ class VelocityPlan:
         self._movable = movable_dofs(mb, held or {})
         self._make()
 
+    def __getstate__(self) -> dict[str, Any]:
+        self._renew()  # refuses one that is stale
+        names = ("_mb", "_tasks", "_limited", "_speeds", "_tolerances", "_now")
+        return {name: vars(self)[name] for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._version = self._mb.version
+        self._make()
+        for i, (task, now) in enumerate(zip(self._tasks, state["_now"], strict=True)):
+            if now is not task:
+                self._aim(i, now)
+
     @property
     def tasks(self) -> tuple[Task, ...]:
         """The tasks; of a target that was given its `Reaching`."""

@@ -84,6 +84,9 @@ class Distances:
         between the one-sided derivatives along any motion (Clarke). Computed when it is asked for."""
         return self._scene.smooth(self._q, self.places, self.numbers)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "smooth": self.smooth, "_scene": None}  # a copy needs no scene
+
     def __len__(self) -> int:
         return len(self.numbers)
 

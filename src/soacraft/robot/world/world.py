@@ -64,6 +64,10 @@ class World(Details):
         made._take(self)
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        said = ("_items", "_given", "_hidden", "_pads", "_allowed", "_details")  # scene and shapes are made anew
+        return type(self), (self._robot,), {name: vars(self)[name] for name in said}
+
     # -- pairs ---------------------------------------------------------------------------------------------------
 
     def make_allowed(

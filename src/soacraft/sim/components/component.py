@@ -125,7 +125,7 @@ def check_params(cls: type) -> None:
     kind: Any = cls.__dict__["Params"]
     if not (isinstance(kind, type) and issubclass(kind, Params)):
         raise WiringError(f"{cls.__name__}.Params must derive from sim.Params, got {kind!r:.60}.")
-    kind.__qualname__ = kind.__name__ = f"{cls.__name__}Params"
+    kind.__name__, kind.__qualname__ = f"{cls.__name__}Params", f"{cls.__qualname__}.Params"  # where pickle finds it
     for field, hint in _hints(kind).items():
         for mark in get_args(hint)[1:]:
             if isinstance(mark, Unit):

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.attributes import Remade
 from soacraft.contact.dynamics.impulses import Resolved, push_out
 from soacraft.contact.dynamics.mujoco import translation
 from soacraft.contact.dynamics.restitution import (
@@ -60,7 +61,7 @@ _STUCK = 1e-9
 _BEYOND = 1e-9
 
 
-class Contact(Touching):
+class Contact(Remade, Touching):
     """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau" or "moreau_midpoint".
 
     `scene` says which shapes may touch (default: all that the model has for collision). `friction` and `restitution`
@@ -97,6 +98,8 @@ class Contact(Touching):
     """
 
     name = "contact"
+
+    _remade: ClassVar = {"_compiled": None}
 
     def __init__(
         self,

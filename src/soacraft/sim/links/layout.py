@@ -58,6 +58,7 @@ class Layout:
     """
 
     def __init__(self, name: str, bundle: Bundle) -> None:
+        self._made_of = name, bundle
         self.name = name
         self.signals: dict[str, Signal] = {
             key: x.signal(None) for key, x in read_bundle(bundle, f"the bundle {name!r}").items()
@@ -94,6 +95,9 @@ class Layout:
             else:
                 flat.append(x)
         return self._body.pack(*flat)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._made_of
 
     def pack(self, sequence: int, ns: int, values: Sequence[Any]) -> bytes:
         """A packet."""

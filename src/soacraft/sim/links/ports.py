@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, ClassVar
 
+from soacraft.attributes import Uncopied
 from soacraft.errors import WiringError
 from soacraft.fingerprint import describe_by
 from soacraft.sim.components.bundles import Bundle, read_bundle
@@ -30,13 +31,14 @@ class Equated:
         return self._owner.item(self._item, given)
 
 
-class Linked(Component):
+class Linked(Uncopied, Component):
     """A sampled component whose inputs and outputs are bundles: all outputs, and its state if it has one, come from one
     call of `exchange(t, dt, inputs, state)` at each tick. Calls with the same arguments are answered from the last one.
 
     Outside of a run, as where a system is checked, nothing is exchanged, and outputs are zero.
     """
 
+    _instead: ClassVar = "it is a link to another program; make another where it is needed"
     content: Any = ""
     """Digests of the files of what it is connected to, by which fingerprints know it."""
     unkept = ""

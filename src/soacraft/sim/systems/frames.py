@@ -64,6 +64,8 @@ class UserFrame(Strict):
         return self.pose if isinstance(self.pose, str) else None
 
     def __getattr__(self, name: str) -> Callable[[str], str]:
+        if name.startswith("__"):
+            raise AttributeError(name)  # as copy and pickle expect
         if name not in OF_FRAME:
             raise WiringError(f"the frame {self.path!r} has no port {name!r:.60}{near(name, OF_FRAME, 'it has')}")
         return lambda of: f"{self.path}.{name}[{of}]"

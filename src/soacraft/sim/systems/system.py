@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from soacraft.arguments import whole_number
-from soacraft.attributes import Strict
+from soacraft.attributes import Strict, Uncopied
 from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
 from soacraft.hints import hinted
 from soacraft.markup import Text
@@ -65,6 +65,8 @@ class Handle(Strict):
         self._path, self._ports = path, tuple(ports)
 
     def __getattr__(self, name: str) -> str:
+        if name.startswith("__"):
+            raise AttributeError(name)  # as copy and pickle expect
         if name.startswith("_") or name not in self._ports:
             raise WiringError(f"{self._path!r} has no port {name!r:.60}{near(name, self._ports, 'it has')}")
         return f"{self._path}.{name}"
@@ -73,7 +75,7 @@ class Handle(Strict):
         return f"<component {self._path!r}: {', '.join(self._ports)}>"
 
 
-class System(Strict):
+class System(Uncopied, Strict):
     """Components joined by signals, around a model, carried through time.
 
     Integrator, tolerance and step are those of `sc.sim.Propagator`, which takes the steps: none crosses a tick or a
@@ -96,6 +98,10 @@ class System(Strict):
     (0.457, 4.33)
     """
 
+    _instead: ClassVar = (
+        "it is a run in time, with functions that act; make another by the function that made this one, by "
+        "s.save(path) and sim.load_system, or by s.checkpoint(path) and sim.restore"
+    )
     _cures: ClassVar = {"*": "a system is changed by s.add, s.connect, s.params[...] and s.states[...]"}
 
     @hinted

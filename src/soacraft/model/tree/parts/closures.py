@@ -38,6 +38,12 @@ class Closure(Plain):
     active: bool = True
     attributes: Attributes = field(default_factory=dict)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        graph = vars(getattr(self.a, "_graph", self))  # that of a copy; one that is packed after it is not yet complete
+        if "_edits" in graph and graph["_attachments"].loops.get(self.name) is self:
+            self.hinge.watch(graph["_edits"])
+
     @property
     def one_sided(self) -> bool:
         """Whether it is a rope: then it ties nothing by itself, and acts in `sc.sim.Contact`."""
