@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from soacraft.arguments import listed, read_path
@@ -460,7 +461,14 @@ right_shoulder_yaw, right_elbow)
 
     def copy(self) -> Robot:
         """An independent robot for another module: model, state, limbs, what it holds, and what it can undo."""
-        other = Robot(self._mb.copy())
+        return self._around(self._mb.copy())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Robot:
+        return self._around(deepcopy(self._mb, memo))
+
+    def _around(self, mb: Multibody) -> Robot:
+        """The same robot around a copy of its model."""
+        other = Robot(mb)
         other._holds = self._holds.copy(other._mb)
         other._shapes = dict(self._shapes)
         for x in self._limbs.values():

@@ -6,6 +6,7 @@ since poses are of the tips as seen from the base.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -425,6 +426,17 @@ class Limb(Remade, Strict):
             return False
         self._place(made.base, made.tips)
         return True
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Limb:
+        self._require_current()
+        robot = deepcopy(self._robot, memo)
+        if self._robot._limbs.get(self._name) is self:
+            return robot[self._name]
+        frames = [robot.mb.root if x is self._robot.mb.root else robot.mb.frame(x.full_name)
+                  for x in (self._base, *self._tips)]  # fmt: skip
+        other = Limb(robot, self._name, frames[0], tuple(frames[1:]))
+        other.use_as(self)
+        return other
 
     def _require_current(self) -> None:
         if not self.is_current:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.arguments import whole_number
+from soacraft.attributes import Uncopied
 from soacraft.errors import LinkError, WiringError, near
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.components.registry import known_classes
@@ -165,10 +166,11 @@ def _kinds() -> Any:
     except ImportError:
         raise LinkError(_INSTALL) from None
 
-    class SystemEnv(gymnasium.Env[Array, Array]):
+    class SystemEnv(Uncopied, gymnasium.Env[Array, Array]):
         """A system as an environment; see `sim.gym`."""
 
         metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+        _instead = "it is a run in time; make another with sim.gym(...)"
 
         def __init__(self, source: _Source, reward: Any, done: Any, begin: Any, limit: int | None) -> None:
             self._source, self._reward, self._done, self._begin, self._limit = source, reward, done, begin, limit

@@ -11,8 +11,9 @@ from html import escape
 from http import HTTPStatus
 from threading import Thread, current_thread
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from soacraft.attributes import Uncopied
 from soacraft.errors import SoacraftError, ViewError
 from soacraft.messages import Handler, Refusal, answer, event, fault, id_of, read
 from soacraft.view.drawing.extras import extra
@@ -37,8 +38,10 @@ _HEADERS = {
 }
 
 
-class Serving:
+class Serving(Uncopied):
     """A page that is served: open `url` in a browser, `close()` at the end. In a notebook it shows the page."""
+
+    _instead: ClassVar = "it serves a page in this process; serve another one there"
 
     def __init__(self, page: Page, handlers: Mapping[str, Handler], host: str, port: int, limits: Limits) -> None:
         self._page, self._handlers, self._limits = page, dict(handlers), limits

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import webbrowser
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from soacraft.attributes import Uncopied
 from soacraft.errors import ModelError
 from soacraft.files.load import load
 from soacraft.model import Multibody
@@ -16,8 +17,10 @@ from soacraft.view.workbench.session import Session
 from soacraft.view.workbench.upload import source_of
 
 
-class Workbench:
+class Workbench(Uncopied):
     """What `open_workbench` gives: a page at `url` until `close()`. In a notebook it shows the page."""
+
+    _instead: ClassVar = "it serves a page in this process; serve another one there"
 
     def __init__(self, mb: Multibody, source: Source, port: int = 0) -> None:
         self._scene: Any = None

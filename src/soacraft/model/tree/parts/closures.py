@@ -7,7 +7,8 @@ unless they are told to ignore them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,14 @@ class Closure(Plain):
     hinge: Hinge
     active: bool = True
     attributes: Attributes = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Closure:
+        """That of a copy of its model; one that was taken from its model goes by itself, with its frames."""
+        graph: Any = getattr(self.a, "_graph", None)
+        if graph is not None and graph._attachments.loops.get(self.name) is self:
+            copied: Closure = deepcopy(graph, memo)._attachments.loops[self.name]
+            return copied
+        return replace(self, a=deepcopy(self.a, memo), b=deepcopy(self.b, memo), hinge=deepcopy(self.hinge, memo))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

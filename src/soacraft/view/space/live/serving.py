@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import webbrowser
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import msgspec
 import numpy as np
 
+from soacraft.attributes import Uncopied
 from soacraft.errors import SoacraftError, StaleError, StateError, ViewError
 from soacraft.model.tree.subscriptions import Change
 from soacraft.spatial.checks import finite
@@ -50,12 +51,14 @@ class PullAt(Request):
     target: Three = (0.0, 0.0, 0.0)
 
 
-class LiveScene:
+class LiveScene(Uncopied):
     """What `scene.serve` gives: a page at `url` that follows its model until `close()`.
 
     A thread looks `RATE` times a second whether the model has told of a change. A change of the state sends the
     numbers of that instant; one of structure, parameters, geometry or limits makes the pages ask for the scene anew.
     """
+
+    _instead: ClassVar = "it serves a page in this process; serve another one there"
 
     def __init__(self, scene: Scene, host: str, port: int, show: bool) -> None:
         self._scene, self._graph = scene, scene.graph
