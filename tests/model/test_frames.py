@@ -307,3 +307,20 @@ def test_what_a_moving_frame_cannot_be_is_refused():
     assert eye.now is before
     again = pickle.loads(pickle.dumps((mb, eye.set(random_pose(4)))))
     assert again[0].pose("a0", again[1]).is_close(mb.pose("a0", eye))
+
+
+def test_jacobians_and_velocities_have_the_same_default_axes():
+    """Seen from a frame, both are in its axes; without one, in inertial axes."""
+    mb = sc.load("biped")
+    mb.set_state(*mb.random_state(seed=2))
+    bodies = mb.bodies
+    for node, to in ((bodies[-1], bodies[0]), (bodies[1], bodies[-1]), (bodies[-1], None), (bodies[2], "inertial")):
+        J = sc.dynamics.jacobian(mb, mb.q, node, relative_to=to)
+        assert np.abs(J @ mb.v - mb.velocity(node, to)).max() < 1e-9
+        mb.vdot = np.zeros(mb.nv)
+        bias = sc.dynamics.jacobian_dot_v(mb, mb.q, mb.v, node, relative_to=to)
+        assert np.abs(bias - mb.acceleration(node, to)).max() < 1e-8
+        handle = sc.Dynamics(mb)
+        assert np.abs(handle.jacobian(mb.q, node, relative_to=to) - J).max() < 1e-12
+    turned = sc.dynamics.jacobian(mb, mb.q, bodies[-1], "inertial", relative_to=bodies[0]) @ mb.v
+    assert np.abs(turned - mb.velocity(bodies[-1], bodies[0], "inertial")).max() < 1e-9

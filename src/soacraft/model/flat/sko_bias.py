@@ -47,7 +47,7 @@ def bias(m: SKOFunctions, q: Array, v: Array, turning: bool) -> list[Array]:
         inner = sum(below, np.zeros(m.dims[k]))
         H = at.H(k)
         missing = along_dofs[..., starts[k] : starts[k + 1]] - _times(H, inner)
-        acting = _times(np.linalg.pinv(H), missing) if m.nvs[k] else np.zeros(m.dims[k])
+        acting = _times(np.asarray(np.linalg.pinv(H), dtype=np.float64), missing) if m.nvs[k] else np.zeros(m.dims[k])
         carried[k], b[k] = inner + acting, change[k] + acting
     return [b[k] for k in m.nodes]
 

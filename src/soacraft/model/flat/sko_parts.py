@@ -195,9 +195,9 @@ def _made(
         there = model.integrate(whole_q(q), whole_v(w))
         return there[where] if own else there
 
-    b = None if model._given["b"] is None else vector("b")  # of the kinetic energy of these nodes alone
+    bias = None if model._given["b"] is None else vector("b")  # without it that of these nodes alone
     return SKOFunctions(
-        parents, of("A"), of("H"), of("M"), vector("a"), b, names, units,
+        parents, of("A"), of("H"), of("M"), vector("a"), bias, names, units,
         q=model.q[where] if own else model.q, v=model.v[where], vdot=model.vdot[where],
         integrate=None if model._integrate is None else move,
     )  # fmt: skip
