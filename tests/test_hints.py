@@ -41,9 +41,9 @@ def test_calls_in_hints_take_the_arguments_they_show():
     for ours in {*MODULE.values(), *GRAPH.values()}:
         for path, arguments in re.findall(r"\bsc\.([\w.]+)\(([^(){}]*)\)", ours):
             function = reduce(getattr, path.split("."), sc)
-            given = [x.strip() for x in arguments.split(",") if x.strip()]
-            keywords = {x.partition("=")[0]: 0 for x in given if "=" in x}
-            inspect.signature(function).bind(*[x for x in given if "=" not in x], **keywords)
+            shown = [x.strip() for x in arguments.split(",") if x.strip()]
+            keywords = {x.partition("=")[0]: 0 for x in shown if "=" in x}
+            inspect.signature(function).bind(*[x for x in shown if "=" not in x], **keywords)
 
 
 def test_every_function_of_a_state_is_found_from_the_model():

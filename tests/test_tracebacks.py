@@ -17,9 +17,9 @@ from soacraft.tracebacks import rendered, without_our_frames
 
 @pytest.fixture
 def shell():
-    made = InteractiveShell.instance(colors="nocolor")
-    made.run_cell("import soacraft as sc\nmb = sc.load('arm7')\nH, D = sc.operators(mb, 'H D')")
-    yield made
+    ipython = InteractiveShell.instance(colors="nocolor")
+    ipython.run_cell("import soacraft as sc\nmb = sc.load('arm7')\nH, D = sc.operators(mb, 'H D')")
+    yield ipython
     InteractiveShell.clear_instance()
 
 
@@ -46,10 +46,10 @@ def test_every_mode_of_ipython_but_verbose_hides_them(shell):
         text = said(shell, f"%xmode {mode}", "mb.set_state([1.0])")
         assert "soacraft/" not in text
         assert "StateError: " in text
-    whole = said(shell, "%xmode Verbose", "%tb")
-    assert "soacraft/" in whole
-    assert "StateError: " in whole
-    assert "hidden" not in whole
+    every_frame = said(shell, "%xmode Verbose", "%tb")
+    assert "soacraft/" in every_frame
+    assert "StateError: " in every_frame
+    assert "hidden" not in every_frame
     said(shell, "%xmode Context")
 
 

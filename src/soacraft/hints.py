@@ -19,11 +19,11 @@ R = TypeVar("R")
 
 def _table(text: str) -> dict[str, str]:
     """Lines `word word ...: ours`; words are kept in small letters, without underscores."""
-    found = {}
+    table: dict[str, str] = {}
     for line in text.strip().splitlines():
         words, _, ours = line.strip().partition(": ")
-        found.update(dict.fromkeys(map(_plain, words.split()), ours))
-    return found
+        table.update(dict.fromkeys(map(_plain, words.split()), ours))
+    return table
 
 
 def _plain(word: str) -> str:
@@ -160,7 +160,7 @@ max_iter maxiter iterations: steps=
 )
 
 
-def hint(word: str, table: Mapping[str, str], known: Iterable[str] = ()) -> str:
+def hint(word: str, table: Mapping[str, str], names: Iterable[str] = ()) -> str:
     """The end of a message about a name that is not there: the same in our words, or what is spelled alike.
 
     >>> hint("Revolute", MODULE), hint("mass_matrx", {}, ["mass_matrix"]), hint("xyzzy", MODULE)
@@ -169,7 +169,7 @@ def hint(word: str, table: Mapping[str, str], known: Iterable[str] = ()) -> str:
     ours = table.get(_plain(word))
     if ours is not None:
         return f"; here it is {ours}"
-    close = get_close_matches(word[:80], known, 2, 0.7)
+    close = get_close_matches(word[:80], names, 2, 0.7)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
@@ -204,15 +204,15 @@ def hinted(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def missing(module: str, name: str, known: Iterable[str]) -> AttributeError:
+def missing(module: str, name: str, names: Iterable[str]) -> AttributeError:
     """The error of a module about a name that it does not have."""
-    return AttributeError(f"module {module!r} has no attribute {name!r}{hint(name, MODULE, known)}")
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint(name, MODULE, names)}")
 
 
-def lookup(module: str, known: Iterable[str]) -> Callable[[str], Any]:
+def lookup(module: str, names: Iterable[str]) -> Callable[[str], Any]:
     """`__getattr__` of a module: it has no further names, but hints."""
 
     def __getattr__(name: str) -> Any:
-        raise missing(module, name, () if name.startswith("_") else known)
+        raise missing(module, name, () if name.startswith("_") else names)
 
     return __getattr__

@@ -23,7 +23,7 @@ def without_our_frames(trace: TracebackType | None) -> tuple[TracebackType | Non
 
     Frames of the user's own functions that soacraft called stay.
     """
-    kept: list[TracebackType] = []
+    shown: list[TracebackType] = []
     count, inside = 0, False
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -32,12 +32,12 @@ def without_our_frames(trace: TracebackType | None) -> tuple[TracebackType | Non
         if ours or (inside and file.startswith(("<frozen", *_INSTALLED))):
             count += 1
         else:
-            kept.append(trace)
+            shown.append(trace)
         trace = trace.tb_next
-    made: TracebackType | None = None
-    for each in reversed(kept):
-        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return made, count
+    short: TracebackType | None = None
+    for each in reversed(shown):
+        short = TracebackType(short, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return short, count
 
 
 def rendered(error: BaseException) -> list[str]:
@@ -64,9 +64,9 @@ def rendered(error: BaseException) -> list[str]:
 
 def _chain(error: BaseException) -> list[BaseException]:
     """The error and those it was raised from, each once."""
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
     each: BaseException | None = error
-    while each is not None and all(each is not x for x in found):
-        found.append(each)
+    while each is not None and all(each is not x for x in errors):
+        errors.append(each)
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
-    return found
+    return errors

@@ -38,7 +38,7 @@ def test_unknown_characters_are_question_marks(monkeypatch):
 
 
 def test_every_character_that_commands_print_has_a_plain_form():
-    """Those in the sources of what is printed as text: trees, spies, tours."""
+    """Characters in the sources of what is printed as text: trees, spies, tours."""
     root = Path(sc.__file__).parent
     printed = ("model/tree/drawing.py", "view/structure.py", "view/spy.py")
     files = [*(root / "cli").glob("*.py"), *(root / name for name in printed)]

@@ -23,8 +23,8 @@ def package(requirement: str) -> str:
 
 def rows() -> dict[str, tuple[str, str]]:
     """Extra -> (what it brings, what it is for), of the table on the page."""
-    found = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
-    return {name: (brings.strip(), use.strip()) for name, brings, use in found}
+    cells = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+    return {name: (brings.strip(), use.strip()) for name, brings, use in cells}
 
 
 def test_the_table_has_every_extra_and_no_other():

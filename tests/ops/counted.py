@@ -7,10 +7,15 @@ one whose arrays count what is done with them.
 import math
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
+import soacraft as sc
+
+#: The folder whose lines count.
+PACKAGE = str(Path(sc.__file__).parent)
 #: Rooms whose arrays count.
 ROOMS = ("algebra", "ops", "recursions", "model.flat")
 
@@ -24,10 +29,10 @@ class Counted(np.ndarray):
         plain = [x.view(np.ndarray) if isinstance(x, Counted) else x for x in inputs]
         if out is not None:
             kwargs["out"] = tuple(x.view(np.ndarray) if isinstance(x, Counted) else x for x in out)
-        made = getattr(ufunc, method)(*plain, **kwargs)
+        result = getattr(ufunc, method)(*plain, **kwargs)
         inner = plain[0].shape[-1] if ufunc is np.matmul else 1
-        Counted.total += np.size(made) * inner
-        return out[0] if out is not None else counted(made)
+        Counted.total += np.size(result) * inner
+        return out[0] if out is not None else counted(result)
 
 
 def counted(x):
@@ -41,21 +46,21 @@ class Numpy:
         self._module, self._cubic = module, cubic
 
     def __getattr__(self, name):
-        found = getattr(self._module, name)
+        function = getattr(self._module, name)
         if name == "linalg":
-            return Numpy(found, cubic=True)
-        if isinstance(found, (type, np.ufunc)) or not callable(found):
-            return found
+            return Numpy(function, cubic=True)
+        if isinstance(function, (type, np.ufunc)) or not callable(function):
+            return function
 
         def called(*args, **kwargs):
             plain = [x.view(np.ndarray) if isinstance(x, Counted) else x for x in args]
-            made = found(*(plain if self._cubic else args), **kwargs)
+            result = function(*(plain if self._cubic else args), **kwargs)
             first = plain[0] if plain and isinstance(plain[0], np.ndarray) else None
             if self._cubic and first is not None and first.ndim > 1:
                 Counted.total += math.prod(first.shape[:-2]) * max(first.shape[-2:]) ** 3
-            elif isinstance(made, np.ndarray):
-                Counted.total += made.size
-            return type(made)(*map(counted, made)) if hasattr(made, "_fields") else counted(made)
+            elif isinstance(result, np.ndarray):
+                Counted.total += result.size
+            return type(result)(*map(counted, result)) if hasattr(result, "_fields") else counted(result)
 
         return called
 
@@ -81,19 +86,19 @@ def _below(kind):
 @contextmanager
 def work():
     """Counts what runs inside: `numbers` of numpy and `lines` of Python in soacraft."""
-    found, before = SimpleNamespace(numbers=0, lines=0), sys.gettrace()
+    counts, before = SimpleNamespace(numbers=0, lines=0), sys.gettrace()
     start = Counted.total
 
     def line(frame, event, arg):
-        found.lines += event == "line"
+        counts.lines += event == "line"
         return line
 
     def call(frame, event, arg):
-        return line if "soacraft" in frame.f_code.co_filename else None
+        return line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
     sys.settrace(call)
     try:
-        yield found
+        yield counts
     finally:
         sys.settrace(before)
-        found.numbers = Counted.total - start
+        counts.numbers = Counted.total - start

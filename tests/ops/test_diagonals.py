@@ -51,15 +51,15 @@ def s(request):
 
 
 def compared(s, x):
-    found, dense = sc.diag_of(x), x.array()
+    diagonal, dense = sc.diag_of(x), x.array()
     space = x.spaces[0]
     wanted = np.zeros_like(dense)
     for k in range(len(space)):
         wanted[space.block(k), space.block(k)] = dense[space.block(k), space.block(k)]
     scale = np.abs(dense).max()
-    np.testing.assert_allclose(found.array(), wanted, rtol=0, atol=1e-12 * scale)
+    np.testing.assert_allclose(diagonal.array(), wanted, rtol=0, atol=1e-12 * scale)
     y = np.linspace(-1, 1, space.size)
-    np.testing.assert_allclose(np.asarray(found * y), wanted @ y, rtol=0, atol=1e-11 * scale)
+    np.testing.assert_allclose(np.asarray(diagonal * y), wanted @ y, rtol=0, atol=1e-11 * scale)
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -144,7 +144,7 @@ def counting(monkeypatch):
 
 
 def grown(run_at):
-    """How the differences of the counts grow, of numbers and of lines; 0 for a count that stays the same."""
+    """Growth of the differences of the counts grow, of numbers and of lines; 0 for a count that stays the same."""
     counts = []
     run_at(SIZES[0])()  # imports, and what is kept with the classes
     for n in SIZES:
@@ -161,11 +161,11 @@ def test_a_step_grows_as_it_claims(counting, tree, kind, cost, make, part, run):
     plan = make(sc.operators(sko(12, TREES[tree]))).explain()
     step = plan.product[0] if part == "product" else getattr(plan, part)
     assert (step.kind, step.cost) == (kind, cost)
-    found = grown(lambda n: run(make(sc.operators(sko(n, TREES[tree])))))
+    growth = grown(lambda n: run(make(sc.operators(sko(n, TREES[tree])))))
     least, largest = RATIOS[cost]
-    assert max(found) <= largest
+    assert max(growth) <= largest
     if tree == "chain":
-        assert max(found) >= least
+        assert max(growth) >= least
 
 
 def test_every_kind_of_step_has_its_growth_measured():
@@ -181,13 +181,13 @@ def test_a_step_of_no_known_kind_or_cost_is_refused():
 
 @pytest.mark.parametrize("tree", TREES)
 def test_blocks_of_derivatives_that_are_kept(counting, tree):
-    def made(n):
+    def expression(n):
         s = sc.operators(moving(n, TREES[tree]))
         return s.K.dot().at(q=np.zeros((1, n)))
 
-    step = made(12).explain().product[0]
+    step = expression(12).explain().product[0]
     assert (step.kind, step.cost) == ("sparse", "O(n)")
-    assert max(grown(lambda n: times_one(made(n)))) <= RATIOS["O(n)"][1]
+    assert max(grown(lambda n: times_one(expression(n)))) <= RATIOS["O(n)"][1]
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -214,13 +214,13 @@ def test_kernels_by_the_recursions_they_compile(counting, tree):
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("name", ["P", "D", "Upsilon", "E_psi"])
 def test_derivatives_of_sparse_operators(counting, tree, name):
-    """Of Upsilon the diagonal of E* Y dE is taken, whose other blocks are as many as pairs of siblings."""
+    """The diagonal of E* Y dE is taken for Upsilon: its other blocks are as many as pairs of siblings."""
 
-    def made(n):
+    def expression(n):
         return getattr(sc.operators(moving(n, TREES[tree])), name).dot().at(q=np.zeros((1, n)))
 
-    assert {step.cost for step in made(12).explain().product} == {"O(n)"}
-    assert max(grown(lambda n: times_one(made(n)))) <= RATIOS["O(n)"][1]
+    assert {step.cost for step in expression(12).explain().product} == {"O(n)"}
+    assert max(grown(lambda n: times_one(expression(n)))) <= RATIOS["O(n)"][1]
 
 
 def test_a_refused_block_is_refused():

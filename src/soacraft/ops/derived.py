@@ -178,8 +178,8 @@ def _sparse_diagonal(expr: Operator) -> list[Array]:
     if not isinstance(expr, Product):
         return expr.blocks().diagonal()
     halves = [(Product(expr.factors[:i]), Product(expr.factors[i:])) for i in range(1, len(expr.factors))]
-    left, right = min(halves, key=lambda pair: sum("s" in (half.pattern() or "s") for half in pair))
-    return left.blocks().diagonal_of_product(right.blocks())
+    head, tail = min(halves, key=lambda pair: sum("s" in (half.pattern() or "s") for half in pair))
+    return head.blocks().diagonal_of_product(tail.blocks())
 
 
 def diag_of(expr: Operator) -> Operator:

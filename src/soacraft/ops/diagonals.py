@@ -66,9 +66,9 @@ def _returns(factors: Factors) -> bool:
 
 def _diagonal(word: Word, x: Operator) -> Operator:
     """The block diagonal of a sparse word."""
-    made = reduce(product, word.factors) if word.factors else Identity(x.spaces[0])
-    found = made if made.pattern() == DIAGONAL else DiagOf(made)
-    return found if word.factor == 1 else word.factor * found
+    sparse = reduce(product, word.factors) if word.factors else Identity(x.spaces[0])
+    diagonal = sparse if sparse.pattern() == DIAGONAL else DiagOf(sparse)
+    return diagonal if word.factor == 1 else word.factor * diagonal
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -129,20 +129,20 @@ def _(x: Power, transposed: bool) -> list[Word]:
 
 @_multiplied_out.register
 def _(x: Inverse, transposed: bool) -> list[Word]:
-    known = x.known()
-    if known is None:
+    structured = x.known()
+    if structured is None:
         raise NoForm
-    return _words(known[0], transposed)
+    return _words(structured[0], transposed)
 
 
 def _times(factors: Factors, transposed: bool) -> list[Word]:
-    found = [Word(1, ())]
+    products = [Word(1, ())]
     for x in factors:
         words = _words(x, transposed)
-        if len(found) * len(words) > MOST_WORDS:
+        if len(products) * len(words) > MOST_WORDS:
             raise NoForm
-        found = [Word(a.factor * b.factor, a.factors + b.factors) for a in found for b in words]
-    return found
+        products = [Word(a.factor * b.factor, a.factors + b.factors) for a in products for b in words]
+    return products
 
 
 # -- propagators -------------------------------------------------------------------------------------------------------
@@ -196,19 +196,19 @@ def _without_propagators(word: Word) -> Iterator[Word]:
 
 def _solved(head: Factors, pair: Factors, tail: Factors) -> Iterator[Factors]:
     """A X B* or A* X B in a word as Y + A~ Y + Y B~*, which have a propagator less each."""
-    left, *middle, right = pair
-    X = reduce(product, middle) if middle else Identity(left.spaces[1])
+    first, *middle, last = pair
+    X = reduce(product, middle) if middle else Identity(first.spaces[1])
     if X.pattern() != DIAGONAL:
         raise NoForm
-    solution = lyapunov(_kernel(left), X, _kernel(right).T)
+    solution = lyapunov(_kernel(first), X, _kernel(last).T)
     assert isinstance(solution, LyapunovLeaf)
     Y = named_solution(solution)
-    E, F = _kernel(left), _kernel(right)
-    outer_left = (*head, E) if _has_tilde(left) else head  # A~ = E A
-    outer_right = (F, *tail) if _has_tilde(right) else tail
+    E, F = _kernel(first), _kernel(last)
+    outer_left = (*head, E) if _has_tilde(first) else head  # A~ = E A
+    outer_right = (F, *tail) if _has_tilde(last) else tail
     yield (*outer_left, Y, *outer_right)
-    A, B = (_plain(left), E), (F, _plain(right))
-    if _is_up(left):  # a further pair is solved where only block-diagonal factors lie between its propagators
+    A, B = (_plain(first), E), (F, _plain(last))
+    if _is_up(first):  # a further pair is solved where only block-diagonal factors lie between its propagators
         A = A[::-1] if _ways(tail)[:1] == [False] else A
         B = B[::-1] if _ways(head)[-1:] == [True] else B
     yield (*outer_left, *A, Y, *outer_right)
@@ -255,12 +255,12 @@ def _power_series(word: Word, at: list[int]) -> Iterator[Word]:
 
 
 def _steps(factors: Factors) -> frozenset[int] | None:
-    """How many bodies up a product of sparse operators may lead; None where that is not known."""
-    found = frozenset({0})
+    """Numbers of bodies that a product of sparse operators may lead up; None where they are not known."""
+    steps = frozenset({0})
     for x in factors:
         inner = x.arg if isinstance(x, Transpose) else x
         pattern = DIAGONAL if isinstance(inner, PickOffLeaf) else x.pattern()  # a node is where its body is
         if pattern is None or not pattern <= frozenset("dut"):
             return None
-        found = frozenset(a + {"d": 0, "u": 1, "t": -1}[b] for a in found for b in pattern)
-    return found
+        steps = frozenset(a + {"d": 0, "u": 1, "t": -1}[b] for a in steps for b in pattern)
+    return steps

@@ -49,11 +49,11 @@ class Graph(Strict, ABC):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What a model does not have, in the words of soacraft."""
+            """Refuse a name that a model does not have, with our word for it."""
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)  # with the error of its own
-            known = [x for x in dir(type(self)) if not x.startswith("_")]
-            raise UnknownAttributeError(f"{self._called()} has no attribute {name!r}{hint(name, GRAPH, known)}")
+            names = [x for x in dir(type(self)) if not x.startswith("_")]
+            raise UnknownAttributeError(f"{self._called()} has no attribute {name!r}{hint(name, GRAPH, names)}")
 
     def _called(self) -> str:
         return f"{type(self).__name__} {self.name!r}"

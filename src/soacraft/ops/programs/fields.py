@@ -296,7 +296,7 @@ def _(expr: DiagOf, need: Needed) -> int:
 
 
 def _pairs_of_siblings(tree: Tree) -> int:
-    """How many blocks E* E has."""
+    """Number of blocks of E* E."""
     return sum(len(tree.children(k)) ** 2 for k in range(-1, tree.n))
 
 
