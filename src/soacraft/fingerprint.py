@@ -351,7 +351,7 @@ class _Reader:
         self._alive.append(reduced)
         inside = "" if name == ITSELF else f"{name}."
         words = (kind.__name__, "__args__", "__dict__", "__items__", "__pairs__")
-        if reduced[0] is copyreg.__newobj__:
+        if reduced[0] is vars(copyreg)["__newobj__"]:
             reduced[0], reduced[1] = reduced[1][0], reduced[1][1:]
         parts = [(word, self.content(f"{inside}{word}", x)) for word, x in zip(words, reduced, strict=False)]
         return b"object " + b" ".join(b"%b %b" % (word.encode(), x) for word, x in parts)

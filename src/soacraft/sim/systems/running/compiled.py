@@ -296,7 +296,7 @@ class CompiledFlow:
         kept = self._values.copy()
         try:
             self._give(wrong)
-            if call is not None:
+            if call is not None and raised is not None:
                 return self._tell.message(call, failure(raised))
             due = self._ticks.due_at(self._clocks(plan.spoilt)) if plan.spoilt else None
             updates = [] if due is None else due.updates

@@ -52,7 +52,7 @@ def checked(function: Callable[..., Any], signal: Signal) -> Callable[..., Any]:
         return of_number
 
     def of_other(*given: Any) -> Any:
-        y = function(*given)
+        y: Any = function(*given)
         return y if type(y) is dtype and -LARGEST_WHOLE <= y <= LARGEST_WHOLE else _exact(y, signal)
 
     return of_other
