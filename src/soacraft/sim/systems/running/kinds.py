@@ -52,8 +52,9 @@ def checked(function: Callable[..., Any], signal: Signal) -> Callable[..., Any]:
         return of_number
 
     def of_other(*given: Any) -> Any:
-        y: Any = function(*given)
-        return y if type(y) is dtype and -LARGEST_WHOLE <= y <= LARGEST_WHOLE else _exact(y, signal)
+        y = function(*given)
+        plain = type(y) is dtype
+        return y if plain and -LARGEST_WHOLE <= y <= LARGEST_WHOLE else _exact(y, signal)
 
     return of_other
 
