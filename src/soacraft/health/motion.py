@@ -190,8 +190,11 @@ def drawn_state(graph: Graph, seed: int) -> Drawn:
     there = {k for k, x in smallest_inertias(graph.sko(graph.state(q=straight))).items() if x > SMALLEST}
 
     def lost(at: Array) -> tuple[int, ...]:
-        now = smallest_inertias(graph.sko(graph.state(q=at)))
-        return tuple(k for k in graph.layout.flexible if k in there and now[k] <= SMALLEST)
+        now, parents = smallest_inertias(graph.sko(graph.state(q=at))), graph.layout.parents
+        outboard = np.zeros(len(parents), dtype=bool)  # of a hinge that has no inertia left, its own body included
+        for k, parent in enumerate(parents):
+            outboard[k] = (k in there and now[k] <= SMALLEST) or (parent >= 0 and outboard[parent])
+        return tuple(k for k in graph.layout.flexible if outboard[k])
 
     first = lost(q)
     while part > LEAST_BENT and lost(q):
