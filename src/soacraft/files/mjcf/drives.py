@@ -10,7 +10,7 @@ from soacraft.errors import ModelError
 from soacraft.files.mjcf.bodies import Build
 from soacraft.files.mjcf.guards import MAX_STATES_OF_BODIES
 from soacraft.files.mjcf.joints import BALL, FREE, state_of
-from soacraft.files.mjcf.transmissions import bounds_of, drawn_length, gears_of
+from soacraft.files.mjcf.transmissions import bounds_of, drawn_length, drivers_of, gears_of
 from soacraft.files.mjcf.walk import value_of
 from soacraft.files.xml_tree import Element
 from soacraft.model import Actuator, Body, Keyframe, Passive
@@ -23,7 +23,7 @@ _TYPES = ("dyn", "gain", "bias")
 def add_actuators(build: Build) -> None:
     """The actuators: the force on each dof for a unit of actuator force, where that is constant."""
     compiled, model = build.compiled, build.compiled.model
-    elements = compiled.elements(compiled.spec.actuators)
+    elements, drivers = compiled.elements(compiled.spec.actuators), drivers_of(build)
     for number in range(len(model.actuator_trntype)):
         element = elements.get(number)
         name = build.names.take("actuator", compiled.name("ACTUATOR", number), f"actuator{number}")
@@ -32,7 +32,7 @@ def add_actuators(build: Build) -> None:
             texts = {} if element is None else element.attributes
             written = {key: value_of(text) for key, text in texts.items() if key not in _OTHER}
             gears, facts = gears_of(build, number), written | _facts(build, number)
-            if limits := bounds_of(build, number):
+            if limits := bounds_of(build, number, drivers):
                 facts["forcerange"] = np.array(limits)
             build.mb.add_actuator(Actuator(name, kind, gears, facts))
             _add_rotor(build, number, gears, element)

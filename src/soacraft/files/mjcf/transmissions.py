@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,15 +62,46 @@ def drawn_sum(build: Build, joints: dict[int, float]) -> float:
     return sum(c * float(model.qpos0[model.jnt_qposadr[j]]) for j, c in joints.items())
 
 
-def bounds_of(build: Build, number: int) -> tuple[float, float] | None:
+@dataclass(frozen=True)
+class Drivers:
+    """The actuators that push each joint, also through fixed tendons, and that pull at each tendon; `other` may push
+    any joint: at sites, or along tendons in space."""
+
+    joints: dict[int, list[int]]
+    tendons: dict[int, list[int]]
+    other: list[int]
+
+    def of(self, of_joint: bool, target: int) -> list[int]:
+        """Those of a joint or of a tendon."""
+        return [*self.joints.get(target, []), *self.other] if of_joint else self.tendons.get(target, [])
+
+
+def drivers_of(build: Build) -> Drivers:
+    """Who drives what. O(actuators and what they pull at)."""
+    model, kinds = build.compiled.model, build.compiled.mujoco.mjtTrn
+    table = Drivers({}, {}, [])
+    for number, (kind, target) in enumerate(zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)):
+        pushed: dict[int, float] | None = None
+        if int(kind) in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)):
+            pushed = {int(target): 1.0}
+        elif int(kind) == int(kinds.mjTRN_TENDON):
+            table.tendons.setdefault(int(target), []).append(number)
+            pushed = fixed_tendon(build, int(target))
+        if pushed is None:
+            table.other.append(number)
+        for joint in pushed or {}:
+            table.joints.setdefault(joint, []).append(number)
+    return table
+
+
+def bounds_of(build: Build, number: int, drivers: Drivers) -> tuple[float, float] | None:
     """The range of an actuator's force, with that of the joint or tendon (`actuatorfrcrange`) where it alone drives
     that, and nothing else: range / gear of a joint, the range itself of a tendon."""
     model, (of_joint, target) = build.compiled.model, _target(build, number)
     limited = bool(model.actuator_forcelimited[number])
     low, high = (float(x) for x in model.actuator_forcerange[number]) if limited else (-np.inf, np.inf)
-    own = (low, high) if limited else None
-    field = "jnt" if of_joint else "tendon"
-    if target < 0 or not getattr(model, f"{field}_actfrclimited")[target] or len(_drivers(build, of_joint, target)) > 1:
+    own, field = (low, high) if limited else None, "jnt" if of_joint else "tendon"
+    if target < 0 or not getattr(model, f"{field}_actfrclimited")[target] or len(drivers.of(of_joint, target)) > 1:
         return own
     ends = [float(x) for x in getattr(model, f"{field}_actfrcrange")[target]]
     if of_joint:
@@ -90,20 +122,9 @@ def _target(build: Build, number: int) -> tuple[bool, int]:
     return True, target if by_joint and int(model.jnt_type[target]) not in (FREE, BALL) else -1
 
 
-def _drivers(build: Build, of_joint: bool, target: int) -> list[int]:
-    """The actuators that push a joint, also through fixed tendons, or that pull at a tendon."""
-    model = build.compiled.model
-    pulls = [_target(build, number) for number in range(len(model.actuator_trntype))]
-    if not of_joint:
-        return [number for number, each in enumerate(pulls) if each == (False, target)]
-    joint = [None if at < 0 else {at: 1.0} if direct else fixed_tendon(build, at) for direct, at in pulls]
-    other = [number for number, (_, at) in enumerate(pulls) if at < 0]  # sites and others may push any joint
-    return [number for number, each in enumerate(joint) if each and target in each] + other
-
-
 def tell_ranges(build: Build) -> None:
-    """A line for each `actuatorfrcrange` that does not act: several actuators share it."""
-    compiled, model = build.compiled, build.compiled.model
+    """A line for each `actuatorfrcrange`: it acts, or several actuators share it."""
+    compiled, model, drivers = build.compiled, build.compiled.model, drivers_of(build)
     tables = (("jnt", "joints", "body/joint", True), ("tendon", "tendons", "tendon/", False))
     for field, items, key, of_joint in tables:
         elements = compiled.elements(getattr(compiled.spec, items))
@@ -111,13 +132,11 @@ def tell_ranges(build: Build) -> None:
             element = elements.get(number)
             if not limited or element is None:
                 continue
-            drivers = _drivers(build, of_joint, number)
+            pushing = drivers.of(of_joint, number)
             where = key if of_joint else f"{key}{element.tag}"
-            if of_joint and drivers and int(model.jnt_type[number]) in (FREE, BALL):
-                drivers = [*drivers, *drivers]
-            if len(drivers) > 1 or (drivers and _target(build, drivers[0]) != (of_joint, number)):
+            if len(pushing) > 1 or (pushing and _target(build, pushing[0]) != (of_joint, number)):
                 note = "several actuators share it: is kept, not simulated"
                 build.walk.tell(element, "recorded", "actuatorfrcrange", note, True, key=where)
             else:
-                note = "acts: is in forcerange of the actuator" if drivers else "no actuator is there"
+                note = "acts: is in forcerange of the actuator" if pushing else "no actuator is there"
                 build.walk.tell(element, "converted", "actuatorfrcrange", note, key=where)

@@ -71,7 +71,8 @@ def _close(
 ) -> None:
     """A pin as a loop joint, which some programs read; other closures cannot be said."""
     if not isinstance(loop.hinge, Pin) or not loop.active:
-        report.add("loop", "ignored", loop.name, note="URDF has no closed loops", dynamic=loop.active or bool(loop.one_sided))
+        moves = loop.active or bool(loop.one_sided)
+        report.add("loop", "ignored", loop.name, note="URDF has no closed loops", dynamic=moves)
         return
     element = SubElement(robot, "loop_joint", name=loop.name, type="continuous")
     for tag, frame in (("link1", loop.a), ("link2", loop.b)):
