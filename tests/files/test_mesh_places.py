@@ -97,3 +97,17 @@ def test_a_name_that_leads_out_is_not_read(tmp_path):
     assert sc.contact.Scene(mb).shapes
     with pytest.raises(ModelError, match="mesh_roots of 'model' must be a list of folders, got 'here'"):
         mb.mesh_roots = "here"
+
+
+def test_a_file_of_our_own_names_no_folder_and_the_user_does(tmp_path):
+    """Meshes outside its folder are read where the user says so, and never because a file says so."""
+    (tmp_path / "library").mkdir()
+    (tmp_path / "robot").mkdir()
+    (tmp_path / "library" / "part.stl").write_text(STL)
+    (tmp_path / "robot" / "robot.urdf").write_text(urdf("part.stl"))
+    mb = sc.load(tmp_path / "robot" / "robot.urdf", mesh_roots=[tmp_path / "library"])
+    sc.save(mb, tmp_path / "robot" / "robot.json")
+    with pytest.raises(ModelError, match="leads out of the folder"):
+        sc.contact.Scene(sc.load(tmp_path / "robot" / "robot.json"))
+    again = sc.load(tmp_path / "robot" / "robot.json", mesh_roots=[tmp_path / "library"])
+    assert sc.contact.Scene(again).shapes

@@ -110,6 +110,7 @@ def test_nothing_is_forgotten():
     assert set(vars(mb._attachments)) == {
         "_mb", "loops", "couplings", "tendons", "springs", "bushings", "actuators", "materials", "keyframes", "records",
         "import_report", "mesh_folder", "active",
+        "mesh_roots",  # folders that may be read: the user names them, no file does
     }  # fmt: skip
     assert set(vars(mb._state)) == {"_mb", "parts", "forces", "store", "counters", "_state", "_stamp"}
     assert set(vars(mb._edits)) == {"version", "parameters", "lock", "layout", "announcer", "_state"}

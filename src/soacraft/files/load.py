@@ -89,7 +89,9 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
         _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
         from soacraft.files.native import read_native
 
-        return read_native(path)
+        mb = read_native(path)
+        mb.mesh_roots = mesh_roots
+        return mb
     what = f"suffix {path.suffix!r:.60}" if suffix else "no suffix"
     raise ModelFileError(f"cannot load {str(path)!r}: it has {what}; model files are {READABLE}.")
 
