@@ -213,8 +213,10 @@ class Solver(PlannedSolver):
                 vdot_i = self._independent_part(task, choice, one["vdot_independent"], named)
                 found[i] = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
                 self._actuation.make(task, choice, mask)
-            if tried is None and (tried := attempt(i + 1)) is not None:
-                found[i + 1 :], fine[i + 1 :] = tried
+            if tried is None:
+                tried = attempt(i + 1)
+                if tried is not None:
+                    found[i + 1 :], fine[i + 1 :] = tried
         return found.reshape(*p.batch, p.nv)
 
     def _reads(self, vdot: Any, named: Named | None) -> bool:

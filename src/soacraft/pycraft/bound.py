@@ -51,7 +51,7 @@ def block_number(space: Space, k: Any) -> int:
     n = len(space)
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= n:
         raise SpaceError(f"{space} has blocks 1 to {n}, counted as in the papers from the tips, not {k!r}.")
-    k = int(k)
+    number = int(k) - 1
     if space.numbering is not None:
-        return space.numbering[k - 1]
-    return k - 1 if space.tree is None else space.tree.tips_to_base()[k - 1]
+        return space.numbering[number]
+    return number if space.tree is None else space.tree.tips_to_base()[number]

@@ -45,7 +45,7 @@ class Element(np.ndarray[Any, np.dtype[np.float64]]):
 
     __rmatmul__ = __rmul__
 
-    def __imul__(self, other: Any) -> Any:  # type: ignore[misc]
+    def __imul__(self, other: Any) -> Any:
         return self * other
 
     __imatmul__ = __imul__
