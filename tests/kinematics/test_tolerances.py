@@ -151,7 +151,7 @@ def test_the_open_state_of_a_batch_is_named(kind):
     for call in (
         lambda: s.forward_dynamics(q, still, still),
         lambda: s.mixed_dynamics(q, still, still, still, ["crank"]),
-        lambda: s.inverse_dynamics(q, still, np.zeros((20, 1))),
+        lambda: s.inverse_dynamics(q, still, {"crank": np.zeros((20, 1))}),
         lambda: s.project_velocity(q, still),
     ):
         with pytest.raises(LoopError, match=text):

@@ -1,4 +1,4 @@
-"""`sc.operators(..., passive=True)`: vectors answer to the model's own springs and dampers, as the named functions do."""
+"""`sc.operators(..., passive=True)`: vectors answer to the springs and dampers of a model, as named functions do."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ class Solver(PlannedSolver):
     def _independent_part(self, task: Task, choice: Partition, vdot: Array, named: Named | None) -> Array:
         if named is not None:
             return accelerations_of(task, choice, named.dofs, vdot)
-        if len(vdot) == len(choice.independent) != self.graph.nv and not self._takes_bare():
+        if 0 < len(vdot) == len(choice.independent) < self.graph.nv and not self._takes_bare():
             raise require_names(self.graph, dofs_named(task.rows, choice.independent), "vdot", self._named_dofs())
         return inverse.independent_part(task, choice, vdot, self.tolerance)
 

@@ -284,7 +284,7 @@ class ConstraintEmbedding(Solver):
         chosen = self.epoch.dofs
         if named is not None:
             return of_chosen(self.graph, named, chosen, what)
-        if length_of(given) == len(chosen) != self.graph.nv and not self._takes_bare():
+        if 0 < len(chosen) < self.graph.nv and length_of(given) == len(chosen) and not self._takes_bare():
             raise require_names(self.graph, chosen, what, self._named_dofs())
         return given
 
