@@ -181,7 +181,7 @@ def test_the_legs_of_a_stewart_platform_balance_the_weight_of_its_table():
     names = runpy.run_path(str(FOLDER / "09_stewart_platform.py"))
     mb = names["stewart_platform"](cylinder=1e-6, piston=1e-6)
     legs = [f"piston{i}" for i in range(1, 7)]
-    force = sc.loops.TreeAugmented(mb).inverse_dynamics(mb.q, mb.v, np.zeros(6), actuated=legs)
+    force = sc.loops.TreeAugmented(mb).inverse_dynamics(mb.q, mb.v, dict.fromkeys(legs, 0.0), actuated=legs)
     heads = names["HOME"]
     along = (heads - names["FEET"]) / np.linalg.norm(heads - names["FEET"], axis=1, keepdims=True)
     wrenches = np.concatenate([along.T, np.cross(heads, along).T])
