@@ -147,6 +147,12 @@ class Run(Strict):
         "versions" of what it ran with."""
         return dict(self._documents)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of the run of a system has its rows alone: the steps between them are tied to the system."""
+        problems = [getattr(x, "problem", None) for _, x in (self._dense or ())[:1]]
+        carries = any(getattr(x, "carried", None) is not None for x in problems)
+        return {**vars(self), "_dense": None, "_acting": ()} if carries else dict(vars(self))
+
     @property
     def has_dense_output(self) -> bool:
         """Whether `at` knows the state between rows: of a run that was made here, and not read from a log."""
@@ -168,7 +174,10 @@ class Run(Strict):
             known = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
             raise StateError(f"t = {t:.9g} s is not in this run, which covers {known}.")
         if self._dense is None:
-            raise StateError("a run read from a file has its rows alone and no dense output; interpolate run.q.")
+            raise StateError(
+                "a run read from a file, or copied from one of a system, has its rows alone and no dense output; "
+                "interpolate run.q."
+            )
         i = bisect_right(self._dense, t, key=lambda x: x[0]) - 1
         if t >= self.t[-1] or i < 0:
             row = -1 if t >= self.t[-1] else 0

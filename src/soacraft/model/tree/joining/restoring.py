@@ -125,4 +125,4 @@ def restore(mb: Multibody, body: Body, was: Remembered, drop: Collection[str] | 
 
 
 def _told(loop: Closure) -> Loop:
-    return Loop(loop.name, loop.a.full_name, loop.b.full_name, loop.hinge, loop.active, loop.attributes)
+    return Loop(loop.name, loop.a.full_name, loop.b.full_name, loop.hinge, loop.active, dict(loop.attributes))
