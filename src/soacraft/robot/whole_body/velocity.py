@@ -115,7 +115,8 @@ class VelocityPlan:
         self._aim(i, aimed_at(self._tasks[i], goal))
 
     def step(self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0) -> Step:
-        """Velocities for the next `dt` seconds: as `Robot.velocity`. `damping` multiplies that of tasks that bend."""
+        """Velocities for the next `dt` seconds: as `Robot.velocity`. `damping` multiplies that of tasks that bend; with
+        0 each level has its optimum (`shortfall` tells how far it is from it), and loops may go back and forth."""
         self._renew()
         core = self._core
         if core is not None and not self._asks:
@@ -147,6 +148,39 @@ class VelocityPlan:
         self._renew()
         call = self._read(q, dt, v, acceleration, damping)
         return self._by_reference(call, self._rows(call))
+
+    def shortfall(
+        self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0
+    ) -> dict[int, float]:
+        """By level: how far a step is from the optimum of that level, by |W (J v - gain left - rate)|, rows in radians
+        and lengths. The optimum is that of the step with damping=0, among velocities that leave the levels before at
+        their optimum. Two steps.
+
+        It is zero where damping changes nothing. A level that cannot be met keeps directions along which its rows turn
+        towards what it misses, some of them at any dt: a level after it that moves along them would make the loop go
+        back and forth. The levels after it have less to move by, and are off by what is said here. A level may also do
+        better than its optimum (negative) where one before it does worse.
+
+        >>> import soacraft as sc
+        >>> rb = sc.robot.Robot(sc.serial_chain(3))
+        >>> far = sc.robot.Reaching(sc.Position("link3/tip", (9.0, 0.0, 0.0)), gain=2.0)
+        >>> plan = rb.velocity_plan([far, sc.robot.Posture([0.5, 0.1, 0.2], level=1)])
+        >>> sorted(plan.shortfall([0.1, 0.2, 0.3], 0.01))
+        [0, 1]
+        """
+        dt = float(finite(dt, (), "dt", StateError))
+        damped, best = (self.step(q, dt, v, acceleration, damping=x).v for x in (damping, 0.0))
+        at = np.ascontiguousarray(read_q(self._mb, q), dtype=float)
+        off: dict[int, float] = {}
+        for level in self._level:
+            squares = np.zeros(2)
+            for i in (i for i in self._listed if self._tasks[i].level == level):
+                w = _read_wanted(self._now[i], self._now[i].wanted(self._mb, at), self._nv)
+                for k, velocity in enumerate((damped, best)):
+                    missed = (w.J @ velocity - _wish(self._tasks[i], w, dt)) / w.size
+                    squares[k] += self._tasks[i].weight ** 2 * float(missed @ missed)
+            off[level] = float(np.sqrt(squares[0]) - np.sqrt(squares[1]))
+        return off
 
     # -- making ------------------------------------------------------------------------------------------------
 
