@@ -71,3 +71,32 @@ def test_what_no_step_takes_is_refused():
     plan, q = contradictory(0)
     with pytest.raises(StateError, match="dt must be positive"):
         plan.shortfall(q, 0.0)
+
+
+def test_a_straight_arm_that_is_pulled_outward_keeps_straight_at_any_dt_and_says_so():
+    """To first order rows of the tip do not see the posture; to second order it takes the tip back. The lexicographic
+    program moves there, at tens of rad/s as soon as the arm is bent; the damped loop is at rest."""
+    mb = sc.Multibody("arm", gravity=(0.0, 0.0, 0.0))
+    for k in range(3):
+        at = sc.Pose(translation=(k > 0, 0, 0))
+        mb.add_body(f"b{k}", mb.bodies[-1] if k else None, sc.Pin((0, 0, 1)), sc.Inertia(1.0), inboard=at)
+    mb.bodies[-1].add_node("tip", sc.Pose(translation=(1.0, 0.0, 0.0)))
+    posture = np.array([0.5, -0.3, 0.4])
+    far = rob.Reaching(sc.Position("b2/tip", (9.0, 0.0, 0.0)), gain=2.0)
+    plan = rob.Robot(mb).velocity_plan([far, rob.Posture(posture, level=1, gain=2.0)])
+    across = np.array([3.0, 2.0, 1.0])  # what the tip moves by along y
+    best = 2.0 * abs(across @ posture) / np.linalg.norm(across)
+    for dt in (1e-2, 1e-5, 1e-8):
+        assert plan.step(np.zeros(3), dt).v == pytest.approx(np.zeros(3), abs=1e-9)
+        told = plan.shortfall(np.zeros(3), dt)
+        assert told[0] == pytest.approx(0.0, abs=1e-9)
+        assert told[1] == pytest.approx(2.0 * np.linalg.norm(posture) - best, rel=1e-6)
+    fastest = {}
+    for damping in (0.0, 1.0):
+        q, v = np.array([0.3, -0.2, 0.1]), []
+        for _ in range(600):
+            v.append(plan.step(q, 0.01, damping=damping).v)
+            q = q + 0.01 * v[-1]
+        fastest[damping] = np.abs(v[500:]).max()
+    assert fastest[1.0] < 1e-6
+    assert fastest[0.0] > 1.0

@@ -157,9 +157,10 @@ class VelocityPlan:
         their optimum. Two steps.
 
         It is zero where damping changes nothing. A level that cannot be met keeps directions along which its rows turn
-        towards what it misses, some of them at any dt: a level after it that moves along them would make the loop go
-        back and forth. The levels after it have less to move by, and are off by what is said here. A level may also do
-        better than its optimum (negative) where one before it does worse.
+        towards what it misses, at any dt: an arm that is pulled out straight stays straight, since to second order
+        bending takes its hand back, and a level after it that bends it would make the loop go back and forth. Levels
+        after it have less to move by, and are off by what is said here. A level may also do better than its optimum
+        (negative) where one before it does worse.
 
         >>> import soacraft as sc
         >>> rb = sc.robot.Robot(sc.serial_chain(3))
