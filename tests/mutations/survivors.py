@@ -71,18 +71,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (plan.shapes[i].element <= 0)",
     ): "what moves is placed again before it is looked at",
     (
-        "core/include/soacraft/contact/smooth.hpp",
-        "if (x.gap + rounding(a) + rounding(b) > AS_DEEP * size) return true;",
-        "if (x.gap + rounding(a) + rounding(b) >= AS_DEEP * size) return true;",
-    ): "cores that are apart by just that have one normal either way",
-    (
-        "core/include/soacraft/contact/smooth.hpp",
-        "if (std::abs(other.gap - x.gap) <= AS_DEEP * size && norm(other.b - spots[0].b) > ANOTHER_POINT * size) "
-        "return false;",
-        "if (std::abs(other.gap - x.gap) <= AS_DEEP * size && norm(other.b - spots[0].b) >= ANOTHER_POINT * size) "
-        "return false;",
-    ): "points that are apart by just that are two or one",
-    (
         "core/include/soacraft/cholesky.hpp",
         "const T tangent = (half < T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
         "const T tangent = (half <= T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
