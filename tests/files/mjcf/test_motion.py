@@ -5,6 +5,7 @@ is computed here is what MuJoCo computes, in both; one that is declared has a li
 """
 
 import re
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -176,6 +177,33 @@ DYNAMICS = {
     ("actuator/general", "biastype"): (
         "actuator", '<general joint="a" biastype="affine" biasprm="1 2 3"/>', "",
         '<general joint="a" biasprm="1 2 3"/>'),
+    **{("body/geom", turn.partition("=")[0]): ("inertial", f'<geom type="box" size=".1 .2 .4" {turn}/>', "",
+                                               '<geom type="box" size=".1 .2 .4"/>')
+       for turn in ('quat="1 .4 0 0"', 'axisangle="1 0 0 30"', 'euler="30 0 0"', 'xyaxes="1 0 0 0 1 .3"',
+                    'zaxis="0 1 2"')},
+    **{("frame", turn.partition("=")[0]): ("inertial", f'<frame {turn}><geom size=".1" pos="0 0 .4"/></frame>', "",
+                                           '<geom size=".1" pos="0 0 .4"/>')
+       for turn in ('pos=".3 0 0"', 'quat="1 0 .4 0"', 'axisangle="0 1 0 30"', 'euler="0 30 0"',
+                    'xyaxes="1 0 .3 0 1 0"', 'zaxis="1 0 2"')},
+    **{("body/inertial", turn.partition("=")[0]): (
+        "inertial", f'<inertial pos="0 0 .1" mass="7" diaginertia="2 3 4" {turn}/>', "",
+        '<inertial pos="0 0 .1" mass="7" diaginertia="2 3 4"/>')
+       for turn in ('axisangle="1 1 0 30"', 'euler="30 0 0"', 'xyaxes="1 .2 0 0 1 .4"', 'zaxis="0 1 2"')},
+    ("frame", "massscale"): ("inertial", '<frame massscale="3"><geom size=".2" pos="0 0 .4"/></frame>', "",
+                             '<frame><geom size=".2" pos="0 0 .4"/></frame>'),
+    ("replicate", "count"): (
+        "inertial", '<replicate count="3" offset=".2 0 0"><geom size=".1"/></replicate>', "",
+        '<replicate count="2" offset=".2 0 0"><geom size=".1"/></replicate>'),
+    ("replicate", "offset"): (
+        "inertial", '<replicate count="3" offset=".2 0 0"><geom size=".1"/></replicate>', "",
+        '<replicate count="3" offset=".3 0 0"><geom size=".1"/></replicate>'),
+    ("replicate", "euler"): (
+        "inertial", '<replicate count="3" euler="0 40 0"><geom size=".1" pos=".3 0 0"/></replicate>', "",
+        '<replicate count="3" euler="0 20 0"><geom size=".1" pos=".3 0 0"/></replicate>'),
+    ("body/site", "pos"): (
+        "tendons", '<spatial stiffness="30" springlength="0"><site site="w"/><site site="s"/></spatial>'),
+    ("default/tendon", "stiffness"): ("top", "<default><tendon stiffness='9' springlength='0'/></default>"),
+    ("default/motor", "gear"): ("top", "<default><motor gear='4'/></default>"),
     ("default/position", "kp"): ("top", "<default><position kp='9'/></default>"),
 }  # fmt: skip
 #: Declared for actuators that MuJoCo lets act on a state of its own, a damper with a gain that is not fixed.
@@ -187,7 +215,8 @@ def test_what_acts_changes_the_acceleration_as_in_mujoco(tmp_path, trial):
     assert effect_of(*trial) == "acts"
     field, value, *more = DYNAMICS[trial]
     top, otherwise = [*more, "", ""][:2]
-    more = {"actuator": SERVO.format("")} if trial[0] == "default/position" else {}
+    more = {"default/position": {"actuator": SERVO.format("")}, "default/motor": {"actuator": MOTOR.format("")}}
+    more = more.get(trial[0], {})
     if top and not otherwise:  # the attribute is on top, and what it changes is there in both
         texts = arm(**{field: value, "top": top}), arm(**{field: value})
     elif top:
@@ -201,6 +230,87 @@ def test_what_acts_changes_the_acceleration_as_in_mujoco(tmp_path, trial):
     np.testing.assert_allclose(ours_without, theirs_without, rtol=1e-9, atol=1e-9)
     assert np.abs(theirs - theirs_without).max() > 1e-6
     assert np.abs(ours - ours_without).max() > 1e-6
+
+
+#: Attributes that act, and where they are tried besides this file: in models with closures, files and meshes.
+ELSEWHERE = {
+    "compiler": "autolimits balanceinertia settotalmass alignfree coordinate",  # test_refusals and others
+    "option/flag": "frictionloss filterparent",  # test_passive, test_filters
+    "default": "class",  # test_conversion
+    "asset/mesh": "class file inertia scale builtin params",  # test_against_mujoco
+    "asset/hfield": "size elevation nrow ncol",  # test_meshes
+    "asset/model": "file",  # test_wild_files
+    "worldbody": "childclass",  # test_conversion
+    "body": "childclass mocap",  # test_conversion
+    "frame": "childclass scale",  # test_wild_files
+    "replicate": "sep childclass quat axisangle xyaxes zaxis",  # test_wild_files
+    "body/joint": "class range limited actuatorfrcrange actuatorfrclimited",  # here below, and test_conversion
+    "body/geom": "class mesh hfield group",  # test_conversion, test_scene
+    "body/attach": "model body prefix",  # test_wild_files
+    "body/site": "class quat axisangle euler xyaxes zaxis fromto",  # test_conversion
+    "contact/pair": "class geom1 geom2",  # test_filters
+    "contact/exclude": "body2",  # test_filters
+    "tendon/fixed": "class limited range actuatorfrclimited actuatorfrcrange",  # here below
+    "tendon/spatial": "class limited range springlength actuatorfrclimited actuatorfrcrange",  # here below
+    "tendon/fixed/joint": "joint",  # test_passive
+    "equality/connect": "class active body1 body2 anchor site1 site2",  # test_conversion, test_against_mujoco
+    "equality/weld": "class active body1 body2 anchor relpose site1 site2",
+    "equality/joint": "class active joint1 joint2 polycoef",
+    "equality/tendon": "class active tendon1 tendon2 polycoef",
+    "actuator": "class",  # test_conversion
+}
+
+
+#: Attributes that are tried below in tests of their own, and those that MuJoCo resolves and no test tries alone.
+APART = {
+    "option/flag": "equality", "asset/mesh": "vertex face refpos refquat", "body/geom": "fitscale surfacevel",
+    "actuator": "inheritrange", "compiler": "conflict", "body/freejoint": "align", "body/attach": "frame",
+}  # fmt: skip
+
+
+def test_every_attribute_that_acts_is_tried():
+    """Here, or in another file of these tests, which at least has it."""
+    tried, folder = {*DYNAMICS, *CONTACT}, Path(__file__).parents[2]
+    files = [*folder.glob("files/**/*.py"), *folder.glob("**/*.xml"), *folder.glob("contact/**/*.py")]
+    texts = "".join(path.read_text() for path in files)
+    assert [x for names in ELSEWHERE.values() for x in names.split() if not re.search(f"\\b{x}=[\"'{{]", texts)] == []
+    for key, row in TABLE.items():
+        here = {name for each, name in tried if each == key or (key == "actuator" and each.startswith("actuator/"))}
+        other = {*ELSEWHERE.get(key, "").split(), *APART.get(key, "").split()}
+        assert set(row.acts.split()) == here & set(row.acts.split()) | other, key
+        assert not here & other, key
+
+
+CORNERS = 'vertex="0 0 0 .5 0 0 0 .6 0 0 0 .7"'
+FACES = 'face="0 2 1 0 3 2 0 1 3 1 2 3"'
+MESHES = {
+    "vertex": (f"{CORNERS} {FACES}", f'vertex="0 0 0 .5 0 0 0 .6 0 0 0 .9" {FACES}', 'type="mesh"', 'type="mesh"'),
+    "face": (f"{CORNERS} {FACES}", CORNERS, 'type="mesh"', 'type="mesh" mass="3"'),
+    "refpos": (f'{CORNERS} {FACES} refpos=".3 0 0"', f"{CORNERS} {FACES}", 'type="mesh"', 'type="mesh"'),
+    "refquat": (f'{CORNERS} {FACES} refquat="1 0 1 0"', f"{CORNERS} {FACES}", 'type="mesh"', 'type="mesh"'),
+    "fitscale": (f"{CORNERS} {FACES}", f"{CORNERS} {FACES}", 'type="box" fitscale="2"', 'type="box"'),
+}
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_meshes_that_give_inertias(tmp_path, name):
+    first, second, geom, other = MESHES[name]
+    answers = [
+        accelerations(
+            tmp_path, arm(top=f'<asset><mesh name="m" {mesh}/></asset>', inertial=f'<geom mesh="m" {shape}/>')
+        )
+        for mesh, shape in ((first, geom), (second, other))
+    ]
+    for ours, theirs in answers:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    assert np.abs(answers[0][0] - answers[1][0]).max() > 1e-6
+
+
+def test_a_flag_lets_no_closure_act(tmp_path):
+    loop = '<equality><connect body1="lower" body2="world" anchor="0 0 .3"/></equality>'
+    for flag, active in (("", True), ('<option><flag equality="disable"/></option>', False)):
+        (tmp_path / "model.xml").write_text(arm(top=flag).replace("<actuator>", f"{loop}<actuator>"))
+        assert [x.active for x in sc.load(tmp_path / "model.xml").loops] == [active]
 
 
 # -- what acts on the way from controls to forces ---------------------------------------------------------------------
@@ -220,6 +330,8 @@ SERVOS = {
     "that is not limited": (
         {"joint": 'actuatorfrcrange="-1 2" actuatorfrclimited="false"', "actuator": MOTOR.format('gear="3"')}),
     "actuatorfrcrange of a tendon": ({"tendon": 'actuatorfrcrange="-1 2"', "actuator": '<motor tendon="t" gear="3"/>'}),
+    "a control within the range of the joint": (
+        {"joint": 'range="-10 10"', "actuator": SERVO.format('kp="7" inheritrange="1"')}),
     "actuatorfrcrange by default": (
         {"top": '<default><joint actuatorfrcrange="-1 2"/></default>', "actuator": MOTOR.format('gear="3"')}),
 }  # fmt: skip
@@ -337,6 +449,7 @@ DECLARED = {
     ("actuator/motor", "site"): {"actuator": '<motor site="s" gear="0 0 1"/>'},
     ("actuator/position", "timeconst"): {"actuator": SERVO.format('timeconst=".1"')},
     ("actuator/general", "dyntype"): {"actuator": '<general joint="a" dyntype="integrator"/>'},
+    ("actuator/general", "gaintype"): {"actuator": '<general joint="a" gaintype="affine" gainprm="1 2 3"/>'},
     ("actuator/muscle", "force"): {"actuator": '<muscle joint="a" force="1"/>'},
     ("actuator/cylinder", "area"): {"actuator": '<cylinder joint="a" area="1"/>'},
     ("actuator/general", "actrange"): {
@@ -401,6 +514,26 @@ def contact_numbers(tmp_path, parts):
     ours = [[*x.distance, *Surfaces(scene).of("ball/skin", "inertial/floor")[0]]
             for x in [scene.distances(scene.model.q)] if len(x)]  # fmt: skip
     return ours, [[x.dist - x.includemargin, *x.friction[: x.dim - 1]] for x in peer.data.contact]
+
+
+def test_a_ball_on_a_belt_is_carried(tmp_path):
+    """Sliding friction speeds it up along the belt, by mu g t with mu = 1; MuJoCo's is soft, and goes the same way."""
+    text = BALL.format(top="", skin="", contact="", floor='surfacevel="1 2 0"').replace("0 0 .09", "0 0 .1")
+    (tmp_path / "ball.xml").write_text(text)
+    mb, peer = sc.load(tmp_path / "ball.xml", strict=True), InMujoco(text)
+    p = sc.sim.Propagator(mb, integrator="moreau", step=1e-3)
+    p.add(sc.sim.Contact())
+    p.advance_to(0.02)
+    np.testing.assert_allclose(mb.velocity("ball")[3:5], 9.81 * 0.02 * np.array([1, 2]) / np.sqrt(5), rtol=1e-6)
+    for _ in range(10):
+        mujoco.mj_step(peer.model, peer.data)
+    assert (peer.data.qvel[:2] > 0.0).all()
+
+
+def test_a_surface_that_turns_is_declared(tmp_path):
+    (tmp_path / "ball.xml").write_text(BALL.format(top="", skin="", contact="", floor='surfacevel="0 0 0 0 0 1"'))
+    (line,) = sc.load(tmp_path / "ball.xml").import_report.not_simulated
+    assert line.note == "the surface slides; that it turns is kept, not simulated"
 
 
 @pytest.mark.parametrize("trial", CONTACT, ids="@".join)

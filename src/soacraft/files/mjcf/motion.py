@@ -30,11 +30,11 @@ class Effects(NamedTuple):
 
 _ACTUATOR = Effects(
     acts="joint jointinparent tendon gear ctrllimited ctrlrange forcelimited forcerange inheritrange armature damping "
-    "kp kv dampratio gaintype biastype gainprm biasprm class",
-    declared="site refsite body slidersite cranksite cranklength delay nsample interp dyntype dynprm actdim actearly "
-    "actlimited actrange lengthrange timeconst tausmooth area diameter bias range force scale lmin lmax vmax fpmax "
-    "fvmax gain ki imax slewmax posrange input ffrange velrange motorconst resistance inductance nominal saturation "
-    "cogging controller lugre thermal",
+    "kp kv dampratio biastype gainprm biasprm class",
+    declared="site refsite body slidersite cranksite cranklength delay nsample interp dyntype gaintype dynprm actdim "
+    "actearly actlimited actrange lengthrange timeconst tausmooth area diameter bias range force scale lmin lmax vmax "
+    "fpmax fvmax gain ki imax slewmax posrange input ffrange velrange motorconst resistance inductance nominal "
+    "saturation cogging controller lugre thermal",
     without="name group user",
 )
 _TENDON = Effects(

@@ -17,7 +17,7 @@ _KINDS = {
     "CYLINDER": "cylinder", "BOX": "box", "MESH": "mesh",
 }  # fmt: skip
 _HIDDEN_GROUP = 3
-_RARE = ("fluid", "adhesion", "surfacevel")
+_RARE = ("fluid", "adhesion")
 _KEPT = "friction condim contype conaffinity group margin gap solref solimp solmix priority".split()
 
 
@@ -78,6 +78,9 @@ def add_geometries(build: Build, meshes: MeshTable) -> None:
         try:
             shape = carrier.add_geometry(_geometry(build, geom, meshes, carrier.name, geom in paired))
             build.geometries[geom] = f"{carrier.name}/{shape.name}"
+            if "surfacespin" in shape.attributes and (element := elements.get(geom)) is not None:
+                note = "the surface slides; that it turns is kept, not simulated"
+                build.walk.tell(element, "recorded", "surfacevel", note, True, key="body/geom")
         except ModelError as problem:
             raise build.refused(elements.get(geom), problem) from None
     if "CONTACT" not in build.off and can_touch(model):
@@ -112,6 +115,11 @@ def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str, paired: bo
         value = getattr(model, f"geom_{field}", None)
         if value is not None and np.any(value[geom]):
             attributes[field] = np.array(value[geom]).tolist()
+    slide, spin = _surface(model, geom)
+    if slide.any():
+        attributes["surfacevel"] = slide.tolist()
+    if spin.any():
+        attributes["surfacespin"] = spin.tolist()
     size, mesh, data = sizes_of(kind, model.geom_size[geom]), "", int(model.geom_dataid[geom])
     if kind == "mesh" and data >= 0:
         asset = compiled.name("MESH", data)
@@ -127,6 +135,13 @@ def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str, paired: bo
         tuple(float(x) for x in model.geom_rgba[geom]),  # type: ignore[arg-type]
         "" if material < 0 else compiled.name("MATERIAL", material), mesh, attributes,
     )  # fmt: skip
+
+
+def _surface(model: Any, geom: int) -> tuple[Any, Any]:
+    """The velocity of a surface that moves, along its axes and about them."""
+    values = getattr(model, "geom_surfacevel", None)
+    both = np.zeros(6) if values is None else np.resize(np.append(values[geom], np.zeros(6)), 6)
+    return both[:3], both[3:]
 
 
 def sizes_of(kind: str, size: Any) -> tuple[float, ...]:
