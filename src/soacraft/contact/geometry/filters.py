@@ -170,15 +170,15 @@ def margins(mb: Multibody, shapes: list[Placed]) -> tuple[Array, dict[Pair, floa
     O(shapes + pairs named)."""
     single = np.array([_margin(x.geometry.attributes, f"shape {x.name!r}") for x in shapes]).reshape(-1)
     more = {
-        (i, j): _margin(told, f"pair {shapes[i].name!r} - {shapes[j].name!r}") - single[i] - single[j]
-        for (i, j), told in named_pairs(mb, shapes)
-        if "margin" in told
+        (i, j): _margin(attributes, f"pair {shapes[i].name!r} - {shapes[j].name!r}") - single[i] - single[j]
+        for (i, j), attributes in named_pairs(mb, shapes)
+        if "margin" in attributes
     }
     return single, more
 
 
-def _margin(told: Mapping[str, Any], who: str) -> float:
-    value = float(finite(told.get("margin", 0.0), (), f"margin of {who}", ModelError))
+def _margin(attributes: Mapping[str, Any], who: str) -> float:
+    value = float(finite(attributes.get("margin", 0.0), (), f"margin of {who}", ModelError))
     if value < 0.0:
         raise ModelError(f"margin of {who} is {value:g}; it must not be negative: make the shape smaller instead.")
     return value

@@ -72,12 +72,12 @@ class Drivers:
     other: list[int]
 
     def of(self, of_joint: bool, target: int) -> list[int]:
-        """Those of a joint or of a tendon."""
+        """Actuators of a joint or of a tendon."""
         return [*self.joints.get(target, []), *self.other] if of_joint else self.tendons.get(target, [])
 
 
 def drivers_of(build: Build) -> Drivers:
-    """Who drives what. O(actuators and what they pull at)."""
+    """Table of the actuators that push each joint and tendon. O(actuators and what they pull at)."""
     model, kinds = build.compiled.model, build.compiled.mujoco.mjtTrn
     table = Drivers({}, {}, [])
     for number, (kind, target) in enumerate(zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)):
@@ -100,14 +100,14 @@ def bounds_of(build: Build, number: int, drivers: Drivers) -> tuple[float, float
     model, (of_joint, target) = build.compiled.model, _target(build, number)
     limited = bool(model.actuator_forcelimited[number])
     low, high = (float(x) for x in model.actuator_forcerange[number]) if limited else (-np.inf, np.inf)
-    own, field = (low, high) if limited else None, "jnt" if of_joint else "tendon"
+    alone, field = (low, high) if limited else None, "jnt" if of_joint else "tendon"
     if target < 0 or not getattr(model, f"{field}_actfrclimited")[target] or len(drivers.of(of_joint, target)) > 1:
-        return own
+        return alone
     ends = [float(x) for x in getattr(model, f"{field}_actfrcrange")[target]]
     if of_joint:
         gear = float(model.actuator_gear[number][0])
         if gear == 0.0:
-            return own
+            return alone
         ends = sorted(x / gear for x in ends)
     return min(max(low, ends[0]), ends[1]), min(max(high, ends[0]), ends[1])  # cut to the one, then to the other
 
