@@ -175,8 +175,8 @@ class Run(Strict):
             raise StateError(f"t = {t:.9g} s is not in this run, which covers {known}.")
         if self._dense is None:
             raise StateError(
-                "a run read from a file has its rows alone and no dense output, and so has a copy of a run of a system; "
-                "interpolate run.q."
+                "a run read from a file has its rows alone and no dense output, and so has a copy of a run of a "
+                "system; interpolate run.q."
             )
         i = bisect_right(self._dense, t, key=lambda x: x[0]) - 1
         if t >= self.t[-1] or i < 0:

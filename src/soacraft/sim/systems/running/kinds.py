@@ -38,7 +38,7 @@ def checked(function: Callable[..., Any], signal: Signal) -> Callable[..., Any]:
 
         def of_array(*given: Any) -> Any:
             y = function(*given)
-            if type(y) is np.ndarray and y.shape == shape and y.dtype == kind and dtype is not int:
+            if type(y) is np.ndarray and y.shape == shape and y.dtype is kind and dtype is not int:
                 return y
             return _exact(y, signal)
 
