@@ -192,19 +192,21 @@ def test_gravity_of_a_closed_chain_holds_it_with_the_least_force():
 def test_feed_forward_of_a_closed_chain_gives_the_acceleration(seed):
     rb, s, q, v = closed(seed)
     a = np.random.default_rng(seed).standard_normal(len(s.independent(q)))
-    every = rb.mb.dof_names
-    T = rob.feed_forward(rb, q, v, a, actuated=every)
+    named, every = dict(zip(s.independent(q), a, strict=True)), rb.mb.dof_names
+    T = rob.feed_forward(rb, q, v, named, actuated=every)
+    with pytest.raises(sc.errors.StateError, match="is bare numbers of independent dofs, which were not named"):
+        rob.feed_forward(rb, q, v, a, actuated=every)
     vdot = s.forward_dynamics(q, v, T).vdot
     places = [rb.mb.dof_names.index(x) for x in s.independent(q)]
     near(vdot[places], a, 1e-8)
     near(rob.feed_forward(rb, q, v, vdot, actuated=every), T, 1e-8)                # of all dofs, too
-    one = s.inverse_dynamics(q, v, a)
+    one = s.inverse_dynamics(q, v, named)
     near(s.velocity_map(q).T @ T, s.velocity_map(q).T @ one, 1e-8)
 
 
 def test_a_payload_on_a_closed_chain():
     rb, s, q, v = closed(2)
-    a = np.array([1.0, -2.0, 0.5])[: len(s.independent(q))]
+    a = dict(zip(s.independent(q), (1.0, -2.0, 0.5), strict=False))
     load = {rb.mb.bodies[-1].name: sc.Inertia(2.0, (0.1, 0.2, 0.0), 0.1 * np.eye(3))}
     mb = with_payload(rb, load, load.values())
     heavy = sc.loops.TreeAugmented(mb)
@@ -236,7 +238,11 @@ def test_too_few_motors_of_a_closed_chain_move_what_they_can():
     assert T[i]
     assert np.count_nonzero(T) == 1
     near(s.forward_dynamics(q, v, T).vdot[i], 1.5, 1e-8)
-    near(rob.feed_forward(rb, q, v, [1.5], actuated=one), T, 1e-12)
+    near(rob.feed_forward(rb, q, v, {one[0]: 1.5}, actuated=one), T, 1e-12)
+    with pytest.raises(StateError, match="is bare numbers of independent dofs, which were not named"):
+        rob.feed_forward(rb, q, v, [1.5], actuated=one)
+    with pytest.raises(LoopError, match=f"dofs that do not set the others: '{one[0]}' do, the rest gives way"):
+        rob.feed_forward(rb, q, v, dict.fromkeys(s.independent(q), 1.5), actuated=one)
     T = rob.computed_torque(rb, q, v, (q, np.zeros(mb.nv), np.zeros(mb.nv)), 25.0, 10.0, actuated=one)
     near(s.forward_dynamics(q, v, T).vdot[i], -10.0 * v[i], 1e-8)
 
@@ -246,7 +252,7 @@ def test_too_few_motors_are_refused_by_name():
     one = s.independent(q)[:1]
     with pytest.raises(LoopError, match=r"the motors of 'five_bar' cannot give this motion: .* of the force along"):
         rob.gravity(rb, q, actuated=one)
-    with pytest.raises(StateError, match=f"has 6 entries, or 1 of '{one[0]}', which have a motor; got 2"):
+    with pytest.raises(StateError, match=f"has 6 entries, or by name those of '{one[0]}', which have a motor; got 2"):
         rob.feed_forward(rb, q, v, [1.0, 1.0], actuated=one)
 
 

@@ -21,8 +21,9 @@ from soacraft import dynamics as dyn
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import StateError
+from soacraft.loops.independent_values import Named, by_name, require_names
 from soacraft.model.sizes.scale import scale_of
-from soacraft.model.states.coordinates import common_batch, read_q, read_v
+from soacraft.model.states.coordinates import common_batch, in_graph_order, read_q, read_v
 from soacraft.model.states.dof_sets import held_dofs, modal_dofs
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
@@ -163,9 +164,9 @@ def feed_forward(
 
     `payload` and `actuated` as for `gravity`. Where some dofs have no motor (a base, elastic modes, a lid that is
     held), vdot counts at the others, and they go as they will at this state: a flexible body that is not bent as its
-    load bends it springs there. In a closed chain vdot is of all dofs, as the closures allow it, or of the independent
-    ones, `sc.loops.TreeAugmented(mb).independent(q)`. Dampers and springs of the model are made up for;
-    `friction=True` adds the dry friction of dofs with a motor.
+    load bends it springs there. In a closed chain vdot is of all dofs, as the closures allow it, or of dofs that set
+    the others by name, `{"crank": 0.0}`. Dampers and springs of the model are made up for; `friction=True` adds the dry
+    friction of dofs with a motor.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -261,20 +262,27 @@ def _closed(
     robot: Robot, q: Array, v: Array, vdot: Any, payload: Payload | None, actuated: Any, friction: bool
 ) -> Array:
     mb = robot.mb
-    a = finite(vdot, (..., None), f"vdot of {mb.name!r}", StateError)
+    named, what = by_name(mb, vdot, "vdot"), f"vdot of {mb.name!r}"
+    a = finite(in_graph_order(mb, vdot, what), (..., None), what, StateError) if named is None else named.values
     batch = common_batch(q=q, v=v, vdot=a)
     qs, vs, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, a))
     T = np.empty((*batch, mb.nv))
     for at in np.ndindex(*batch):
         free = freedom(robot, qs[at], vs[at], actuated)
-        T[at] = free.force(free.X.T @ _needed(robot, free, qs[at], vs[at], given[at], payload))
+        T[at] = free.force(free.X.T @ _needed(robot, free, qs[at], vs[at], given[at], payload, named))
     return T + dry_friction(robot, v, motors_of(robot, actuated)) if friction else T
 
 
-def _needed(robot: Robot, free: Freedom, q: Array, v: Array, vdot: Array, payload: Payload | None) -> Array:
+def _needed(
+    robot: Robot, free: Freedom, q: Array, v: Array, vdot: Array, payload: Payload | None, named: Named | None = None
+) -> Array:
     mb = robot.mb
-    if len(vdot) == len(free.names) != mb.nv:
-        vdot = free.X @ vdot + free.x0
+    if named is not None and free.closed is not None:
+        vdot = free.X @ free.accelerations(named.dofs, vdot) + free.x0
+        if free.yields and payload is not None:
+            raise StateError(_payload_text(mb, ~free.motors))
+    elif 0 < len(vdot) == len(free.names) < mb.nv:
+        raise require_names(mb, free.names, "vdot")
     elif free.closed is not None and not free.yields:
         free.closed.require(vdot)
     else:

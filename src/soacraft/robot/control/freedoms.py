@@ -35,6 +35,7 @@ from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.tolerances import CLOSED
+from soacraft.loops.independent_values import accelerations_of
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.dof_sets import actuated_dofs, driven_dofs, modal_dofs
 from soacraft.model.states.ties import moved_with
@@ -77,12 +78,26 @@ class Freedom:
         """True where a direction of a closed chain gives way, which no motor pushes."""
         return self.closed is not None and len(self.places) < self.closed.X.shape[1]
 
+    def accelerations(self, dofs: npt.NDArray[np.intp], values: Array) -> Array:
+        """The accelerations a (m) that give some dofs of a closed chain theirs; refused where these do not set all."""
+        assert self.closed is not None
+        if not self.yields:
+            return accelerations_of(self.closed.task, self.closed.choice, dofs, values)
+        s = self.sizes
+        rows = self.X[dofs] * s[self.places] / s[dofs, None]
+        if len(dofs) != len(self.places) or not np.linalg.cond(rows) < _POOR:
+            raise LoopError(
+                f"vdot of {self.model!r} is given by name for dofs that do not set the others: "
+                f"{', '.join(map(repr, self.names))} do, the rest gives way."
+            )
+        return np.asarray(np.linalg.solve(rows, (values - self.x0[dofs]) / s[dofs]) * s[self.places])
+
     def followed(self, vdot: Array, time: float) -> Array:
         """The accelerations of all dofs (nv) that go with those of `vdot` at the motors; refused where closures do not
         let these be so."""
         if len(vdot) != len(self.X):
             raise StateError(
-                f"vdot of {self.model!r} has {len(self.X)} entries, or {len(self.names)} of "
+                f"vdot of {self.model!r} has {len(self.X)} entries, or by name those of "
                 f"{', '.join(map(repr, self.names))}, which have a motor; got {len(vdot)}."
             )
         found = self.X @ vdot[self.places] + self.x0
