@@ -28,7 +28,7 @@ class Nearest:
     """The nearest points of two shapes, or the deepest; arrays of a batch have its leading axes. Read-only.
 
     `distance` is signed. `point_a` and `point_b` are on the shapes, `normal` is the unit vector from a to b:
-    distance = normal . (point_b - point_a). `error` bounds what `distance` may be off by: what the iteration leaves,
+    distance = normal . (point_b - point_a). `error` bounds what `distance` may be off by: what the iteration leaves and
     and the rounding of thin faces in depths of curved shapes. It is zero for closed forms; rounding of numbers of the
     size of the shapes, about 1e-14 of it, is not in it.
     """
