@@ -395,7 +395,7 @@ def test_sub_graphs_of_one_size_are_told_apart():
     with pytest.raises(StateError, match="has 2 entries, got 4"):
         dyn.mass_matrix(left, mb.q)
     whole = mb.subgraph(["hip", "arm", "leg", "foot"])
-    np.testing.assert_array_equal(dyn.mass_matrix(whole, mb.q), dyn.mass_matrix(mb, mb.q))
+    np.testing.assert_allclose(dyn.mass_matrix(whole, mb.q), dyn.mass_matrix(mb, mb.q), rtol=1e-13, atol=1e-15)
 
 
 def test_numbers_of_an_older_structure():

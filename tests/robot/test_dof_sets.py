@@ -35,9 +35,9 @@ NEITHER = {
         "edges", "give_to_robot", "hide", "item", "move", "pad", "remove", "replace", "scene_on", "scenes_of_robot",
         "set_state", "show", "touching")),
     *(f"Limb.{x}" for x in (
-        "apart", "columns", "jacobian", "manipulability", "of_robot", "placed", "pose", "torques", "true_pose", "use",
-        "use_as")),
-    "VelocityPlan.aim", "Tracker.rest",
+        "apart", "columns", "jacobian", "manipulability", "of_robot", "placed", "pose", "read_q", "torques",
+        "true_pose", "use", "use_as")),
+    "VelocityPlan.aim", "VelocityPlan.shortfall", "Tracker.rest",
     *(f"Solver.{x}" for x in (
         "bias_force", "binding", "compiled_parts", "constraint_matrix", "follow", "forward_dynamics", "gravity_force",
         "independent", "inverse_dynamics", "jacobian", "mass_matrix", "mass_matrix_inverse", "mixed_dynamics",

@@ -89,7 +89,7 @@ class VelocityPlan:
 
     def __getstate__(self) -> dict[str, Any]:
         self._renew()  # refuses one that is stale
-        names = ("_mb", "_tasks", "_limited", "_speeds", "_tolerances", "_now")
+        names = ("_mb", "_tasks", "_limited", "_speeds", "_tolerances", "_now", "_movable")
         return {name: vars(self)[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
