@@ -87,9 +87,60 @@ def test_a_file_that_is_kept_is_not_read_again(tmp_path):
     assert msgspec.json.decode(text, type=AnyDistribution).rows == ((1.0,),)
 
 
+@pytest.mark.parametrize("columns", ["wind", ["wind"], ("wind",)])
+def test_rows_that_are_handed_over_have_their_columns_by_name(columns):
+    """One name is one column, not as many as it has letters; no file is read."""
+    made = sim.FromFile("nowhere.csv", columns, rows=((1.0,), (3.0,)))
+    assert (made.columns, made.size, made.width, made.length) == (("wind",), 1, 1, 0)
+    assert made.values(np.array([[0.2], [0.5]])).tolist() == [[1.0], [3.0]]
+    assert made == sim.FromFile("nowhere.csv", ("wind",), rows=[[1.0], [3.0]])
+    with pytest.raises(CampaignError, match="'nowhere.csv': rows have 1 finite numbers each"):
+        sim.FromFile("nowhere.csv", columns, rows=((1.0,), (3.0, 4.0)))
+
+
+@pytest.mark.parametrize(
+    ("of", "lower", "upper"),
+    [
+        (sim.Normal(2.0, 0.5), 1.0, 2.25),
+        (sim.Normal(2.0, 0.5), 6.0, 6.5),
+        (sim.Normal(2.0, 0.5), -3.0, -2.0),
+        (sim.LogNormal(3.0, 0.4), 1.0, 3.5),
+        (sim.LogNormal(3.0, 0.4), 30.0, 40.0),
+        (sim.LogNormal(3.0, 0.4), -1.0, 2.0),
+    ],
+)
+def test_truncated_numbers_have_the_distribution_function_between_the_limits(of, lower, upper):
+    """P(x <= y) = (F(y) - F(lower)) / (F(upper) - F(lower)), by scipy from the side of the tail."""
+    u = np.array([[1e-3], [0.2], [0.5], [0.9]])
+    if isinstance(of, sim.Normal):
+        reference = stats.norm(of.mean, of.deviation)
+    else:
+        reference = stats.lognorm(of.deviation, scale=of.median)
+    F = (lambda x: -reference.sf(x)) if lower > reference.median() else reference.cdf
+    y = sim.Truncated(of, lower, upper).values(u)
+    np.testing.assert_allclose((F(y) - F(lower)) / (F(upper) - F(lower)), u, rtol=1e-9)
+
+
+def test_a_value_that_follows_from_others_needs_no_place_at_the_end():
+    """The second of four is twice the first, the third is their own: x = A w with w independent."""
+    A = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.5, 3.0, 0.0], [1.0, -1.0, 0.25]])
+    u = np.random.default_rng(1).random((100_000, 4))
+    values = sim.MultiNormal((0.0,) * 4, A @ A.T).values(u)
+    np.testing.assert_allclose(values[:, 1], 2.0 * values[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(np.cov(values.T), A @ A.T, atol=0.1)
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [
+        (lambda: sim.MultiNormal((0.0, 0.0), ((1.0, 0.0), (0.0, -1.0))), "variances are not negative"),
+        (lambda: sim.MultiNormal((0.0, 0.0), ((0.0, 1.0), (1.0, 1.0))), "positive semi-definite"),
+        (lambda: sim.Choice((1.0, 2.0), (1.0, -1.0)), "a weight for each value, none negative"),
+        (lambda: sim.Choice((1.0, 2.0), (0.0, 0.0)), "a weight for each value"),
+        (lambda: sim.LogNormal(1.0, -0.1), "the deviation of the logarithm not negative"),
+        (lambda: sim.Truncated(sim.LogNormal(1.0, 1.0), -2.0, -1.0), "a LogNormal has no values below zero"),
+        (lambda: sim.Truncated(sim.Normal(0.0, 0.0), -1.0, 1.0), "without a deviation has nothing to cut off"),
+        (lambda: sim.Truncated(sim.Normal(0.0, 1.0), -61.0, -60.0), "no weight is within the limits"),
         (lambda: sim.Normal(0.0, -1.0), "a deviation is not negative"),
         (lambda: sim.Normal(float("nan"), 1.0), "a deviation is not negative"),
         (lambda: sim.Uniform(1.0, 1.0), "lower is less than upper"),

@@ -64,6 +64,7 @@ def test_an_event_that_does_not_happen_gives_no_number():
         ("", "a measure is a text"),
         ("max(" + "abs(" * 20 + "a.b" + ")" * 21, "more than 8 functions"),
         (5, "a measure is a text"),
+        ("max(lag.y" + " " * 391 + ")", r"a measure has at most 400 letters, got one of 401: 'max\(lag"),
     ],
 )
 def test_refusals_by_text(text, why):

@@ -121,6 +121,169 @@ def test_no_plant_and_vectors():
     assert found.inputs == ("u.y[0]", "u.y[1]")
 
 
+def test_several_inputs_of_different_shape_have_columns_in_the_order_that_was_asked():
+    """A lag of two numbers, one of a number and one of three: each input has columns of its own, wherever it is."""
+    sizes = {"a": (1.0, 2.0), "b": 3.0, "c": (4.0, 5.0, 6.0)}
+    s = sim.System("s", integrator="rk4", step=0.1)
+    for i, (name, value) in enumerate(sizes.items(), 1):
+        many = {"size": len(value)} if isinstance(value, tuple) else {}
+        s.add(f"u{name}", sim.Constant(value=value))
+        s.add(f"lag{name}", sim.LowPass(time_constant=1.0 / i, **many))
+        s.add(f"gain{name}", sim.Gain(gain=10.0 * i, **many))
+        s.connect(f"u{name}.y", f"lag{name}.u")
+        s.connect(f"u{name}.y", f"gain{name}.u")
+    found = s.linearize(["uc.y", "ub.y", "ua.y"], ["gainb.y", "gaina.y", "lagc.y", "gainc.y"])
+    assert found.inputs == ("uc.y[0]", "uc.y[1]", "uc.y[2]", "ub.y", "ua.y[0]", "ua.y[1]")
+    assert found.outputs == (
+        "gainb.y", "gaina.y[0]", "gaina.y[1]", "lagc.y[0]", "lagc.y[1]", "lagc.y[2]", "gainc.y[0]", "gainc.y[1]",
+        "gainc.y[2]",
+    )  # fmt: skip
+    rate = {"a": 1.0, "b": 2.0, "c": 3.0}
+    of = [x[3] for x in found.states]  # "laga.x[0]"
+    assert sorted(of) == ["a", "a", "b", "c", "c", "c"]
+    assert near(found.A, np.diag([-rate[x] for x in of]))
+    element = [(x[3], x.partition("[")[2]) for x in found.states]
+    driven_by = [(x[1], x.partition("[")[2]) for x in found.inputs]
+    assert near(found.B, np.array([[rate[x[0]] * (x == u) for u in driven_by] for x in element]))
+    D = np.zeros((9, 6))
+    D[0, 3], D[1, 4], D[2, 5] = 20.0, 10.0, 10.0
+    D[6:, :3] = 30.0 * np.eye(3)
+    assert near(found.D, D)
+    C = np.zeros((9, 6))
+    for k, x in enumerate(element):
+        if x[0] == "c":
+            C[3 + int(x[1][0]), k] = 1.0
+    assert near(found.C, C)
+
+
+class Creep(sim.Component):
+    """A moment that grows by e in a small change of speed."""
+
+    class Params(sim.Params):
+        scale: float
+        strength: float
+
+    speed = sim.In(of="velocity")
+
+    @sim.output("N m", to="force")
+    def push(p, speed):
+        return p.strength * np.exp(speed / p.scale)
+
+
+@pytest.mark.parametrize("length", [1e-4, 1e4])
+def test_differences_are_as_small_as_the_pace_of_the_model(length):
+    """A pendulum of 10 km or 0.1 mm swings with sqrt(g/L), and so vary its speeds: F = s exp(v/w), dF/dv = s/w."""
+    pace = np.sqrt(G / length)
+    mb = sc.Multibody("pendulum", gravity=(0, 0, -G))
+    mb.add_body("bob", inertia=sc.Inertia(M, (0.0, 0.0, -length), np.zeros((3, 3))), hinge=sc.Pin((0, 1, 0)))
+    s = sim.System("s", integrator="rk4", step=1e-4)
+    arm = s.add("arm", sim.Plant(mb))
+    s.add("creep", Creep(scale=pace, strength=M * length**2 * pace**2), at=arm.dof("bob"))
+    found = s.linearize([], "arm.v")
+    np.testing.assert_allclose(found.A, [[0.0, 1.0], [-(pace**2), pace]], rtol=1e-10, atol=1e-12 * pace**2)
+
+
+class Field(sim.Component):
+    """A force on a slide that grows by e over a length and over a speed."""
+
+    class Params(sim.Params):
+        length: float
+        speed: float
+        strength: float
+
+    where = sim.In(of="position")
+    fast = sim.In(of="velocity")
+
+    @sim.output("N", to="force")
+    def push(p, where, fast):
+        return p.strength * np.exp(where / p.length + fast / p.speed)
+
+
+@pytest.mark.parametrize("length", [1e-4, 1e4])
+def test_differences_of_slides_are_as_small_as_the_lengths_of_the_model(length):
+    """F = m g exp(x/L + v/w) on a cart with a pendulum of length L, at right angles to it: dF/dx = m g/L."""
+    pace = np.sqrt(G / length)
+    mb = sc.Multibody("cart", gravity=(0, 0, -G))
+    mb.add_body("cart", inertia=sc.Inertia(M, (0, 0, 0), np.zeros((3, 3))), hinge=sc.Prismatic((0, 1, 0)))
+    bob = sc.Inertia(M, (0.0, 0.0, -length), np.zeros((3, 3)))
+    mb.add_body("bob", "cart", inertia=bob, hinge=sc.Pin((0, 1, 0)))
+    s = sim.System("s", integrator="rk4", step=1e-4)
+    cart = s.add("cart", sim.Plant(mb))
+    s.add("field", Field(length=length, speed=length * pace, strength=2.0 * M * G), at=cart.dof("cart"))
+    found = s.linearize([], "cart.v")
+    wanted = np.zeros((4, 4))
+    wanted[:2, 2:] = np.eye(2)
+    wanted[2, 0], wanted[2, 2], wanted[3, 1] = pace**2, pace, -(pace**2)
+    np.testing.assert_allclose(found.A, wanted, rtol=1e-10, atol=1e-12 * pace**2)
+
+
+def test_two_plants_have_their_coordinates_before_their_velocities():
+    s = sim.System("s", integrator="rk4", step=1e-4)
+    for name, angle in (("b", 0.3), ("a", 1.1)):
+        plant = s.add(name, sim.Plant(pendulum(angle)))
+        s.add(f"u{name}", sim.Constant(value=0.0))
+        s.add(f"drive{name}", sim.Force(), at=plant.dof("bob"))
+        s.connect(f"u{name}.y", f"drive{name}.command")
+    found = s.linearize(["ua.y", "ub.y"], ["a.vdot[bob]", "b.q"])
+    assert found.states == ("a.q[bob]", "b.q[bob]", "a.v[bob]", "b.v[bob]")
+    b, a = -G / L * np.cos([0.3, 1.1])
+    push = 1.0 / (M * L * L)
+    assert near(found.A, np.array([[0, 0, 1, 0], [0, 0, 0, 1], [a, 0, 0, 0], [0, b, 0, 0]]))
+    assert near(found.B, np.array([[0, 0], [0, 0], [push, 0], [0, push]]))
+    assert near(found.C, np.array([[a, 0, 0, 0], [0, 1, 0, 0]]))
+    assert near(found.D, np.array([[push, 0], [0, 0]]))
+
+
+def test_a_filter_of_an_acceleration_feels_a_force_at_once():
+    """mean' = 5 (vdot - mean), vdot = u / (m L^2) - (g / L) q: u is in both."""
+    s = sim.System("s", integrator="rk4", step=1e-4)
+    arm = s.add("arm", sim.Plant(pendulum()))
+    arm.mb["bob"].add_node("tip", sc.Pose(translation=(0, 0, -L)))
+    s.add("u", sim.Constant(value=0.0))
+    s.add("drive", sim.Force(), at=arm.dof("bob"))
+    s.add("meter", Meter(), at=arm.dof("bob"))
+    s.connect("u.y", "drive.command")
+    s.connect("arm.position[bob/tip]", "meter.place")
+    found = s.linearize("u.y", ["meter.mean"])
+    push = 1.0 / (M * L * L)
+    assert found.states == ("arm.q[bob]", "arm.v[bob]", "meter.mean")
+    assert near(found.A, np.array([[0, 1, 0], [-G / L, 0, 0], [-5.0 * G / L, 0, -5.0]]))
+    assert near(found.B, np.array([[0], [push], [5.0 * push]]))
+
+
+def test_force_elements_of_a_plant_take_part():
+    """A drag on its turning: vdot = -(g / L) q - d v / (m L^2)."""
+    s = sim.System("s", integrator="rk4", step=1e-4)
+    s.add("arm", sim.Plant(pendulum(), forces=[sim.Drag("bob", turning=0.6)]))
+    found = s.linearize([], "arm.q")
+    assert near(found.A, np.array([[0, 1], [-G / L, -0.6 / (M * L * L)]]))
+
+
+class Kick(sim.Component):
+    """A sampled moment."""
+
+    angle = sim.In(of="position")
+
+    @sim.output("N m", to="force")
+    def push(angle):
+        return -7.0 * angle
+
+
+def test_a_sampled_force_and_a_sampled_output_are_held_and_named():
+    s, arm = driven()
+    s.add("kick", Kick(), at=arm.dof("bob"), every=0.01)
+    s.add("seen", sim.Gain(gain=2.0), every=0.01)
+    s.add("unseen", sim.Gain(gain=2.0), every=0.01)
+    for name in ("seen", "unseen"):
+        s.connect("arm.q[bob]", f"{name}.u")
+    s.run(0.02)
+    found = s.linearize("control.command", ["arm.q[bob]", "seen.y"])
+    assert found.held == ("kick.push", "seen.y")
+    angle = s._plants["arm"].mb.q[0]
+    assert near(found.A[1], np.array([-G / L * np.cos(angle), 0, N * K / (M * L * L)]))  # without the 7 N m/rad
+    assert not found.C[1].any()
+
+
 def test_a_free_body_that_turns_against_runs_next_to_each_other():
     """expm(A t) carries differences of states, in the chart where it starts, to second order of t."""
 

@@ -208,8 +208,8 @@ class MultiNormal(Distribution, frozen=True):
                       "the covariance has a row and a column for each mean, of finite numbers")  # fmt: skip
         C = np.array(self.covariance)
         self._require(bool((abs(C - C.T) <= _ROUNDING * abs(C).max()).all()), "the covariance is symmetric")
-        scale = np.sqrt(np.diag(C))
         self._require(bool((np.diag(C) >= 0.0).all()), "variances are not negative")
+        scale = np.sqrt(np.diag(C))
         R = C / np.outer(scale, scale).clip(np.finfo(float).tiny)  # judged without units
         self._require(float(np.linalg.eigvalsh(R)[0]) >= -_ROUNDING * n, "the covariance is positive semi-definite")
 

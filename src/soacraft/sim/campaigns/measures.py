@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from soacraft.errors import CampaignError, SoacraftError, near
-from soacraft.sim.patterns import LONGEST
 from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -108,12 +107,12 @@ def read_measure(text: str) -> Measure:
     >>> read_measure("arm.q[elbow][-1]").series
     Series(key='arm.q[elbow]', element=None, functions=())
     """
-    if not isinstance(text, str) or not 0 < len(text) <= _LONGEST:
+    if not isinstance(text, str) or not text:
         raise CampaignError(
             f"a measure is a text such as 'lander.range[-1]', or a function of the run; got {text!r:.60}."
         )
-    if len(text) > LONGEST:
-        raise CampaignError(f"a measure has at most {LONGEST} letters, got one of {len(text)}: {text[:40]!r}...")
+    if len(text) > _LONGEST:
+        raise CampaignError(f"a measure has at most {_LONGEST} letters, got one of {len(text)}: {text[:40]!r}...")
     whole = text.strip()
     at = _AT.fullmatch(whole)
     if at:
