@@ -5,6 +5,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError
+from soacraft.sim.events import Crossing, Event, Watch
 
 PERIOD = 2.36784194757623745
 
@@ -101,6 +102,36 @@ def test_a_storm_of_events_is_stopped():
         p.advance_to(2.0)
     assert storm.value.t == pytest.approx(3 * np.sqrt(2 / 9.81), abs=1e-6)
     assert len(storm.value.run.events) > 20
+
+
+@pytest.mark.parametrize(("apart", "is_storm"), [(100, True), (101, False)])
+def test_nine_events_within_800_nanoseconds_are_a_storm(apart, is_storm):
+    watch = Watch(lambda x: None)
+    crossing = Crossing(0.5, [Event("touch", lambda t, state: 1.0)])
+    for k in range(8):
+        watch.check_storm(5_000 + k * apart, crossing)
+    if is_storm:
+        with pytest.raises(SimulationError, match=r"'touch' and others happened 9 times within 800 ns \(Zeno\)"):
+            watch.check_storm(5_000 + 8 * apart, crossing)
+    else:
+        for k in range(8, 30):
+            watch.check_storm(5_000 + k * apart, crossing)
+
+
+@pytest.mark.parametrize(("apart", "times"), [(0.5e-9, 1), (4e-9, 2)])
+def test_events_within_a_nanosecond_are_one_instant(apart, times):
+    """A mass that moves by 1 m/s in steps of 0.1 s: lines half a nanosecond apart are crossed at once."""
+    mb = sc.Multibody("mass", gravity=(0, 0, 0))
+    mb.add_body("mass", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([0.0], [1.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.1)
+    p.event("second", lambda t, state: state.q[0] - 0.25 - apart)
+    p.event("first", lambda t, state: state.q[0] - 0.25)
+    run = p.advance_to(1.0)
+    assert sorted(x.name for x in run.events) == ["first", "second"]
+    assert len({x.t for x in run.events}) == times
+    assert [x.name for x in run.events] == (["second", "first"] if times == 1 else ["first", "second"])
+    np.testing.assert_allclose([x.t for x in run.events], 0.25, rtol=0, atol=5e-9)
 
 
 def test_an_event_function_that_fails_later_stops_the_run():

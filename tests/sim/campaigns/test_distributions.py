@@ -56,6 +56,11 @@ def test_a_choice_has_its_weights():
     assert counts == {1.0: 500, 2.0: 0, 5.0: 1500}
 
 
+def test_a_choice_without_weights_takes_all_alike():
+    ends = np.array([[0.0], [0.33], [0.34], [0.66], [0.67], [1.0]])
+    assert sim.Choice((4.0, 2.0, 5.0)).values(ends).ravel().tolist() == [4.0, 4.0, 2.0, 2.0, 5.0, 5.0]
+
+
 def test_rows_of_a_file_stay_together(tmp_path):
     (tmp_path / "w.csv").write_text("x, y\n1,10\n2,20\n3,30\n")
     made = sim.FromFile(tmp_path / "w.csv", ("y", "x"))
@@ -94,7 +99,7 @@ def test_rows_that_are_handed_over_have_their_columns_by_name(columns):
     assert (made.columns, made.size, made.width, made.length) == (("wind",), 1, 1, 0)
     assert made.values(np.array([[0.2], [0.5]])).tolist() == [[1.0], [3.0]]
     assert made == sim.FromFile("nowhere.csv", ("wind",), rows=[[1.0], [3.0]])
-    with pytest.raises(CampaignError, match="'nowhere.csv': rows have 1 finite numbers each"):
+    with pytest.raises(CampaignError, match=r"'nowhere\.csv': rows have 1 finite numbers each"):
         sim.FromFile("nowhere.csv", columns, rows=((1.0,), (3.0, 4.0)))
 
 
@@ -135,6 +140,10 @@ def test_a_value_that_follows_from_others_needs_no_place_at_the_end():
     [
         (lambda: sim.MultiNormal((0.0, 0.0), ((1.0, 0.0), (0.0, -1.0))), "variances are not negative"),
         (lambda: sim.MultiNormal((0.0, 0.0), ((0.0, 1.0), (1.0, 1.0))), "positive semi-definite"),
+        (lambda: sim.Truncated(sim.Normal(0.0, 1.0), "low", 1.0), "lower is less than upper"),
+        (lambda: sim.Truncated(sim.Normal(0.0, 1.0), -1.0, float("nan")), "lower is less than upper"),
+        (lambda: sim.Grid(()), "it has finite values"),
+        (lambda: sim.Grid((1.0, float("inf"))), "it has finite values"),
         (lambda: sim.Choice((1.0, 2.0), (1.0, -1.0)), "a weight for each value, none negative"),
         (lambda: sim.Choice((1.0, 2.0), (0.0, 0.0)), "a weight for each value"),
         (lambda: sim.LogNormal(1.0, -0.1), "the deviation of the logarithm not negative"),

@@ -82,6 +82,18 @@ def test_grids_are_combined_first_fastest():
     assert inputs.sampler.combinations == 6
 
 
+@pytest.mark.parametrize("kind", ["random", "sobol", "latin"])
+def test_grids_between_drawn_numbers_take_none_of_their_draws(kind):
+    """Variations keep their places in the list: numbers that are drawn are those without the grids."""
+    first, second = ("g.x", sim.Grid((1, 2))), ("h.x", sim.Grid((1, 2, 3)))
+    g, a, h, b = Sampler(kind, 7, [first, A, second, B], 12).points(5, 7)
+    plain = Sampler(kind, 7, [A, B], 12).points(5, 7)
+    assert np.array_equal(a, plain[0])
+    assert np.array_equal(b, plain[1])
+    assert first[1].values(g).ravel().tolist() == [1 + i % 2 for i in range(5, 12)]
+    assert second[1].values(h).ravel().tolist() == [1 + i // 2 % 3 for i in range(5, 12)]
+
+
 def test_rows_of_a_file_in_order(tmp_path):
     (tmp_path / "w.csv").write_text("x\n5\n6\n7\n")
     how = sim.FromFile(tmp_path / "w.csv", order="rows")

@@ -104,6 +104,61 @@ def test_indices_of_the_ishigami_function():
         assert found[name].total == pytest.approx(total, abs=0.003)
 
 
+@pytest.mark.parametrize(("p", "confidence"), [(0.01, 0.95), (0.2, 0.9), (0.5, 0.99), (0.9, 0.8)])
+def test_runs_that_are_needed_are_the_fewest_with_bounds_on_both_sides(p, confidence):
+    """Of small quantiles it is the lower side that needs them."""
+    n = st.runs_needed(p, confidence)
+    enough, short = (st.quantile(np.arange(float(k)), p, confidence) for k in (n, n - 1))
+    assert np.isfinite([enough.lower, enough.upper]).all()
+    assert not np.isfinite([short.lower, short.upper]).all()
+
+
+def test_a_point_with_a_run_that_failed_is_left_out_of_indices():
+    """y = 2 a + b of numbers with the same variance: first and total are 4/5 and 1/5, where nothing acts together."""
+    wide = sim.Uniform(10.0, 11.0)
+    u = Sampler("saltelli", 3, [("a", wide), ("b", wide)], 4 * 2**12).points(0, 4 * 2**12)
+    a, b = (wide.values(x)[:, 0] for x in u)
+    y = 2.0 * a + b
+    y[4 * 7 + 2] = y[4 * 100] = np.nan
+    found = st.sobol_indices(y, ["a", "b"])
+    for name, part in (("a", 0.8), ("b", 0.2)):
+        assert found[name].first == pytest.approx(part, abs=0.01)
+        assert found[name].total == pytest.approx(part, abs=0.01)
+    without = np.delete(y.reshape(-1, 4), [7, 100], axis=0).ravel()
+    assert st.sobol_indices(without, ["a", "b"]) == found
+
+
+def test_errors_of_indices_are_their_scatter_over_independent_designs():
+    """y = a + a b of random points: the bootstrap's deviations against those of 40 designs of 200 points."""
+    rng = np.random.default_rng(8)
+
+    def design():
+        A, B = rng.standard_normal((2, 200, 2))
+        rows = (A, B, np.stack([B[:, 0], A[:, 1]], axis=1), np.stack([A[:, 0], B[:, 1]], axis=1))
+        return np.stack([x[:, 0] + x[:, 0] * x[:, 1] for x in rows], axis=1).ravel()
+
+    found = [st.sobol_indices(design(), ["a", "b"], seed) for seed in range(40)]
+    for name in ("a", "b"):
+        for what in ("first", "total"):
+            scatter = np.std([getattr(x[name], what) for x in found])
+            said = np.mean([getattr(x[name], f"{what}_error") for x in found])
+            assert said == pytest.approx(scatter, rel=0.35)
+
+
+def test_what_does_not_vary_has_no_indices():
+    assert st.sobol_indices(np.full(12, 3.0), ["a"])["a"] == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_what_is_inside_an_ellipse_counts_its_edge():
+    """Four corners, all as far from the mean: C = 4/3 diag(1, 4), so that away* C^-1 away = 3/2 of each."""
+    x, y = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([-2.0, -2.0, 2.0, 2.0])
+    on = 1.0 - math.exp(-0.75)  # -2 ln(1 - part) = 3/2
+    assert st.ellipse(x, y, on).inside == 1.0
+    assert st.ellipse(x, y, on - 1e-6).inside == 0.0
+    np.testing.assert_allclose(st.ellipse(x, y, on).axes, np.sqrt([8.0, 2.0]), rtol=1e-14)
+    assert (st.ellipse(x, y, on).runs, st.ellipse(x, y, on).probability) == (4, on)
+
+
 def test_refusals():
     with pytest.raises(CampaignError, match=r"a quantile is between 0 and 1, got 99"):
         st.quantile(np.ones(3), 99)

@@ -161,23 +161,52 @@ def test_a_run_of_the_program_is_followed_paused_and_changed():
     assert np.array_equal(runs[0].q, both)
 
 
-def test_rates_begin_with_a_parameter_that_was_changed_between_ticks():
+class Lag(sim.Component):
+    """A lag with a crossing, for which steps are taken in Python."""
+
+    class Params(sim.Params):
+        pace: float
+
+    u = sim.In()
+    y = sim.Continuous()
+
+    @sim.rate(y)
+    def y_rate(p, u, y):
+        return p.pace * (u - y)
+
+    @sim.crossing()
+    def far(y):
+        return y - 1e6
+
+
+@pytest.mark.parametrize("own", [False, True])  # compiled or not
+def test_rates_begin_with_a_parameter_that_was_changed_between_ticks(own):
     """The lag is continuous and no clock ticks at the change: the step after it begins with rates of the new value."""
-    s, alone, runs = swing(every=0.05), swing(every=0.05), []
+
+    def made():
+        s = swing(every=0.05)
+        if own:
+            s.add("late", Lag(pace=30.0))
+            s.connect("smooth.y", "late.u")
+        return s
+
+    name = "late.pace" if own else "smooth.time_constant"
+    s, alone, runs = made(), made(), []
     with s.serve() as served, Client(served) as client:
         client.good("pause")
         thread = threading.Thread(target=lambda: runs.append(s.run(0.1)))
         thread.start()
         wait(lambda: s.desk().is_running)
         assert client.good("step", count=13)["t"] == 0.013
-        client.good("set", name="smooth.time_constant", value=0.5)
+        client.good("set", name=name, value=0.5)
         client.good("run")
         thread.join()
     first = alone.run(0.013)
-    alone.params["smooth.time_constant"] = 0.5
+    alone.params[name] = 0.5
     second = alone.run(0.1)
     assert np.array_equal(runs[0].q, np.concatenate([first.q, second.q[1:]]))
-    assert np.array_equal(runs[0].signals["smooth.y"][14:], second.signals["smooth.y"][1:])
+    for key in runs[0].signals:
+        assert np.array_equal(runs[0].signals[key][14:], second.signals[key][1:])
 
 
 def test_states_are_set_between_parts_of_a_run_that_was_asked_for():

@@ -199,6 +199,19 @@ class Field(sim.Component):
         return p.strength * np.exp(where / p.length + fast / p.speed)
 
 
+class Shock(sim.Component):
+    """A reading that grows by e over an acceleration."""
+
+    class Params(sim.Params):
+        scale: float
+
+    vdot = sim.In(of="acceleration")
+
+    @sim.output()
+    def reading(p, vdot):
+        return np.exp(vdot / p.scale)
+
+
 @pytest.mark.parametrize("length", [1e-4, 1e4])
 def test_differences_of_slides_are_as_small_as_the_lengths_of_the_model(length):
     """F = m g exp(x/L + v/w) on a cart with a pendulum of length L, at right angles to it: dF/dx = m g/L."""
@@ -210,11 +223,14 @@ def test_differences_of_slides_are_as_small_as_the_lengths_of_the_model(length):
     s = sim.System("s", integrator="rk4", step=1e-4)
     cart = s.add("cart", sim.Plant(mb))
     s.add("field", Field(length=length, speed=length * pace, strength=2.0 * M * G), at=cart.dof("cart"))
-    found = s.linearize([], "cart.v")
+    s.add("shock", Shock(scale=length * pace**2), at=cart.dof("cart"))
+    found = s.linearize([], "shock.reading")
     wanted = np.zeros((4, 4))
     wanted[:2, 2:] = np.eye(2)
     wanted[2, 0], wanted[2, 2], wanted[3, 1] = pace**2, pace, -(pace**2)
     np.testing.assert_allclose(found.A, wanted, rtol=1e-10, atol=1e-12 * pace**2)
+    here = np.exp(1.0) / (length * pace**2)  # vdot = g = L pace^2 at first
+    np.testing.assert_allclose(found.C, here * wanted[2:3], rtol=1e-10, atol=1e-12 * here * pace**2)
 
 
 def test_two_plants_have_their_coordinates_before_their_velocities():
