@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.loops.cases import row_of_four_bars
 
 import soacraft as sc
 from soacraft.errors import ModelError, StateError
@@ -140,6 +141,60 @@ def test_terminal_speed():
     terminal = np.sqrt(2.0 * 9.81 / 0.5)
     fall = np.asarray(mb.velocity("ball").linear)
     np.testing.assert_allclose(fall, [0, 0, -terminal * np.tanh(9.81 * 1.5 / terminal)], atol=1e-7)
+
+
+def test_drag_has_the_power_of_its_laws_along_every_dof():
+    """T_i = -(linear + quadratic |u|) u . du/dv_i - turning w . dw/dv_i, at a node off the origin of a body that is
+    turned, and that another body moves."""
+    linear, quadratic, turning = 0.7, 1.3, 0.2
+    mb = sc.Multibody("plane")
+    inertia = sc.Inertia(2.0, (0.1, 0, 0), np.eye(3))
+    body = mb.add_body("body", None, sc.Free(), inertia)
+    wing = mb.add_body("wing", body, sc.Pin((0, 1, 0)), inertia, sc.Pose.from_rpy(0.3, 0.2, 0.1, (0.5, 0, 1)))
+    wing.add_node("tip", sc.Pose.from_rpy(0.4, -0.7, 0.2, (0.3, 2.0, -0.4)))
+    q, v = mb.random_state(2)
+
+    def moving(v):
+        x = mb.velocity("wing/tip", state=mb.state(q, v))
+        return np.asarray(x.linear), np.asarray(x.angular)
+
+    u, w = moving(v)
+    drag = sc.sim.Drag("wing/tip", linear, quadratic, turning)
+    drag.bind(mb)
+    each = [moving(e) for e in np.eye(mb.nv)]
+    pull = (linear + quadratic * np.linalg.norm(u)) * u
+    wanted = [-pull @ du - turning * w @ dw for du, dw in each]
+    np.testing.assert_allclose(drag.force(0.0, mb.state(q, v)), wanted, rtol=1e-12, atol=1e-12)
+    assert (drag.name, sc.sim.Drag("wing/tip", name="air").name) == ("drag at wing/tip", "air")
+
+
+def test_drag_on_a_closed_chain_is_that_on_its_tree():
+    """The closure gives forces of its own, which are not the drag's: 0.5 kg/s at the tip of each crank."""
+    mb = row_of_four_bars(1)
+    for name in ("crank0", "crank1"):
+        drag = sc.sim.Drag(f"{name}/tip", linear=0.5)
+        drag.bind(mb)
+        at = mb.v_slice(mb[name]).start
+        wanted = np.zeros(mb.nv)
+        wanted[at] = -0.5 * mb.v[at]
+        np.testing.assert_allclose(drag.force(0.0, mb.state()), wanted, atol=1e-13)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_friction_of_a_hinge_with_several_dofs_is_that_of_each(number):
+    mb = sc.Multibody("wrist")
+    mb.add_body("arm", None, sc.Pin((1, 0, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    hand = mb.add_body("hand", "arm", sc.Gimbal(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    hand.passive = sc.Passive(friction=[1.0, 2.0, 3.0], static=[1.5, 2.5, 3.5], stribeck_speed=[0.1, 0.2, 0.4])
+    mb["arm"].passive = sc.Passive(friction=7.0)
+    f = sc.sim.HingeFriction(mb.dof_names[1 + number])
+    f.bind(mb)
+    f.sign = 1.0
+    speed = [0.1, 0.2, 0.4][number]
+    wanted = np.zeros(4)
+    wanted[1 + number] = -(1.0 + number) - 0.5 / np.e
+    np.testing.assert_allclose(f.force(0.0, mb.state(v=[5.0, speed, speed, speed])), wanted, rtol=1e-14)
+    assert f.bounds == (-1.5 - number, 1.5 + number)
 
 
 def test_a_field_of_gravity_keeps_a_planet_on_its_ellipse():

@@ -1,0 +1,115 @@
+"""The descriptor form against differences and against the solver of closed chains: two closures on one body, couplings,
+prescribed dofs in radians and in metres, and forces that are functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.loops.cases import row_of_four_bars
+
+import soacraft as sc
+from soacraft.sim.descriptor import Descriptor
+
+T = 0.3
+
+
+def add_slides_and_wheels(mb: sc.Multibody) -> None:
+    """Two and three of them, each on the ground."""
+    inertia = sc.Inertia(0.7, (0.2, 0, 0), 0.2 * np.eye(3))
+    for name, hinge in (("rack", sc.Prismatic((1, 0, 0))), ("wheel", sc.Pin((0, 0, 1))), ("cam", sc.Pin((0, 0, 1))),
+                        ("lift", sc.Prismatic((0, 1, 0))), ("spin", sc.Pin((0, 0, 1)))):  # fmt: skip
+        mb.add_body(name, None, hinge, inertia)
+
+
+@pytest.fixture
+def problem():
+    """Of a row of four-bars, one closed twice, with a rack, a cam, and two dofs that move as told."""
+    mb = row_of_four_bars(2)
+    mb.close_loop("again", "crank1/tip", "coupler0/tip", sc.Spherical())
+    state = {x.name: (float(mb.q[i]), float(mb.v[i])) for i, x in enumerate(mb.bodies)}
+    add_slides_and_wheels(mb)
+    mb.couple("mesh", {"rack": 1.0, "wheel": -0.2})
+    mb.couple("follower", {"cam": -1.0, "crank0": (1.0, 0.3)})
+    crank, rate = state["crank0"]
+    state |= {"wheel": (0.5, 2.0), "rack": (0.1, 0.4)}
+    state["cam"] = crank + 0.3 * crank**2, (1.0 + 0.6 * crank) * rate
+    state |= {"lift": (0.3 * T**2, 0.6 * T), "spin": (np.sin(T), np.cos(T))}
+    mb.set_state(*np.array([state[x.name] for x in mb.bodies]).T)
+    p = sc.sim.Propagator(mb, t=T)
+    p.prescribe("lift", lambda t: (0.3 * t**2, 0.6 * t, 0.6))
+    p.prescribe("spin", lambda t: (np.sin(t), np.cos(t), -np.sin(t)))
+    p.add(lambda t, state: -0.4 * state.v * np.abs(state.v) + np.sin(3.0 * state.q))
+    return p._acting.begin()
+
+
+def slopes(f, columns):
+    """Central differences of order four of a function of so many numbers, at zero."""
+    h = 1e-3
+    return np.array([
+        (8.0 * (f(h * e) - f(-h * e)) - (f(2.0 * h * e) - f(-2.0 * h * e))) / (12.0 * h) for e in np.eye(columns)
+    ]).T  # fmt: skip
+
+
+def test_rows_vary_as_they_say(problem):
+    mb, q, v = problem.mb, np.array(problem.mb.q), np.array(problem.mb.v)
+    form = Descriptor(problem, "ida", q)
+    rows = form.rows(T, q, v)
+    assert rows.G.shape == (6 * 3 + 2 + 2, mb.nv)
+    np.testing.assert_allclose(rows.g, 0.0, atol=1e-12)
+    np.testing.assert_allclose(rows.speed, 0.0, atol=1e-12)
+    along = slopes(lambda u: form.rows(T, mb.integrate(q, u), v).g, mb.nv)
+    np.testing.assert_allclose(rows.G, along, rtol=0, atol=1e-8)
+    in_v = slopes(lambda u: form.rows(T, q, v + u).speed, mb.nv)
+    np.testing.assert_allclose(rows.G, in_v, rtol=0, atol=1e-10)
+    later = [form.rows(T + k * 1e-4, q, v) for k in (-1, 1)]
+    in_t = (later[1].g - later[0].g) / 2e-4
+    np.testing.assert_allclose(rows.speed, rows.G @ v + in_t, rtol=0, atol=1e-7)
+
+
+def test_derivatives_against_differences(problem):
+    """Of [balance; speed] in q, v and vdot, at multipliers of all rows and accelerations that are not those of the
+    motion."""
+    mb, q, v = problem.mb, np.array(problem.mb.q), np.array(problem.mb.v)
+    rng = np.random.default_rng(4)
+    form = Descriptor(problem, "ida", q)
+    rows = form.rows(T, q, v)
+    vdot, multipliers = rng.standard_normal(mb.nv), rng.standard_normal(len(rows.g))
+
+    def balance(u, w, a):
+        q1, v1 = mb.integrate(q, u), v + w
+        return form.balance(T, q1, v1, vdot + a, form.rows(T, q1, v1), multipliers) * form.c / form.unit
+
+    none = np.zeros(mb.nv)
+    exact = form.derivatives(T, q, v, vdot, multipliers)
+    cases = (
+        (exact.K, lambda u: balance(u, none, none)),
+        (exact.D, lambda u: balance(none, u, none)),
+        (exact.M, lambda u: balance(none, none, u)),
+        (exact.turning, lambda u: form.rows(T, mb.integrate(q, u), v).speed),
+    )
+    for derivative, f in cases:
+        wanted = slopes(f, mb.nv)
+        assert np.abs(wanted).max() > 0.1
+        np.testing.assert_allclose(derivative, wanted, rtol=0, atol=2e-6 * max(1.0, np.abs(wanted).max()))
+    by_units = np.array([[exact.K[i, j] * form.unit[i] * form.unit[j] / form.c for j in range(mb.nv)]
+                         for i in range(mb.nv)])  # fmt: skip
+    np.testing.assert_allclose(form.scaled(exact.K), by_units, rtol=1e-13)
+
+
+def test_multipliers_balance_the_motion_and_push_what_is_prescribed(problem):
+    """At the accelerations of the closed chain: the force on a told dof is what its own body needs, m a - T."""
+    mb, q, v = problem.mb, np.array(problem.mb.q), np.array(problem.mb.v)
+    x = problem.point(q, v)
+    vdot = problem.rates(T, x)[mb.nv : 2 * mb.nv]
+    form = Descriptor(problem, "ida", q)
+    rows = form.rows(T, q, v)
+    multipliers = form.multipliers(T, q, v, vdot, rows)
+    np.testing.assert_allclose(form.balance(T, q, v, vdot, rows, multipliers), 0.0, atol=1e-9)
+    reaction = form.reaction(rows, multipliers)
+    lift, spin = mb.v_slice(mb["lift"]).start, mb.v_slice(mb["spin"]).start
+    loads = -0.4 * v * np.abs(v) + np.sin(3.0 * q)
+    moment = 0.2 + 0.7 * 0.2**2  # about the pin
+    wanted = np.zeros(mb.nv)
+    wanted[lift] = 0.7 * (0.6 + 9.81) - loads[lift]
+    wanted[spin] = -moment * np.sin(T) + 0.7 * 9.81 * 0.2 * np.cos(q[spin]) - loads[spin]
+    np.testing.assert_allclose(reaction, wanted, rtol=1e-9, atol=1e-9)
