@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.loops.cases import row_of_four_bars
+from tests.scales.scaled import Units, scaled, velocity_units
 
 import soacraft as sc
 from soacraft.sim.descriptor import Descriptor
@@ -21,9 +22,8 @@ def add_slides_and_wheels(mb: sc.Multibody) -> None:
         mb.add_body(name, None, hinge, inertia)
 
 
-@pytest.fixture
-def problem():
-    """Of a row of four-bars, one closed twice, with a rack, a cam, and two dofs that move as told."""
+def row_with_rack_and_cam() -> sc.Multibody:
+    """A row of four-bars, one closed twice, with a rack and a cam, and two dofs next to it."""
     mb = row_of_four_bars(2)
     mb.close_loop("again", "crank1/tip", "coupler0/tip", sc.Spherical())
     state = {x.name: (float(mb.q[i]), float(mb.v[i])) for i, x in enumerate(mb.bodies)}
@@ -35,9 +35,22 @@ def problem():
     state["cam"] = crank + 0.3 * crank**2, (1.0 + 0.6 * crank) * rate
     state |= {"lift": (0.3 * T**2, 0.6 * T), "spin": (np.sin(T), np.cos(T))}
     mb.set_state(*np.array([state[x.name] for x in mb.bodies]).T)
-    p = sc.sim.Propagator(mb, t=T)
-    p.prescribe("lift", lambda t: (0.3 * t**2, 0.6 * t, 0.6))
-    p.prescribe("spin", lambda t: (np.sin(t), np.cos(t), -np.sin(t)))
+    return mb
+
+
+def moving(mb: sc.Multibody, length: float = 1.0, time: float = 1.0):
+    """A propagator of two dofs that move as told, in other units of length and time."""
+    p = sc.sim.Propagator(mb, t=T * time)
+    lift, spin = 0.3 * length, 1.0 / time
+    p.prescribe("lift", lambda t: (lift * (t / time) ** 2, 2.0 * lift * t / time**2, 2.0 * lift / time**2))
+    p.prescribe("spin", lambda t: (np.sin(t * spin), spin * np.cos(t * spin), -(spin**2) * np.sin(t * spin)))
+    return p
+
+
+@pytest.fixture
+def problem():
+    """With a force that is a function."""
+    p = moving(row_with_rack_and_cam())
     p.add(lambda t, state: -0.4 * state.v * np.abs(state.v) + np.sin(3.0 * state.q))
     return p._acting.begin()
 
@@ -67,10 +80,27 @@ def test_rows_vary_as_they_say(problem):
 
 
 def test_derivatives_against_differences(problem):
+    check_derivatives(problem, np.array(problem.mb.q), np.array(problem.mb.v))
+
+
+def test_derivatives_of_two_closures_between_bodies_in_space():
+    """A pin and a ball at one place of two free bodies that move as one: moments and forces of both are on each."""
+    mb, there = sc.Multibody("two"), sc.Pose.from_rpy(0.3, -0.2, 0.9, (0.4, -0.3, 0.7))
+    for name, mass in (("a", 1.0), ("b", 2.0)):
+        inertia = sc.Inertia(mass, (0.1, 0.2, 0), np.diag([1.0, 2.0, 2.5]))
+        mb.add_body(name, None, sc.Free(), inertia).add_node("tip", there)
+    mb.close_loop("pin", "a/tip", "b/tip", sc.Pin((0, 0, 1)))
+    mb.close_loop("ball", "a/tip", "b/tip", sc.Spherical())
+    turn = np.array([0.3, -0.5, 0.2, np.sqrt(1.0 - 0.38)])
+    q, v = np.tile([*turn, 0.2, 1.0, -0.4], 2), np.tile([0.4, -0.7, 0.3, 1.0, 0.2, -0.5], 2)
+    mb.set_state(q, v)
+    check_derivatives(sc.sim.Propagator(mb)._acting.begin(), q, v)
+
+
+def check_derivatives(problem, q, v):
     """Of [balance; speed] in q, v and vdot, at multipliers of all rows and accelerations that are not those of the
     motion."""
-    mb, q, v = problem.mb, np.array(problem.mb.q), np.array(problem.mb.v)
-    rng = np.random.default_rng(4)
+    mb, rng = problem.mb, np.random.default_rng(4)
     form = Descriptor(problem, "ida", q)
     rows = form.rows(T, q, v)
     vdot, multipliers = rng.standard_normal(mb.nv), rng.standard_normal(len(rows.g))
@@ -113,3 +143,22 @@ def test_multipliers_balance_the_motion_and_push_what_is_prescribed(problem):
     wanted[lift] = 0.7 * (0.6 + 9.81) - loads[lift]
     wanted[spin] = -moment * np.sin(T) + 0.7 * 9.81 * 0.2 * np.cos(q[spin]) - loads[spin]
     np.testing.assert_allclose(reaction, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("units", [Units(length=1e4), Units(length=1e-4, mass=1e-3), Units(length=1e3, time=1e-3)])
+def test_rows_and_multipliers_have_no_unit_of_length_and_mass(units):
+    """The same mechanism in other units: gaps, and how they vary along dofs in their units, are the same numbers;
+    multipliers are accelerations."""
+    forms = []
+    for other in (Units(), units):
+        mb = scaled(row_with_rack_and_cam(), other)
+        problem, t = moving(mb, other.length, other.time)._acting.begin(), T * other.time
+        q, v = mb.integrate(mb.q, 0.01 * velocity_units(mb, Units(other.length))), np.array(mb.v)
+        form = Descriptor(problem, "ida", q)
+        rows = form.rows(t, q, v)
+        vdot = np.linspace(-1.0, 1.0, mb.nv) * velocity_units(mb, other) / other.time
+        balance = form.balance(t, q, v, vdot, rows, np.zeros(len(rows.g)))
+        forms.append((rows.g, rows.G * form.unit, rows.speed * other.time, balance * other.time**2))
+    for one, two in zip(*forms, strict=True):
+        assert np.abs(one).max() > 1e-3
+        np.testing.assert_allclose(two, one, rtol=1e-8, atol=1e-10)

@@ -5,7 +5,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError
-from soacraft.sim.events import Crossing, Event, Watch
+from soacraft.sim.events import _PARTS, Crossing, Event, Watch, _just_after
 
 PERIOD = 2.36784194757623745
 
@@ -102,6 +102,27 @@ def test_a_storm_of_events_is_stopped():
         p.advance_to(2.0)
     assert storm.value.t == pytest.approx(3 * np.sqrt(2 / 9.81), abs=1e-6)
     assert len(storm.value.run.events) > 20
+
+
+@pytest.mark.parametrize(("start", "direction", "wanted"), [(1.0, 1, 0.75), (-1.0, -1, 0.75), (1.0, -1, 0.25)])
+def test_a_crossing_the_other_way_is_remembered_over_many_steps(start, direction, wanted):
+    """x = x0 cos(2 pi t): it falls through zero at 1/4 s and rises at 3/4 s, in steps of 0.01 s."""
+    mb = sc.Multibody("mass", gravity=(0, 0, 0))
+    body = mb.add_body("mass", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    body.passive = sc.Passive(stiffness=(2 * np.pi) ** 2)
+    mb.set_state([start], [0.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.event("line", lambda t, state: state.q[0], direction=direction)
+    np.testing.assert_allclose([x.t for x in p.advance_to(1.0).events], [wanted], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("h", [1e-9, 3e-5, 0.01, 1.64025, 2.5, 1e4])
+def test_times_just_after_an_event_rise_up_to_the_parts_of_a_step(h):
+    """The first is a picosecond later, and none is after a quarter of the step, which is looked at anyhow."""
+    times = [*_just_after(h), *_PARTS]
+    assert times[0] * h == pytest.approx(1e-12)
+    assert (np.diff(times) > 0.0).all()
+    assert np.diff(np.log(times)).max() < np.log(30.0) + 1e-9
 
 
 @pytest.mark.parametrize(("apart", "is_storm"), [(100, True), (101, False)])
