@@ -22,13 +22,13 @@ def add_slides_and_wheels(mb: sc.Multibody) -> None:
         mb.add_body(name, None, hinge, inertia)
 
 
-def row_with_rack_and_cam() -> sc.Multibody:
+def row_with_rack_and_cam(times: float = 1.0) -> sc.Multibody:
     """A row of four-bars, one closed twice, with a rack and a cam, and two dofs next to it."""
     mb = row_of_four_bars(2)
     mb.close_loop("again", "crank1/tip", "coupler0/tip", sc.Spherical())
     state = {x.name: (float(mb.q[i]), float(mb.v[i])) for i, x in enumerate(mb.bodies)}
     add_slides_and_wheels(mb)
-    mb.couple("mesh", {"rack": 1.0, "wheel": -0.2})
+    mb.couple("mesh", {"rack": times, "wheel": -0.2 * times})
     mb.couple("follower", {"cam": -1.0, "crank0": (1.0, 0.3)})
     crank, rate = state["crank0"]
     state |= {"wheel": (0.5, 2.0), "rack": (0.1, 0.4)}
@@ -83,16 +83,21 @@ def test_derivatives_against_differences(problem):
     check_derivatives(problem, np.array(problem.mb.q), np.array(problem.mb.v))
 
 
-def test_derivatives_of_two_closures_between_bodies_in_space():
-    """A pin and a ball at one place of two free bodies that move as one: moments and forces of both are on each."""
-    mb, there = sc.Multibody("two"), sc.Pose.from_rpy(0.3, -0.2, 0.9, (0.4, -0.3, 0.7))
-    for name, mass in (("a", 1.0), ("b", 2.0)):
-        inertia = sc.Inertia(mass, (0.1, 0.2, 0), np.diag([1.0, 2.0, 2.5]))
-        mb.add_body(name, None, sc.Free(), inertia).add_node("tip", there)
-    mb.close_loop("pin", "a/tip", "b/tip", sc.Pin((0, 0, 1)))
-    mb.close_loop("ball", "a/tip", "b/tip", sc.Spherical())
-    turn = np.array([0.3, -0.5, 0.2, np.sqrt(1.0 - 0.38)])
-    q, v = np.tile([*turn, 0.2, 1.0, -0.4], 2), np.tile([0.4, -0.7, 0.3, 1.0, 0.2, -0.5], 2)
+@pytest.mark.parametrize("order", [("pin", "ball"), ("ball", "pin")])
+def test_derivatives_of_two_closures_between_bodies_in_space(order):
+    """A pin and a ball at one place of a free body and the last of two others, that move as one: moments and forces of
+    both are on each, and turn with the body that carries them."""
+    mb, there = sc.Multibody("three"), sc.Pose.from_rpy(0.3, -0.2, 0.9, (0.4, -0.3, 0.7))
+    for name, parent, hinge in (("a", None, sc.Free()), ("arm", None, sc.Free()), ("b", "arm", sc.Spherical())):
+        inertia = sc.Inertia(1.0, (0.1, 0.2, 0), np.diag([1.0, 2.0, 2.5]))
+        mb.add_body(name, parent, hinge, inertia).add_node("tip", there)
+    for name in order:
+        mb.close_loop(name, "a/tip", "b/tip", sc.Spherical() if name == "ball" else sc.Pin((0, 0, 1)))
+    q, v = np.zeros(mb.nq), np.zeros(mb.nv)
+    for name in ("a", "arm"):
+        q[mb.q_slice(mb[name])] = [0.3, -0.5, 0.2, np.sqrt(1.0 - 0.38), 0.2, 1.0, -0.4]
+        v[mb.v_slice(mb[name])] = [0.4, -0.7, 0.3, 1.0, 0.2, -0.5]
+    q[mb.q_slice(mb["b"])] = [0, 0, 0, 1]
     mb.set_state(q, v)
     check_derivatives(sc.sim.Propagator(mb)._acting.begin(), q, v)
 
@@ -162,3 +167,13 @@ def test_rows_and_multipliers_have_no_unit_of_length_and_mass(units):
     for one, two in zip(*forms, strict=True):
         assert np.abs(one).max() > 1e-3
         np.testing.assert_allclose(two, one, rtol=1e-8, atol=1e-10)
+
+
+def test_a_coupling_times_a_number_is_the_same_row():
+    both = []
+    for times in (1.0, 1e6):
+        mb = row_with_rack_and_cam(times)
+        q, v = mb.integrate(mb.q, np.full(mb.nv, 0.01)), np.array(mb.v) + 0.1
+        both.append(Descriptor(moving(mb)._acting.begin(), "ida", q).rows(T, q, v))
+    for one, two in zip(*both, strict=True):
+        np.testing.assert_allclose(two, one, rtol=1e-12, atol=1e-14)
