@@ -56,6 +56,29 @@ def test_batches_states_and_threads_agree():
     np.testing.assert_array_equal(shared[0][0], Q[0])
 
 
+@pytest.mark.parametrize("method", ["rk4", "gauss4", "moreau"])  # side by side, one by one, with contact
+def test_forces_by_state_and_by_step_are_told_apart_by_their_axes(method):
+    """Three masses and three steps: (3, nv) is by step, (3, 1, nv) by state. v(k) = v0 + h sum of T / m, exactly."""
+    mb = sc.Multibody("mass", gravity=(0, 0, 0))
+    mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0, (0, 0, 0), np.eye(3)))
+    p = sc.sim.Propagator(mb, integrator=method, step=0.5)
+    if method == "moreau":
+        p.add(sc.sim.Contact())
+    T, v = np.array([1.0, -2.0, 4.0]), np.array([[0.0], [1.0], [2.0]])
+    table = np.arange(9.0).reshape(3, 3)
+    cases = ((T[:, None], np.tile(T, (3, 1))), (T[:, None, None], np.tile(T[:, None], (1, 3))),
+             (T[None, :, None], np.tile(T, (3, 1))), (table[:, :, None], table), (T[:1], np.ones((3, 3))))  # fmt: skip
+    for force, each in cases:
+        V = p.rollout([0.0], v, force, steps=3)[1]
+        np.testing.assert_allclose(V[:, 1:, 0], v + 0.25 * np.cumsum(each, axis=1), rtol=1e-12, atol=1e-12)
+    one = p.rollout([[0.0]], [1.0], T[:, None], steps=3)[1]
+    assert one.shape == (1, 4, 1)
+    np.testing.assert_allclose(one[0, 1:, 0], 1.0 + 0.25 * np.cumsum(T), rtol=1e-12)
+    for wrong in (np.zeros((2, 3, 1)), np.zeros((3, 2, 1)), np.zeros((1, 3, 3, 1))):
+        with pytest.raises(StateError, match=r"of 3 states and 3 steps has shape \(1,\), \(3, 1\) or \(3, 3, 1\), got"):
+            p.rollout([0.0], v, wrong, steps=3)
+
+
 def test_a_held_force_is_that_of_each_step():
     """A mass under a force that is held in each step: exact."""
     mb = sc.Multibody("mass", gravity=(0, 0, 0))
