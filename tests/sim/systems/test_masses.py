@@ -347,3 +347,27 @@ def test_a_mass_that_follows_accelerations_is_refused():
     s.connect("by.y", "ship.mass[hull]")
     with pytest.raises(WiringError, match=r"the mass of 'hull' depends at once on accelerations"):
         s.check()
+
+
+@pytest.mark.parametrize(
+    ("port", "text"),
+    [
+        ("ship.mass[frame]", r"ship.mass\[frame\]: the body is flexible or has no mass, which could be scaled"),
+        ("ship.mass[hul]", r"the plant 'ship' has no body 'hul'"),
+        ("ship.mass", r"ship.mass is of a body: write ship.mass\[tank\]"),
+    ],
+)
+def test_masses_of_what_has_none_are_refused(port, text):
+    mb = sc.Multibody("rocket")
+    frame = mb.add_body("frame", None, sc.Prismatic((1, 0, 0)), sc.Inertia())
+    mb.add_body("hull", frame, sc.Prismatic((0, 0, 1)), sc.Inertia(M0, (0, 0, 0), np.eye(3)))
+    s = sim.System("s", integrator="rk4", step=0.1)
+    s.add("ship", sim.Plant(mb))
+    s.add("tank", Tank())
+
+    def begin():
+        s.connect("tank.mass", port)
+        s.check()
+
+    with pytest.raises(WiringError, match=text):
+        begin()
