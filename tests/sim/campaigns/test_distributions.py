@@ -95,10 +95,10 @@ def test_a_file_that_is_kept_is_not_read_again(tmp_path):
 @pytest.mark.parametrize("columns", ["wind", ["wind"], ("wind",)])
 def test_rows_that_are_handed_over_have_their_columns_by_name(columns):
     """One name is one column, not as many as it has letters; no file is read."""
-    made = sim.FromFile("nowhere.csv", columns, rows=((1.0,), (3.0,)))
-    assert (made.columns, made.size, made.width, made.length) == (("wind",), 1, 1, 0)
-    assert made.values(np.array([[0.2], [0.5]])).tolist() == [[1.0], [3.0]]
-    assert made == sim.FromFile("nowhere.csv", ("wind",), rows=[[1.0], [3.0]])
+    built = sim.FromFile("nowhere.csv", columns, rows=((1.0,), (3.0,)))
+    assert (built.columns, built.size, built.width, built.length) == (("wind",), 1, 1, 0)
+    assert built.values(np.array([[0.2], [0.5]])).tolist() == [[1.0], [3.0]]
+    assert built == sim.FromFile("nowhere.csv", ("wind",), rows=[[1.0], [3.0]])
     with pytest.raises(CampaignError, match=r"'nowhere\.csv': rows have 1 finite numbers each"):
         sim.FromFile("nowhere.csv", columns, rows=((1.0,), (3.0, 4.0)))
 

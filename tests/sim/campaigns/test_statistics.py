@@ -120,12 +120,12 @@ def test_a_point_with_a_run_that_failed_is_left_out_of_indices():
     a, b = (wide.values(x)[:, 0] for x in u)
     y = 2.0 * a + b
     y[4 * 7 + 2] = y[4 * 100] = np.nan
-    found = st.sobol_indices(y, ["a", "b"])
+    result = st.sobol_indices(y, ["a", "b"])
     for name, part in (("a", 0.8), ("b", 0.2)):
-        assert found[name].first == pytest.approx(part, abs=0.01)
-        assert found[name].total == pytest.approx(part, abs=0.01)
+        assert result[name].first == pytest.approx(part, abs=0.01)
+        assert result[name].total == pytest.approx(part, abs=0.01)
     without = np.delete(y.reshape(-1, 4), [7, 100], axis=0).ravel()
-    assert st.sobol_indices(without, ["a", "b"]) == found
+    assert st.sobol_indices(without, ["a", "b"]) == result
 
 
 def test_errors_of_indices_are_their_scatter_over_independent_designs():
@@ -137,11 +137,11 @@ def test_errors_of_indices_are_their_scatter_over_independent_designs():
         rows = (A, B, np.stack([B[:, 0], A[:, 1]], axis=1), np.stack([A[:, 0], B[:, 1]], axis=1))
         return np.stack([x[:, 0] + x[:, 0] * x[:, 1] for x in rows], axis=1).ravel()
 
-    found = [st.sobol_indices(design(), ["a", "b"], seed) for seed in range(40)]
+    result = [st.sobol_indices(design(), ["a", "b"], seed) for seed in range(40)]
     for name in ("a", "b"):
         for what in ("first", "total"):
-            scatter = np.std([getattr(x[name], what) for x in found])
-            said = np.mean([getattr(x[name], f"{what}_error") for x in found])
+            scatter = np.std([getattr(x[name], what) for x in result])
+            said = np.mean([getattr(x[name], f"{what}_error") for x in result])
             assert said == pytest.approx(scatter, rel=0.35)
 
 

@@ -95,7 +95,7 @@ def test_a_constant_field_on_a_closed_chain_is_gravity_on_its_tree():
     """The closure's own forces are no part of it: dU/dq of U = -sum m g . r, by differences off the closure."""
     mb, g = row_of_four_bars(1), np.array([1.0, -2.0, 3.0])
     mb.gravity = (0, 0, 0)
-    found = bound(mb, lambda t, r: g).force(0.0, mb.current)
+    result = bound(mb, lambda t, r: g).force(0.0, mb.current)
 
     def energy(q):
         poses = [(x.inertia, mb.pose(x, state=mb.state(q))) for x in mb.bodies]
@@ -103,8 +103,8 @@ def test_a_constant_field_on_a_closed_chain_is_gravity_on_its_tree():
 
     h, q = 1e-4, np.array(mb.q)
     slope = [(energy(q + h * e) - energy(q - h * e)) / (2 * h) for e in np.eye(mb.nv)]
-    np.testing.assert_allclose(found, -np.array(slope), rtol=0, atol=1e-7)
-    assert np.abs(found).min() > 0.1
+    np.testing.assert_allclose(result, -np.array(slope), rtol=0, atol=1e-7)
+    assert np.abs(result).min() > 0.1
 
 
 def test_a_dumbbell_keeps_energy_and_angular_momentum_on_its_orbit():

@@ -179,19 +179,19 @@ class Lag(sim.Component):
         return y - 1e6
 
 
-@pytest.mark.parametrize("own", [False, True])  # compiled or not
-def test_rates_begin_with_a_parameter_that_was_changed_between_ticks(own):
+@pytest.mark.parametrize("in_python", [False, True])  # compiled or not
+def test_rates_begin_with_a_parameter_that_was_changed_between_ticks(in_python):
     """The lag is continuous and no clock ticks at the change: the step after it begins with rates of the new value."""
 
-    def made():
+    def built():
         s = swing(every=0.05)
-        if own:
+        if in_python:
             s.add("late", Lag(pace=30.0))
             s.connect("smooth.y", "late.u")
         return s
 
-    name = "late.pace" if own else "smooth.time_constant"
-    s, alone, runs = made(), made(), []
+    name = "late.pace" if in_python else "smooth.time_constant"
+    s, alone, runs = built(), built(), []
     with s.serve() as served, Client(served) as client:
         client.good("pause")
         thread = threading.Thread(target=lambda: runs.append(s.run(0.1)))

@@ -132,28 +132,28 @@ def test_several_inputs_of_different_shape_have_columns_in_the_order_that_was_as
         s.add(f"gain{name}", sim.Gain(gain=10.0 * i, **many))
         s.connect(f"u{name}.y", f"lag{name}.u")
         s.connect(f"u{name}.y", f"gain{name}.u")
-    found = s.linearize(["uc.y", "ub.y", "ua.y"], ["gainb.y", "gaina.y", "lagc.y", "gainc.y"])
-    assert found.inputs == ("uc.y[0]", "uc.y[1]", "uc.y[2]", "ub.y", "ua.y[0]", "ua.y[1]")
-    assert found.outputs == (
+    result = s.linearize(["uc.y", "ub.y", "ua.y"], ["gainb.y", "gaina.y", "lagc.y", "gainc.y"])
+    assert result.inputs == ("uc.y[0]", "uc.y[1]", "uc.y[2]", "ub.y", "ua.y[0]", "ua.y[1]")
+    assert result.outputs == (
         "gainb.y", "gaina.y[0]", "gaina.y[1]", "lagc.y[0]", "lagc.y[1]", "lagc.y[2]", "gainc.y[0]", "gainc.y[1]",
         "gainc.y[2]",
     )  # fmt: skip
     rate = {"a": 1.0, "b": 2.0, "c": 3.0}
-    of = [x[3] for x in found.states]  # "laga.x[0]"
+    of = [x[3] for x in result.states]  # "laga.x[0]"
     assert sorted(of) == ["a", "a", "b", "c", "c", "c"]
-    assert near(found.A, np.diag([-rate[x] for x in of]))
-    element = [(x[3], x.partition("[")[2]) for x in found.states]
-    driven_by = [(x[1], x.partition("[")[2]) for x in found.inputs]
-    assert near(found.B, np.array([[rate[x[0]] * (x == u) for u in driven_by] for x in element]))
+    assert near(result.A, np.diag([-rate[x] for x in of]))
+    element = [(x[3], x.partition("[")[2]) for x in result.states]
+    driven_by = [(x[1], x.partition("[")[2]) for x in result.inputs]
+    assert near(result.B, np.array([[rate[x[0]] * (x == u) for u in driven_by] for x in element]))
     D = np.zeros((9, 6))
     D[0, 3], D[1, 4], D[2, 5] = 20.0, 10.0, 10.0
     D[6:, :3] = 30.0 * np.eye(3)
-    assert near(found.D, D)
+    assert near(result.D, D)
     C = np.zeros((9, 6))
     for k, x in enumerate(element):
         if x[0] == "c":
             C[3 + int(x[1][0]), k] = 1.0
-    assert near(found.C, C)
+    assert near(result.C, C)
 
 
 class Creep(sim.Component):
@@ -179,8 +179,8 @@ def test_differences_are_as_small_as_the_pace_of_the_model(length):
     s = sim.System("s", integrator="rk4", step=1e-4)
     arm = s.add("arm", sim.Plant(mb))
     s.add("creep", Creep(scale=pace, strength=M * length**2 * pace**2), at=arm.dof("bob"))
-    found = s.linearize([], "arm.v")
-    np.testing.assert_allclose(found.A, [[0.0, 1.0], [-(pace**2), pace]], rtol=1e-10, atol=1e-12 * pace**2)
+    result = s.linearize([], "arm.v")
+    np.testing.assert_allclose(result.A, [[0.0, 1.0], [-(pace**2), pace]], rtol=1e-10, atol=1e-12 * pace**2)
 
 
 class Field(sim.Component):
@@ -224,13 +224,13 @@ def test_differences_of_slides_are_as_small_as_the_lengths_of_the_model(length):
     cart = s.add("cart", sim.Plant(mb))
     s.add("field", Field(length=length, speed=length * pace, strength=2.0 * M * G), at=cart.dof("cart"))
     s.add("shock", Shock(scale=length * pace**2), at=cart.dof("cart"))
-    found = s.linearize([], "shock.reading")
+    result = s.linearize([], "shock.reading")
     wanted = np.zeros((4, 4))
     wanted[:2, 2:] = np.eye(2)
     wanted[2, 0], wanted[2, 2], wanted[3, 1] = pace**2, pace, -(pace**2)
-    np.testing.assert_allclose(found.A, wanted, rtol=1e-10, atol=1e-12 * pace**2)
+    np.testing.assert_allclose(result.A, wanted, rtol=1e-10, atol=1e-12 * pace**2)
     here = np.exp(1.0) / (length * pace**2)  # vdot = g = L pace^2 at first
-    np.testing.assert_allclose(found.C, here * wanted[2:3], rtol=1e-10, atol=1e-12 * here * pace**2)
+    np.testing.assert_allclose(result.C, here * wanted[2:3], rtol=1e-10, atol=1e-12 * here * pace**2)
 
 
 def test_two_plants_have_their_coordinates_before_their_velocities():
@@ -240,14 +240,14 @@ def test_two_plants_have_their_coordinates_before_their_velocities():
         s.add(f"u{name}", sim.Constant(value=0.0))
         s.add(f"drive{name}", sim.Force(), at=plant.dof("bob"))
         s.connect(f"u{name}.y", f"drive{name}.command")
-    found = s.linearize(["ua.y", "ub.y"], ["a.vdot[bob]", "b.q"])
-    assert found.states == ("a.q[bob]", "b.q[bob]", "a.v[bob]", "b.v[bob]")
+    result = s.linearize(["ua.y", "ub.y"], ["a.vdot[bob]", "b.q"])
+    assert result.states == ("a.q[bob]", "b.q[bob]", "a.v[bob]", "b.v[bob]")
     b, a = -G / L * np.cos([0.3, 1.1])
     push = 1.0 / (M * L * L)
-    assert near(found.A, np.array([[0, 0, 1, 0], [0, 0, 0, 1], [a, 0, 0, 0], [0, b, 0, 0]]))
-    assert near(found.B, np.array([[0, 0], [0, 0], [push, 0], [0, push]]))
-    assert near(found.C, np.array([[a, 0, 0, 0], [0, 1, 0, 0]]))
-    assert near(found.D, np.array([[push, 0], [0, 0]]))
+    assert near(result.A, np.array([[0, 0, 1, 0], [0, 0, 0, 1], [a, 0, 0, 0], [0, b, 0, 0]]))
+    assert near(result.B, np.array([[0, 0], [0, 0], [push, 0], [0, push]]))
+    assert near(result.C, np.array([[a, 0, 0, 0], [0, 1, 0, 0]]))
+    assert near(result.D, np.array([[push, 0], [0, 0]]))
 
 
 def test_a_filter_of_an_acceleration_feels_a_force_at_once():
@@ -260,19 +260,19 @@ def test_a_filter_of_an_acceleration_feels_a_force_at_once():
     s.add("meter", Meter(), at=arm.dof("bob"))
     s.connect("u.y", "drive.command")
     s.connect("arm.position[bob/tip]", "meter.place")
-    found = s.linearize("u.y", ["meter.mean"])
+    result = s.linearize("u.y", ["meter.mean"])
     push = 1.0 / (M * L * L)
-    assert found.states == ("arm.q[bob]", "arm.v[bob]", "meter.mean")
-    assert near(found.A, np.array([[0, 1, 0], [-G / L, 0, 0], [-5.0 * G / L, 0, -5.0]]))
-    assert near(found.B, np.array([[0], [push], [5.0 * push]]))
+    assert result.states == ("arm.q[bob]", "arm.v[bob]", "meter.mean")
+    assert near(result.A, np.array([[0, 1, 0], [-G / L, 0, 0], [-5.0 * G / L, 0, -5.0]]))
+    assert near(result.B, np.array([[0], [push], [5.0 * push]]))
 
 
 def test_force_elements_of_a_plant_take_part():
     """A drag on its turning: vdot = -(g / L) q - d v / (m L^2)."""
     s = sim.System("s", integrator="rk4", step=1e-4)
     s.add("arm", sim.Plant(pendulum(), forces=[sim.Drag("bob", turning=0.6)]))
-    found = s.linearize([], "arm.q")
-    assert near(found.A, np.array([[0, 1], [-G / L, -0.6 / (M * L * L)]]))
+    result = s.linearize([], "arm.q")
+    assert near(result.A, np.array([[0, 1], [-G / L, -0.6 / (M * L * L)]]))
 
 
 class Kick(sim.Component):
@@ -293,11 +293,11 @@ def test_a_sampled_force_and_a_sampled_output_are_held_and_named():
     for name in ("seen", "unseen"):
         s.connect("arm.q[bob]", f"{name}.u")
     s.run(0.02)
-    found = s.linearize("control.command", ["arm.q[bob]", "seen.y"])
-    assert found.held == ("kick.push", "seen.y")
+    result = s.linearize("control.command", ["arm.q[bob]", "seen.y"])
+    assert result.held == ("kick.push", "seen.y")
     angle = s._plants["arm"].mb.q[0]
-    assert near(found.A[1], np.array([-G / L * np.cos(angle), 0, N * K / (M * L * L)]))  # without the 7 N m/rad
-    assert not found.C[1].any()
+    assert near(result.A[1], np.array([-G / L * np.cos(angle), 0, N * K / (M * L * L)]))  # without the 7 N m/rad
+    assert not result.C[1].any()
 
 
 def test_a_free_body_that_turns_against_runs_next_to_each_other():
