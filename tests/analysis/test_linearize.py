@@ -229,6 +229,40 @@ def test_a_body_on_a_rolling_hinge_is_one_that_its_loop_ties():
                                f_ext=wrench).vdot[1:4], rtol=1e-9)  # fmt: skip
 
 
+def test_forces_on_two_balls_that_roll_in_any_form():
+    """By name, by body, in pairs, stored, in the axes of any frame; and B by the accelerations that forces cause."""
+    mb, box = sc.Multibody("balls"), sc.Inertia(1.5, (0.05, 0.02, 0.01), np.diag([0.2, 0.3, 0.4]))
+    mb.add_body("arm", None, sc.Pin((0, 1, 0)), box)
+    for name, radius in (("small", 0.2), ("large", 0.3)):
+        mb.add_body(name, "arm", sc.RollingBall(radius), box)
+    tip = mb["large"].add_node("tip", sc.Pose.from_rpy(0.4, 0.2, 0.1, translation=(0.1, 0.0, 0.2)))
+    mb.set_state(*mb.random_state(1))
+    force, push = np.linspace(-1.0, 2.0, mb.nv), sc.Wrench((1, 2, 3), (4, 5, 6))
+    wanted = analysis.linearize(mb, mb.q, mb.v, force, {"large/tip": push})
+    free = analysis.linearize(mb, mb.q, mb.v, force)
+    assert np.abs(wanted.A - free.A).max() > 0.1
+    own = sc.Wrench((1, 2, 3), (4, 5, 6), expressed_in=tip)
+    for f_ext in ({tip: push}, [(tip, push)], (("large/tip", push),), {tip: own}, [("large/tip", own)]):
+        np.testing.assert_allclose(analysis.linearize(mb, mb.q, mb.v, force, f_ext).A, wanted.A, rtol=1e-12)
+    fixed = [{"large": sc.Wrench((1, 2, 3), (4, 5, 6), expressed_in=x)} for x in (mb.root, "inertial")]
+    first, second = (analysis.linearize(mb, mb.q, mb.v, force, x) for x in fixed)
+    np.testing.assert_array_equal(first.A, second.A)
+    n, at = len(first.position_names), [0, 1, 2, 3, 7, 8, 9]  # the turns among the dofs of free hinges
+    moved = (first.X @ first.B[n:])[at]
+    np.testing.assert_allclose(moved, dynamics.mass_matrix_inverse(mb, mb.q), rtol=1e-9, atol=1e-9)
+
+    def answer(dv):
+        return dynamics.forward_dynamics(mb, mb.q, mb.v + dv, force, fixed[0])
+
+    h = 1e-4
+    dv = np.array([0.3, -0.2, 0.5, 0.1, 0.4, -0.6, 0.2])
+    slope = (answer(h * dv) - answer(-h * dv)) / (2.0 * h)  # exact: vdot is quadratic in v
+    start = np.linalg.lstsq(first.X[at], dv, rcond=None)[0]
+    np.testing.assert_allclose((first.X @ first.A[n:, n:] @ start)[at], slope, rtol=1e-6, atol=1e-6)
+    mb.set_force(tip, push)
+    np.testing.assert_allclose(analysis.linearize(mb, mb.q, mb.v, force).A, wanted.A, rtol=1e-12)
+
+
 def test_a_batch_of_bodies_that_roll_is_refused():
     mb = sc.random_tree(2, 1, [sc.RollingBall(0.5), sc.Pin((1, 0, 0))])
     with pytest.raises(StateError, match=r"one state of a model with bodies that roll, got a batch \(2,\)"):

@@ -48,6 +48,28 @@ def test_fixed_dofs_stay_and_an_open_start_is_closed():
     near(s.assemble(eq.q), eq.q, 1e-10)
 
 
+def test_free_dofs_are_those_not_fixed_and_the_force_is_what_holds_the_tree():
+    """Two of the three ways to move of a five-bar, said in three ways; the force of the result by the tree alone."""
+    mb = library("five_bar")
+    for body in mb.bodies:
+        body.passive = sc.Passive(stiffness=50.0)
+    s = sc.loops.TreeAugmented(mb)
+    q, zero, push = s.assemble(mb.q), np.zeros(mb.nv), np.linspace(1.0, -2.0, mb.nv)
+    stay, *others = mb.dof_names
+    eq = equilibrium(s, fixed=[stay], force=push, q=q)
+    again = equilibrium(s, free=others, force=push, q=q)
+    near(again.q, eq.q, 1e-12)
+    fewer = equilibrium(s, free=mb.dof_names[:-1], fixed=[stay], force=push, q=q)
+    assert (len(eq.free), len(again.free), len(fewer.free)) == (2, 2, 1)
+    near(fewer.moved[[0, -1]], [0.0, 0.0], 1e-12)
+    for found in (eq, fewer):
+        near(found.force, sc.dynamics.inverse_dynamics(mb, found.q, zero, zero, ignore_loops=True), 1e-9)
+    X = s.velocity_map(eq.q)
+    hold = float(X[0] @ X.T @ (eq.force - push) / (X[0] @ X[0]))  # the force that the fixed dof takes
+    assert abs(hold) > 1e-2
+    assert np.abs(s.forward_dynamics(eq.q, zero, push + hold * np.eye(mb.nv)[0]).vdot).max() < 1e-6
+
+
 def test_what_is_refused():
     mb = library("five_bar")
     mb.gravity = (0, 0, 0)

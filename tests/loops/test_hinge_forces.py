@@ -116,6 +116,35 @@ def test_springs_gravity_compensation_and_stored_forces():
     assert np.abs(pushed.hinge_forces["crank"] - lifted.hinge_forces["crank"]).max() > 1.0
 
 
+@pytest.mark.parametrize("kind", SOLVERS)
+def test_springs_between_nodes_that_are_left_out_push_no_hinge(kind):
+    """At the first state, at later ones and in a batch (2, 3): as in the same model without the spring, and with it as
+    in the model that its two pulls are put on by hand."""
+    crank = SliderCrank()
+    plain, sprung = crank.build(), crank.build()
+    stiffness = 300.0
+    sprung.add_spring("pull", "crank", "slider", stiffness=stiffness)
+    states = [crank.state(theta, 3.0) for theta in (0.2, 0.9, 1.7, 2.4, 3.6, 5.0)]
+    q, v = (np.reshape([x[i] for x in states], (2, 3, 3)) for i in (0, 1))
+    bare, solver = kind(plain), kind(sprung)
+    for at in [(0, 0), (1, 2), ...]:  # the first call solves in another way than the later ones
+        found = solver.forward_dynamics(q[at], v[at], np.zeros(3), passive=False).hinge_forces
+        wanted = bare.forward_dynamics(q[at], v[at], np.zeros(3)).hinge_forces
+        for name in wanted:
+            near(found[name], wanted[name], 1e-9)
+    plain.q = q[1, 0]
+    line = plain.pose("slider").translation - plain.pose("crank").translation
+    pulls = {
+        name: sc.Wrench((0, 0, 0), sign * stiffness * line, expressed_in=plain.root)
+        for name, sign in (("crank", 1.0), ("slider", -1.0))
+    }
+    wanted = bare.forward_dynamics(q[1, 0], v[1, 0], np.zeros(3), pulls).hinge_forces
+    for found in (solver.forward_dynamics(q[1, 0], v[1, 0], np.zeros(3)).hinge_forces,
+                  kind(sprung).forward_dynamics(q[1, 0], v[1, 0], np.zeros(3)).hinge_forces):  # fmt: skip
+        for name in wanted:
+            near(found[name], wanted[name], 1e-9)
+
+
 def test_batches_agree_with_single_states():
     crank = SliderCrank()
     solver = TreeAugmented(crank.build())

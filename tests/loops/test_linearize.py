@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from tests.loops.by_name import by_name
-from tests.loops.cases import FourBar, close, force_of, library, near, project
+from tests.loops.cases import FourBar, Z, close, force_of, library, near, project, tie
 from tests.loops.test_derivatives import SOLVERS, arms, difference
 
 import soacraft as sc
@@ -74,6 +74,31 @@ def test_any_hinge_against_differences_along_closed_states(hinge):
     near(lin.A @ np.concatenate([xi, dv]) + lin.B @ dforce, difference(rate, 2e-4), 1e-7)
     near(lin.X @ xi, difference(lambda t: mb.difference(q, state(t)[0]), 2e-4), 1e-8)
     near(lin.X @ dv + lin.Y @ xi, difference(lambda t: state(t)[1], 2e-4), 1e-8)
+
+
+@pytest.mark.parametrize("passive", [True, False])
+def test_springs_dampers_and_forces_take_part(passive):
+    """A spring and a damper at the crank and at the rocker, and a force on the coupler, against differences; left out,
+    they are as if they were not there."""
+    mb, plain = (FourBar().build(0.7) for _ in range(2))
+    mb["crank"].passive = sc.Passive(stiffness=40.0, damping=3.0)
+    mb["rocker"].passive = sc.Passive(stiffness=25.0, damping=2.0, rest=0.4)
+    push = {"coupler": sc.Wrench((0, 0, 2), (30, -20, 0), expressed_in="inertial")}
+    s = sc.loops.ConstraintEmbedding(mb, independent=["crank"])
+    q, v, force = mb.q, s.expand(mb.q, [2.0]), np.array([3.0, 0.0, 0.0])
+    A, B = linearize(s, q, v, force, push, passive=passive)
+
+    def vdot(theta, rate):
+        at = s.advance(q, [theta])
+        return s.forward_dynamics(at, s.expand(at, [rate]), force, push, passive=passive)["crank"]
+
+    near(A[1, 0], difference(lambda t: vdot(t, 2.0), 1e-3), 1e-8)
+    near(A[1, 1], difference(lambda t: vdot(0.0, 2.0 + t), 1e-3), 1e-8)
+    without = linearize(sc.loops.ConstraintEmbedding(plain, independent=["crank"]), q, v, force, push)
+    assert np.allclose(A, without.A, rtol=1e-9, atol=1e-9) is not passive
+    unpushed = linearize(s, q, v, force, passive=passive)
+    assert np.abs(A - unpushed.A).max() > 1.0
+    near(B, unpushed.B)
 
 
 def test_the_linear_motion_is_the_motion_of_a_five_bar_about_its_rest():
@@ -158,17 +183,47 @@ def test_a_rolling_disc_stays_upright_above_its_speed(make, transverse, axial, l
         assert bool(lin.is_stable) == (share > 1.0)
     assert len(lin.position_names) == 5
     assert set(lin.dof_names) <= set(lin.position_names)
+    travels = {name for name, unit in zip(mb.dof_names, "".join(mb.layout.units.hinge), strict=True) if unit == "m"}
+    assert len(travels) == 3  # x, y and height are measured by one length, turns by the radian
+    for names, sizes in ((lin.position_names, lin.position_sizes), (lin.dof_names, lin.dof_sizes)):
+        assert [x == 1.0 for x in sizes] == [name not in travels for name in names]
+        assert len({x for x in sizes if x != 1.0}) <= 1
     assert repr(lin) == "ClosedLinearization of 3 independent of 6 dofs, which 5 dofs place: A 8 x 8, B 8 x 6"
 
 
-@pytest.mark.parametrize("hinge", [sc.RollingBall(0.5), sc.RollingDisc(0.5)], ids=lambda x: type(x).__name__)
-def test_a_closure_that_rolls_against_differences(hinge):
-    """States near one that rolls: moved in all ways in which it touches, then as fast as it rolls there."""
+def rolling_wheel(hinge):
+    """A free body that rolls on the floor."""
     mb, rng = sc.Multibody("rolling"), np.random.default_rng(1)
     mb.add_body("wheel", None, sc.Free(), random_inertia(rng), random_pose(rng))
     mb.set_state(*mb.random_state(3))
     close(mb, "floor", mb.root.add_node("floor", sc.Pose()), "wheel", hinge, 2)
     mb.v = project(mb, mb.v)
+    return mb
+
+
+def rolling_wheel_with_ties():
+    """A body that rolls and carries two geared wheels and a four-bar: a closure of every kind."""
+    mb, rng = sc.Multibody("rolling"), np.random.default_rng(1)
+    mb.add_body("wheel", None, sc.Free(), random_inertia(rng), random_pose(rng))
+    for name, axis in (("one", (1, 0, 0)), ("two", (0, 1, 1))):
+        mb.add_body(name, "wheel", sc.Pin(axis), random_inertia(rng), random_pose(rng))
+    parent = "wheel"
+    for i in range(3):
+        parent = mb.add_body(f"bar{i}", parent, sc.Pin(Z), random_inertia(rng), sc.Pose(translation=(1.0 + i, 0.2, 0)))
+    mb.set_state(*mb.random_state(3))
+    close(mb, "ring", "bar2", "wheel", sc.Pin(Z), 4)
+    close(mb, "floor", mb.root.add_node("floor", sc.Pose()), "wheel", sc.RollingBall(0.5), 2)
+    tie(mb, "gear", ["one", "two"], [(1.0,), (-2.5,)])
+    mb.v = project(mb, mb.v)
+    return mb
+
+
+def against_differences(mb):
+    """The linearization of a model with closures that roll; its dofs of position and of velocity, how many.
+
+    States near one that rolls: moved in all ways in which it touches, then as fast as it rolls there.
+    """
+    rng = np.random.default_rng(11)
     q, v, force = mb.q, mb.v, force_of(mb)
     s = sc.loops.TreeAugmented(mb)
     lin = linearize(s, q, v, force)
@@ -180,7 +235,7 @@ def test_a_closure_that_rolls_against_differences(hinge):
         moved = s.assemble(mb.integrate(q, t * lin.Z @ xi))
         rows = Constraints(mb, mb.state(moved)).jacobian()
         wanted = np.concatenate([np.zeros(len(rows)), v[i] + t * dv])
-        return moved, np.linalg.solve(np.concatenate([rows, to_i]), wanted)
+        return moved, np.linalg.lstsq(np.concatenate([rows, to_i]), wanted, rcond=None)[0]
 
     def rate(t):
         moved, faster = state(t)
@@ -189,3 +244,14 @@ def test_a_closure_that_rolls_against_differences(hinge):
 
     near(lin.A @ np.concatenate([xi, dv]) + lin.B @ dforce, difference(rate, 1e-3), 1e-6)
     near(lin.X @ dv + lin.Y @ xi, difference(lambda t: state(t)[1], 1e-3), 1e-7)
+    return len(places), len(i)
+
+
+@pytest.mark.parametrize("hinge", [sc.RollingBall(0.5), sc.RollingDisc(0.5)], ids=lambda x: type(x).__name__)
+def test_a_closure_that_rolls_against_differences(hinge):
+    assert against_differences(rolling_wheel(hinge)) == (5, 3)
+
+
+def test_a_closure_that_rolls_beside_a_loop_and_a_coupling_against_differences():
+    """The four-bar and the gear have one dof each, of position as of velocity."""
+    assert against_differences(rolling_wheel_with_ties()) == (5 + 2, 3 + 2)

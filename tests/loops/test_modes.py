@@ -37,6 +37,27 @@ def test_the_rates_are_those_of_the_linearized_motion(hinge):
     assert np.abs(ours[:, None] - wanted).min(axis=1).max() < 1e-7 * np.abs(wanted).max()
 
 
+def test_forces_along_dofs_and_on_bodies_stiffen_a_chain():
+    """At the rest that they cause, against the linearized motion under the same forces; without them it is another."""
+    mb = arms(sc.Spherical())
+    for body in mb.bodies:
+        body.passive = sc.Passive(stiffness=400.0, rest=mb.q_of(body), damping=1.0)
+    s, zero = sc.loops.TreeAugmented(mb), np.zeros(mb.nv)
+    force = np.linspace(-60.0, 90.0, mb.nv)
+    push = {"right1": sc.Wrench((10, 0, 20), (60, 40, -50), expressed_in="inertial")}
+    q = equilibrium(s, force=force, f_ext=push).q
+    wanted = linearize(s, q, zero, force, push).eigenvalues
+
+    def apart(m):
+        ours = np.concatenate([m.eigenvalues, m.eigenvalues[m.eigenvalues.imag > 0].conj()])
+        assert len(ours) == len(wanted)
+        return np.abs(ours[:, None] - wanted).min(axis=1).max() / np.abs(wanted).max()
+
+    assert apart(modes(s, q, force=force, f_ext=push)) < 1e-7
+    assert apart(modes(s, q, force=force)) > 1e-4
+    assert apart(modes(s, q, f_ext=push)) > 1e-4
+
+
 def test_a_linkage_without_stiffness_has_rigid_body_modes():
     mb = library("five_bar")
     mb.gravity = (0, 0, 0)

@@ -347,7 +347,7 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         forces = 6 * len(source.loops) + len(source.couplings)
         width = len(rest[0]) if len(rest) else forces + 2 + self.graph.nq + p.nv
         made = Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
-        made._loads = p.forces
+        made._loads, made._passive = p.forces, p.passive
         return made
 
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:

@@ -160,7 +160,7 @@ class Result:
         self._source = source
         self._theta: Array | None = None  # the coordinates of the closures' hinges, for the next call
         self._loads: Forces | None = None  # external; None where none but the model's gravity compensation act
-        self._passive = True  # whether that does
+        self._passive = True  # whether that does, and springs between nodes
 
     @property
     def _rest(self) -> Array:

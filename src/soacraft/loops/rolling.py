@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +14,11 @@ from soacraft.loops.linearize import ClosedLinearization, linearize
 from soacraft.loops.tree_augmented import TreeAugmented
 from soacraft.model.hinges import Free
 from soacraft.model.hinges.rolling import Rolling
+from soacraft.model.states.coordinates import read_forces
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
+from soacraft.spatial.wrench import Wrench
 
 
 def rolling_linearize(p: Problem, f_ext: Any, *, passive: bool) -> ClosedLinearization:
@@ -38,10 +39,15 @@ def rolling_linearize(p: Problem, f_ext: Any, *, passive: bool) -> ClosedLineari
         plane = body.parent.add_node(f"{name} plane", inboard)
         free.close_loop(f"{name} rolls", plane, body.add_node(f"{name} rolls", outboard.inv), hinge)
     S = _selection(mb, free)
-    if isinstance(f_ext, Mapping):
-        f_ext = {x.full_name if isinstance(x, Frame) else x: w for x, w in f_ext.items()}
-    found = linearize(TreeAugmented(free), free.q, free.v, S @ p.full("force"), f_ext, passive=passive)
+    forces = [(frame.full_name, _by_name(wrench)) for frame, wrench in read_forces(mb, f_ext)]
+    found = linearize(TreeAugmented(free), free.q, free.v, S @ p.full("force"), forces, passive=passive)
     return replace(found, B=found.B @ S, units=units_of(mb))
+
+
+def _by_name(wrench: Wrench) -> Wrench:
+    """The wrench with the name of the frame whose axes it is in: another model has a frame of that name."""
+    axes: Frame | None = wrench.expressed_in
+    return wrench if axes is None else Wrench(wrench.moment, wrench.force, expressed_in=axes.full_name)
 
 
 def _selection(mb: Multibody, free: Multibody) -> Array:
