@@ -213,7 +213,10 @@ def test_a_body_on_a_rolling_hinge_is_one_that_its_loop_ties():
     own = np.concatenate([sc.spatial.matrix_to_quaternion(pose.rotation), pose.translation])
     slid = hinge.H_T(q[mine.q_slice("ball")]) @ v[mine.v_slice("ball")]
     other.set_state([q[0], *own, q[-1]], [v[0], *slid, v[-1]])
-    wrench = {"tail": sc.Wrench((1, 2, 3), (4, 5, 6))}
+    wrench = {
+        "tail": sc.Wrench((1, 2, 3), (4, 5, 6)),
+        "arm": sc.Wrench((3, 1, -2), (2, -4, 5), expressed_in="inertial"),
+    }
     found = analysis.linearize(mine, q, v, T, wrench)
     solver = sc.loops.TreeAugmented(other)
     wanted = sc.loops.linearize(solver, other.q, other.v, [T[0], *T[1:4], 0, 0, 0, T[4]], wrench)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -195,6 +196,34 @@ def test_shapes(mb):
     assert [(x.texture, x.attributes["texture"]) for x in (mb.materials["plain"], mb.materials["layered"])] == [
         ("parts/wood.png", "wood"), ("parts/wood.png", "wood"),
     ]  # fmt: skip
+
+
+#: contype and conaffinity of two shapes.
+MASKS = [
+    ("1 0", "0 1"), ("0 1", "1 0"), ("1 0", "1 0"), ("0 1", "0 1"), ("2 4", "4 1"), ("2 4", "1 3"), ("2 4", "1 1"),
+    ("0 0", "3 3"), ("2 0", "0 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), MASKS)
+def test_masks_of_shapes_say_what_can_touch(tmp_path, one, other):
+    """Two balls in each other's place, as MuJoCo finds contacts between them: between bodies, not on one that is
+    welded to the other's. A shape with half a mask may touch, so it is not for the eye alone."""
+    balls = [f'<geom name="{x}" size="1" contype="{a}" conaffinity="{b}"/>'
+             for x, (a, b) in (("one", one.split()), ("other", other.split()))]  # fmt: skip
+    apart = f"<body><freejoint/>{balls[0]}</body><body><freejoint/>{balls[1]}</body>"
+    welded = f"<body><freejoint/>{balls[0]}<body>{balls[1]}</body></body>"
+    touches = []
+    for inside in (apart, welded):
+        mb = read(tmp_path, inside)
+        data = mujoco.MjData(model := mujoco.MjModel.from_xml_path(str(tmp_path / "model.xml")))
+        mujoco.mj_forward(model, data)
+        says = [x for x in mb.import_report.entries if x.note == "some shapes can touch: sc.sim.Contact lets them"]
+        assert bool(says) == bool(data.ncon)
+        touches.append(bool(says))
+        roles = {x.name: x.role for body in mb.bodies for x in body.geometries}
+        assert roles == {x: "visual" if mask == "0 0" else "both" for x, mask in (("one", one), ("other", other))}
+    assert not touches[1]
 
 
 def test_records(mb):
