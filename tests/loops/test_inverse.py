@@ -58,6 +58,24 @@ def test_any_dof_that_moves_the_system_may_be_actuated(solver, mb):
     assert np.linalg.norm(both) < np.linalg.norm(one)
 
 
+@pytest.mark.parametrize("short", [1e-9, 1e-7, 1e-5])
+def test_a_batch_with_a_state_where_the_independent_dof_hardly_sets_the_others(short):
+    """A crank next to the end of its range, where coupler and rocker are in line, driven from the rocker: all states
+    have the acceleration that was asked for, by the balance of power of forward dynamics."""
+    bar = FourBar(crank=1.0, coupler=0.6, rocker=0.7, ground=1.0)
+    end = float(np.arccos((2.0 - 1.3**2) / 2.0))
+    mb = bar.build(1.0)
+    q = np.stack([mb.q, bar.build(end - short).q, bar.build(0.8).q])
+    s = ConstraintEmbedding(mb, independent=["crank"])
+    wanted = np.array([[1.0], [1.0], [-2.0]])
+    for _ in range(2):  # the second call has a plan for the rocker
+        s.inverse_dynamics(mb.q, ZERO, {"crank": 1.0}, actuated=["rocker"])
+    force = s.inverse_dynamics(q, ZERO, {"crank": wanted}, actuated=["rocker"])
+    assert not force[:, :2].any()
+    found = TreeAugmented(mb).forward_dynamics(q, ZERO, force).vdot
+    near(found[:, :1], wanted, 1e-4)
+
+
 def test_too_few_actuated_dofs_are_refused(solver, mb):
     s = type(solver)(two := sc.load("five_bar"))
     q = s.assemble(two.q)

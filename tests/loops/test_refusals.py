@@ -168,6 +168,26 @@ def test_a_state_too_far_off_to_be_projected(kind, pair):
     )
 
 
+def test_a_driven_closure_is_not_the_one_that_is_too_far_off(kind):
+    """Two loops in a row: the second is open by more, but what drives it says where it is."""
+    mb = row_of_four_bars(2)
+    q = np.array(mb.q)
+    for name, turn in (("crank0", 1.3), ("crank2", 3.0)):
+        q[mb.q_slice(name)] += turn
+    drive = {"loop1": (np.zeros(6), np.zeros(6))}
+    for U, name in ((None, "loop1"), (drive, "loop0")):
+        with pytest.raises(LoopError, match=rf"too far off its closures to be projected: loop '{name}' is open by"):
+            kind(mb).project(q, 0 * mb.v, U)
+
+
+def test_a_bias_force_of_velocities_that_open_a_loop_is_refused(kind, pair):
+    """As forward dynamics refuses them; at rest there is nothing to refuse."""
+    s = kind(pair)
+    with pytest.raises(LoopError, match=r"loop 'ring' of 'four_bar' opens at \S+ \(m/s or rad/s\) with this v"):
+        s.bias_force(pair.q, np.array([1.0, 0.0, 0.0, 0.0, 0.0]))
+    near(s.bias_force(pair.q, 0 * pair.v), s.gravity_force(pair.q), 1e-9)
+
+
 def test_a_projected_state_is_the_nearest_one(kind, pair):
     """Against small steps of least squares in the metric of the mass matrix."""
     off = np.array([2e-5, -1e-5, 3e-5, 1e-5, -2e-5])
