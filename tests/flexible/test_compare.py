@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
@@ -10,6 +12,7 @@ from tests.flexible.models import held_frequencies, slender
 
 import soacraft.flexible as fx
 from soacraft.errors import ModelError
+from soacraft.flexible.compare import _gyration
 from soacraft.model.modal.inertia import mass_matrix
 from soacraft.spatial.rotations import skew
 
@@ -63,6 +66,23 @@ def test_torsion_is_compared_by_the_turns_of_nodes():
         fx.mac(fx.reduce(millimetres, ["root", "tip"], "guyan"), fx.reduce(millimetres, ["root"], "fixed", modes=8)),
         found, atol=1e-6,
     )  # fmt: skip
+
+
+def test_the_radius_of_gyration_is_that_about_the_centre():
+    """Of a bent line in space, from the masses of its points; and modes of a thick and a thin one are compared alike."""
+    steel = fx.Elastic(70e9, 0.33, 2700.0)
+    joints = {"a": (0, 0, 0), "b": (1, 0, 0), "c": (1, 0.7, 0), "d": (1, 0.7, 0.5)}
+    bodies = []
+    for radius in (0.02, 0.05):
+        line = [fx.Member(x, y, fx.Circle(radius), steel) for x, y in pairwise(joints)]
+        fe = fx.frame(joints, line)
+        fe.interface("root", at="a")
+        bodies.append(data := fx.reduce(fe, ["root"], "fixed", modes=3))
+        weights = fe.masses.diagonal()
+        spread = np.cov(fe.points.T, aweights=weights, ddof=0)
+        assert _gyration(data) == pytest.approx(np.sqrt(np.linalg.eigvalsh(spread)[0]), rel=1e-9)
+    thin, thick = bodies
+    np.testing.assert_allclose(fx.mac(thin, thick), fx.mac(thick, thin).T, rtol=1e-9, atol=1e-15)
 
 
 def test_a_report_says_what_each_mode_is():

@@ -49,6 +49,23 @@ def test_a_turned_beam_is_the_beam_turned():
     np.testing.assert_allclose(turned.points, straight.points @ R.T, atol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("axis", "across"),
+    [((0, 0, 1), (1, 0, 0)), ((0, 0, -1), (1, 0, 0)), ((1, 1, 0), (0, 0, 1)), ((-1, 0, 0), (0, 0, 1)),
+     ((0.6, 0, -0.8), (0.8, 0, 0.6))],
+)  # fmt: skip
+def test_which_way_is_up_unless_it_is_said(axis, across):
+    """The height of a section lies in the plane of the beam and z, of an upright beam, up or down, in that of x."""
+    L, F, section = 1.5, 7.0, fx.Rectangle(width=0.02, height=0.06)
+    fe = fx.beam(L, section, STEEL, 2, "euler", axis=axis)
+    e1, e3 = np.array(axis) / np.linalg.norm(axis), np.array(across)
+    for direction, I in ((e3, section.section.Iy), (np.cross(e3, e1), section.section.Iz)):
+        load = np.zeros(12)
+        load[6:9] = F * direction
+        bent = np.linalg.solve(fe.K.toarray()[6:, 6:], load)[6:9]
+        np.testing.assert_allclose(bent, F * L**3 / (3 * STEEL.E * I) * direction, rtol=1e-8, atol=1e-12)
+
+
 def test_mass_properties_of_a_bar_are_those_of_a_block():
     """Of points along and across: m/12 (b^2 + h^2) about the axis, and Steiner's about the root."""
     L, b, h = 1.2, 0.1, 0.3

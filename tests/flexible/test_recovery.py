@@ -11,6 +11,7 @@ from tests.flexible.test_solids import bar
 import soacraft as sc
 import soacraft.flexible as fx
 from soacraft.errors import ModelError
+from soacraft.flexible.recovery import recovered
 
 STEEL = fx.Elastic(200e9, 0.3, 7850.0)
 
@@ -39,6 +40,45 @@ def test_bending_and_tension_of_a_cantilever(section, c):
     assert (bent[:, top] < 0).all()  # a load along z shortens the upper fibre
     moment = data.recover("section_force", deflected(data, [0, 0, 0, 0, 0, 50.0]))[:, 4]
     np.testing.assert_allclose(np.abs(moment), 50.0 * (1 - x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 0.6, 0.8)])
+def test_all_forces_at_a_tip_at_once_by_statics(axis):
+    """N, Qy, Qz and Mx, My, Mz of a cantilever in its own axes, and N / A - Mz y / Iz + My z / Iy at its corners."""
+    section, elements, L = fx.Rectangle(0.03, 0.05), 5, 1.2
+    fe = fx.beam(L, section, STEEL, elements=elements, axis=axis)
+    e1 = np.array(axis, dtype=float)
+    e3 = np.array([0, 0, 1.0]) - e1[2] * e1
+    e3 /= np.linalg.norm(e3)
+    R = np.column_stack([e1, np.cross(e3, e1), e3])
+    fe.interface("root", at=(0, 0, 0))
+    fe.interface("tip", at=tuple(L * e1))
+    data = fx.reduce(fe, ["root", "tip"], "guyan")
+    T, my, mz, N, Qy, Qz = 11.0, 3.0, -5.0, 300.0, 40.0, -70.0
+    eta = deflected(data, np.concatenate([R @ [T, my, mz], R @ [N, Qy, Qz]]))
+    arm = L * (1 - (np.arange(elements) + 0.5) / elements)
+    My, Mz = my - Qz * arm, mz + Qy * arm
+    one = np.ones(elements)
+    wanted = np.stack([N * one, Qy * one, Qz * one, T * one, My, Mz], axis=1)
+    np.testing.assert_allclose(data.recover("section_force", eta), wanted, rtol=1e-7, atol=1e-6)
+    s = section.section
+    stress = [[N / s.A - b * y / s.Iz + a * z / s.Iy for y, z in s.outermost] for a, b in zip(My, Mz, strict=True)]
+    np.testing.assert_allclose(data.recover("stress", eta), stress, rtol=1e-7, atol=1.0)
+
+
+def test_a_solid_in_a_field_of_constant_strain_by_hookes_law():
+    """Displacements A x: strains (A + A*) / 2 with angles twice that, stresses lame tr(A) + G (A + A*)."""
+    fe = bar(n=3)
+    A = 1e-3 * np.array([[1.0, 0.4, -0.3], [0.2, -2.0, 0.7], [0.5, -0.1, 3.0]])
+    found = recovered(fe, np.column_stack([(fe.nodes @ A.T).ravel(), -2.0 * (fe.nodes @ A.T).ravel()]))
+    pairs = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)]
+    strain = np.array([A[i, j] + (0.0 if i == j else A[j, i]) for i, j in pairs])
+    lame, G = STEEL.E * STEEL.nu / ((1 + STEEL.nu) * (1 - 2 * STEEL.nu)), STEEL.E / (2 * (1 + STEEL.nu))
+    stress = np.array([G * (A[i, j] + A[j, i]) + (lame * np.trace(A) if i == j else 0.0) for i, j in pairs])
+    for k, factor in enumerate((1.0, -2.0)):
+        for name, wanted in (("strain", strain), ("stress", stress)):
+            each = np.broadcast_to(factor * wanted, found[name].shape[:2])
+            np.testing.assert_allclose(found[name][:, :, k], each, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
 
 
 def test_a_section_of_numbers_has_no_stress():

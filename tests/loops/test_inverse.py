@@ -13,6 +13,7 @@ from tests.strategies import SEEDS
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import PRESCRIBED
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 
 FOUR_BAR = FourBar()
@@ -61,7 +62,7 @@ def test_any_dof_that_moves_the_system_may_be_actuated(solver, mb):
 @pytest.mark.parametrize("short", [1e-9, 1e-7, 1e-5])
 def test_a_batch_with_a_state_where_the_independent_dof_hardly_sets_the_others(short):
     """A crank next to the end of its range, where coupler and rocker are in line, driven from the rocker: all states
-    have the acceleration that was asked for, by the balance of power of forward dynamics."""
+    have the acceleration that was asked for, by forward dynamics of another solver."""
     bar = FourBar(crank=1.0, coupler=0.6, rocker=0.7, ground=1.0)
     end = float(np.arccos((2.0 - 1.3**2) / 2.0))
     mb = bar.build(1.0)
@@ -167,3 +168,59 @@ def test_tied_prescribed_dofs_are_named_as_the_model_names_them(kind):
         r"the prescribed accelerations of 'slides' do not agree with its closures: \S+ is left at "
         r"'(left|right|gear)'\. Prescribe dofs that are independent of each other\.",
     )
+
+
+@pytest.mark.parametrize("kind", [TreeAugmented, FullyAugmented, ConstraintEmbedding])
+def test_plans_for_many_actuated_and_prescribed_dofs_are_few_and_right(kind):
+    """Twenty wheels geared to the first by 2, 3, ..., each in turn the one that drives: sum of I (k / j)^2 at wheel j.
+    Of the plans for these dofs some are kept, of single states and batches alike."""
+    mb, count, moment = sc.Multibody("gears"), 20, 0.3
+    for k in range(count):
+        mb.add_body(f"wheel{k + 1}", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), moment * np.eye(3)))
+        if k:
+            mb.couple(f"gear{k + 1}", {f"wheel{k + 1}": 1.0, "wheel1": -(k + 1.0)})
+    s, zero, ratios = kind(mb), np.zeros(count), np.arange(1.0, count + 1.0)
+    inertia = moment * float(ratios @ ratios)
+    for k, name in enumerate(mb.dof_names):
+        alone = np.where(np.arange(count) == k, inertia / ratios[k], 0.0)
+        for factors in (1.0, np.array([[1.0, -2.0, 0.5], [3.0, 0.0, 4.0]]), -1.5):
+            scale = np.asarray(factors)[..., None]
+            found = s.inverse_dynamics(zero, zero, scale * ratios, actuated=[name])
+            near(found, scale * alone, 1e-10)
+            vdot, force = s.mixed_dynamics(zero, zero, zero, scale * ratios, [name])
+            near(vdot, scale * ratios, 1e-10)
+            near(force, scale * alone, 1e-10)
+    assert 0 < len(s._actuation._plans) < count
+    assert 0 < len(s._prescribing) < count
+
+
+def test_rows_of_prescribed_dofs_cannot_be_driven(solver, mb):
+    """They have names of their own inside, which no caller may drive: refused at the first call and at later ones."""
+    force, vdot = np.array([0.3, -0.2, 0.5]), np.full(3, 1.7)
+    wanted = solver.mixed_dynamics(mb.q, mb.v, force, vdot, ["crank"])
+    still = {"ring": (np.zeros(6), np.zeros(6))}
+    for _ in range(2):
+        near(np.array(solver.mixed_dynamics(mb.q, mb.v, force, vdot, ["crank"], U=still)), np.array(wanted), 1e-9)
+        refused(
+            lambda: solver.mixed_dynamics(
+                np.array(mb.q), np.array(mb.v), force, vdot, ["crank"], U={f"{PRESCRIBED}crank": (0.0, 1.0)}
+            ),
+            LoopError,
+            rf"U names '{PRESCRIBED}crank', but the active loops and couplings of 'four_bar' are 'ring'\.",
+        )
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_the_closure_that_is_off_most_is_the_same_in_all_units(unit):
+    """Two slides that are welded, and two geared wheels; accelerations off by half of a length and by 0.05 rad."""
+    mb, beyond = sc.Multibody("both"), sc.Pose(translation=(0, unit, 0))
+    for name in ("left", "right"):
+        mb.add_body(name, None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.5), sc.Pose() if name == "left" else beyond)
+    mb.close_loop("weld", mb["left"].add_node("end", beyond), "right", sc.Weld())
+    for name in ("one", "two"):
+        mb.add_body(name, None, sc.Pin((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), unit**2 * np.eye(3)))
+    mb.couple("gear", {"one": 1.0, "two": -1.0})
+    zero = np.zeros(4)
+    for vdot, name in (([0.5 * unit, 0.0, 0.05, 0.0], "weld"), ([0.01 * unit, 0.0, 0.05, 0.0], "gear")):
+        with pytest.raises(LoopError, match=rf"does not agree with its closures: \S+ is left at '{name}'\."):
+            TreeAugmented(mb).inverse_dynamics(zero, zero, np.array(vdot))
