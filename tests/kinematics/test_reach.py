@@ -149,6 +149,24 @@ def test_loops_and_couplings_are_part_of_it():
         inverse_kinematics(long, {"link0": sc.Pose(translation=(5, 0, 0))}, starts=2)
 
 
+@pytest.mark.parametrize("pitch", [0.5, -0.5, 3.0])
+@pytest.mark.parametrize("far", [0.0, 0.2])
+def test_a_screw_takes_its_axis_along(pitch, far):
+    """A nut that turns by a tenth of a radian either way and carries a point on its axis or beside it: what it reaches
+    is not excluded, what lies a little beyond its end is."""
+    mb = sc.Multibody("screw")
+    nut = mb.add_body("nut", None, sc.Helical((1, 0, 0), pitch), UNIT)
+    nut.limits = sc.Limits(-0.1, 0.1)
+    nut.add_node("tip", sc.Pose(translation=(0, far, 0)))
+    for turn in (-0.1, -0.06, 0.0, 0.08, 0.1):
+        point = (pitch * turn, far * np.cos(turn), far * np.sin(turn))
+        assert verdict(mb, {"nut/tip": point}) == ("", 0)
+        assert verdict(mb, {"nut": sc.Pose.from_rpy(turn, 0, 0, (pitch * turn, 0, 0))}) == ("", 0)
+    beyond = (pitch * 0.11, far * np.cos(0.11), far * np.sin(0.11))
+    text, boxes = verdict(mb, {"nut/tip": beyond})
+    assert text or boxes
+
+
 # -- never of what can be met -----------------------------------------------------------------------------------
 
 

@@ -157,7 +157,8 @@ def _rates(bounds: Bounds, state: State, aim: Aim) -> _Rates | None:
         lever += float(np.linalg.norm(at - joint.last)) + joint.travel[1]
         if not np.isfinite(lever):
             return None
-        found.distance[v], found.angle[v] = lever, 1.0
+        pitch = hinge.pitch if isinstance(hinge, Helical) else 0.0  # a screw moves a point across its axis and along
+        found.distance[v], found.angle[v] = np.hypot(lever, pitch), 1.0
         if isinstance(hinge, Prismatic | Cylindrical):
             found.distance[v.stop - 1], found.angle[v.stop - 1] = 1.0, 0.0
         at = joint.first
