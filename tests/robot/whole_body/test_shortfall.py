@@ -19,7 +19,7 @@ def contradictory(seed):
     for k in range(n):
         turn = rng.standard_normal(3)
         hinge = sc.Pin(turn / np.linalg.norm(turn))
-        at = sc.Pose(translation=(k > 0, 0, 0))
+        at = sc.Pose(translation=(float(k > 0), 0, 0))
         mb.add_body(f"b{k}", mb.bodies[-1] if k else None, hinge, sc.Inertia(1.0), inboard=at)
     mb.bodies[-1].add_node("tip", sc.Pose(translation=(1.0, 0.0, 0.0)))
     here, there = (rob.Reaching(sc.Position(f"b{n - 1}/tip", rng.uniform(-2.0, 2.0, 3)), gain=2.0) for _ in range(2))
@@ -78,7 +78,7 @@ def test_a_straight_arm_that_is_pulled_outward_keeps_straight_at_any_dt_and_says
     program moves there, at tens of rad/s as soon as the arm is bent; the damped loop is at rest."""
     mb = sc.Multibody("arm", gravity=(0.0, 0.0, 0.0))
     for k in range(3):
-        at = sc.Pose(translation=(k > 0, 0, 0))
+        at = sc.Pose(translation=(float(k > 0), 0, 0))
         mb.add_body(f"b{k}", mb.bodies[-1] if k else None, sc.Pin((0, 0, 1)), sc.Inertia(1.0), inboard=at)
     mb.bodies[-1].add_node("tip", sc.Pose(translation=(1.0, 0.0, 0.0)))
     posture = np.array([0.5, -0.3, 0.4])
