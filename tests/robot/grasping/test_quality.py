@@ -45,6 +45,29 @@ def test_a_soft_finger_that_hardly_turns_limits_it():
     assert grasp_quality(soft(0.5, 0.0)) == 0.0
 
 
+def test_quality_does_not_depend_on_where_the_object_is_or_on_units():
+    """All moved with the point of moments; or all lengths, also those of the torsion, with the length of moments."""
+    points = np.array([[1.0, 0.2, 0], [-0.8, 0.5, 0.1], [0.1, -0.9, 0.3], [0.0, 0.1, -1.2]])
+    at, shift = np.array([0.1, 0.0, -0.1]), np.array([3.0, -2.0, 5.0])
+
+    def quality(scale=1.0, move=0.0, about=at, length=0.7):
+        tips = [Fingertip(scale * p + move, at - p, 0.6, torsion=0.2 * scale) for p in points]
+        return grasp_quality(tips, about=scale * about + move, length=scale * length)
+
+    expected = quality()
+    assert expected > 0.05
+    assert quality(move=shift) == pytest.approx(expected, rel=1e-9)
+    for scale in (1e-3, 10.0):
+        assert quality(scale) == pytest.approx(expected, rel=1e-9)
+    assert quality(about=at + [0.3, 0.0, 0.0]) != pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("length", [0.1, 0.25, 1.0, 4.0])
+def test_moments_are_measured_by_the_length(length):
+    """Two soft fingers at -1 and 1 of little torsion c: what cannot be resisted is a turn about their line, c / L."""
+    assert grasp_quality(soft(0.5, 0.01), length=length) == pytest.approx(0.01 / length, rel=0.1)
+
+
 @given(st.integers(0, 10**6), st.integers(3, 6))
 @tries(15)
 def test_every_wrench_of_that_size_can_be_given_and_one_hardly_larger_cannot(seed, count):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,20 @@ def test_no_configurations_give_no_answers(limb, batch):
         assert (r.residual.shape, r.tried.shape) == ((*batch, *tips, 6), batch)
         assert r.robot_q is None or r.robot_q.shape == (*batch, limb.robot.mb.nq)
         assert repr(r) == "0 of 0 poses found"
+
+
+def test_starts_have_the_leading_axes_of_the_poses():
+    """Of two axes too: each pose is met from the start that is its own."""
+    limb = arm()
+    near = Q + 0.02 * np.arange(6.0).reshape(2, 3, 1)
+    goals = limb.pose(near)
+    r = limb.ik(goals, near)
+    assert r.found.shape == (2, 3)
+    assert np.allclose(r.q, near, atol=1e-6)
+    for start, pose, axes in ((near, limb.pose(near[0]), (3,)), (near[:, :2], goals, (2, 3)), (near[0], goals, (2, 3))):
+        said = f"near of limb 'arm' has leading axes {start.shape[:-1]}, and the poses {axes}."
+        with pytest.raises(StateError, match=re.escape(said)):
+            limb.ik(pose, start)
 
 
 def test_wrenches_and_configurations_have_the_same_leading_axes():

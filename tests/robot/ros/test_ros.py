@@ -439,6 +439,7 @@ CORNERS = [{"x": 0.0}, {"x": 1.0}, {"y": 1.0}, {"z": 1.0}]
         ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [0, 1]}] * 3}]}, r"got shape \(3, 2\)"),
         ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [0, 1, 2.7]}]}]}, "of its 4 vertices"),
         ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [0, 1, 4]}]}]}, "of its 4 vertices"),
+        ({"meshes": [{"vertices": CORNERS, "triangles": [{"vertex_indices": [-1, 0, 1]}]}]}, "of its 4 vertices"),
         ({"meshes": [{"vertices": CORNERS, "triangles": [3]}]}, "must have vertices and triangles, messages all"),
         ({"planes": [{"coef": [0, 0, 0, 1]}]}, "has no normal"),
     ],

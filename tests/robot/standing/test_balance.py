@@ -110,6 +110,32 @@ def test_the_zero_moment_point_is_where_the_ground_pushes():
         assert np.abs(about[:2]).max() < 1e-9 * np.abs(moment).max()
 
 
+def test_states_and_points_have_leading_axes_of_their_own():
+    """(2, 1) states with (3) points give (2, 3): each as one state with one point, also where gravity is slanted."""
+    mb = stander()
+    mb.gravity = (1.0, -2.0, -9.0)
+    rng = np.random.default_rng(7)
+    q = np.array([[mb.random_state(rng)[0]] for _ in range(2)])
+    q[..., 4:7] = rng.uniform(0.5, 1.0, (2, 1, 3)) + [0, 0, 3.0]
+    v, vdot = 0.3 * rng.standard_normal((2, 2, 1, 7))
+    points, normal = rng.uniform(-0.5, 0.5, (3, 3)), np.array([0.1, 0.3, 1.0])
+    wrench = rob.ground_wrench(mb, q, v, vdot, points)
+    zero = rob.zero_moment_point(mb, q, v, vdot, points, normal)
+    caught = rob.capture_point(mb, q, v, points, normal)
+    assert wrench.shape == (2, 3, 6)
+    assert zero.shape == caught.shape == (2, 3, 3)
+    for i in range(2):
+        at = q[i, 0], v[i, 0], vdot[i, 0]
+        base = rob.ground_wrench(mb, *at)
+        for j, p in enumerate(points):
+            moved = np.concatenate([base[:3] - np.cross(p, base[3:]), base[3:]])
+            near(wrench[i, j], moved, 1e-9)
+            near(zero[i, j], rob.zero_moment_point(mb, *at, p, normal), 1e-9)
+            near(caught[i, j], rob.capture_point(mb, *at[:2], p, normal), 1e-9)
+            assert abs((zero[i, j] - p) @ normal) < 1e-9
+            assert abs((caught[i, j] - p) @ normal) < 1e-9
+
+
 def test_a_cart_and_table_have_the_known_zero_moment_point():
     """x - xddot z / g for a mass that goes level at height z (Kajita)."""
     mb = sc.Multibody("cart")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.profiles import tries
 
 import soacraft as sc
-from soacraft.robot.studies.ground import ground_of, unit_weight
+from soacraft.robot.studies.ground import Ground, ground_of, unit_weight
 
 
 @tries(15)
@@ -36,3 +36,13 @@ def test_a_mass_in_the_hand_is_a_body_welded_there(seed):
     left = np.cross(z, other.force) - other.moment
     assert np.abs(left[pressed][:, :2]).max(initial=0.0) <= 1e-8 * np.abs(other.moment).max()
     assert np.isnan(z[~pressed]).all()
+
+
+def test_the_zero_moment_point_on_a_slope_that_does_not_pass_the_origin():
+    """Of one force that acts at z on the plane through p across u: that point, whatever moment along u it has."""
+    p, u = np.array([0.3, -0.2, 0.7]), np.array([0.0, 0.6, 0.8])
+    across = np.array([[1.0, 0, 0], [0, 0.8, -0.6]])
+    z = p + np.array([[0.4, -1.1], [0.0, 0.5], [2.0, 0.1]]) @ across
+    force = np.array([[1.0, 2.0, 9.0], [0.0, 0.0, 5.0], [-1.0, 3.0, 4.0]])
+    ground = Ground(force, np.cross(z, force) + np.array([[0.3], [0.0], [-2.0]]) * u, np.zeros((3, 3)))
+    assert ground.zero_moment_point(p, u) == pytest.approx(z, abs=1e-12)

@@ -180,6 +180,17 @@ def test_limits_of_actuators_count():
     assert study.sizing(rb, ([0.0, 1.0], q, 0 * q, 0 * q), efforts={"joint2": 20.0}).torque_used[1] > 1.0
 
 
+@pytest.mark.parametrize("which", ["torque", "continuous", "speed"])
+@pytest.mark.parametrize("part", [0.999, 1.001])
+def test_motors_hold_up_to_each_of_their_limits(which, part):
+    """A sine asks for I A w^2 at its peak, 1/sqrt(2) of it for long, and A w: limits just above hold, just below not."""
+    I = 2.0 * 0.5**2
+    asked = {"torque": I * A * W**2, "continuous": I * A * W**2 / np.sqrt(2), "speed": A * W}
+    s = study.sizing(flat(), swing(), motors={"l1": study.Motor(**{which: asked[which] / part})})
+    assert getattr(s, f"{which}_used") == pytest.approx([part], rel=1e-5)
+    assert s.holds == (part < 1.0)
+
+
 def test_it_shows_itself_and_comes_back_from_its_file(tmp_path):
     s = study.sizing(flat(effort=5.0), swing(1, 20))
     assert s.table().column("dof") == ["l1"]

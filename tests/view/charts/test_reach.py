@@ -7,6 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ViewError
+from soacraft.model.sizes.scale import scale_of
 
 
 def arm(l1=2.0, l2=1.0):
@@ -34,6 +35,20 @@ def test_an_arm_of_two_links_reaches_a_ring():
 def test_manipulability_does_not_depend_on_the_unit_of_length():
     near, far = (sc.view.workspace(arm(2.0 * s, s), "lower/tip", samples=50).panels[0].values for s in (1.0, 1000.0))
     assert near == pytest.approx(far, rel=1e-9)
+
+
+def test_a_turning_slide_has_the_volume_of_polar_coordinates():
+    """dx dy = r dr dphi, with r in lengths of the model; of the slide alone its unit direction has the volume 1, and
+    of the turn alone it is r again."""
+    mb = sc.Multibody("crane", gravity=(0, 0, 0))
+    mb.add_body("turret", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0))
+    mb.add_body("boom", "turret", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0), inboard=sc.Pose(translation=(2.0, 0, 0)))
+    mb["boom"].limits = sc.Limits(lower=[-0.5], upper=[1.0])
+    length = scale_of(mb).length
+    for dofs, power in ((None, 1), ("turret", 1), ("boom", 0)):
+        (panel,) = sc.view.workspace(mb, "boom", dofs=dofs, samples=40, axes="xy").panels
+        x, y = panel.lines["boom"]
+        assert panel.values == pytest.approx((np.hypot(x, y) / length) ** power, rel=1e-9)
 
 
 def test_chosen_dofs_move_and_the_others_stay():
