@@ -85,6 +85,21 @@ def test_magnitudes_do_not_depend_on_units():
     assert drawn(1.0) == drawn(1000.0)
 
 
+SIDES = [(3, 26.0, True), (23, 20.0, True), (92, 5.0, False), (300, 3.0, False)]
+
+
+@pytest.mark.parametrize(("n", "cell", "named"), SIDES)
+def test_blocks_share_the_side_of_the_picture(n, cell, named):
+    """460 of it, with blocks of 3 to 26; names are left out where they would lie over each other."""
+    picture = sc.view.spy(sc.operators(sc.serial_chain(n), "M"))
+    area, *drawn = (x for x in picture.marks if isinstance(x, Box))
+    assert area.width == area.height == pytest.approx(n * cell)
+    assert all(x.width == x.height == pytest.approx(0.92 * cell) for x in drawn)
+    assert drawn[-1].x - drawn[0].x == pytest.approx((n - 1) * cell)
+    assert any(x.text == "link2" for x in picture.marks if isinstance(x, Words)) == named
+    assert picture.height == pytest.approx(area.y + area.height + 12.0)
+
+
 def test_a_large_operator_and_what_is_none_are_refused():
     with pytest.raises(SpaceError, match="401 x 401 blocks, a picture at most 400 x 400; look at a sub-graph"):
         sc.view.spy(sc.operators(sc.serial_chain(401), "M"))

@@ -52,6 +52,23 @@ def laws(rb, tip, hands, q, v):
     return found
 
 
+def test_a_loop_that_moves_beside_a_dof_at_rest_has_its_own_accelerations():
+    """x0 with a wheel that stands still: second differences of q where the independent dofs go at constant speed."""
+    mb = sc.load("five_bar")
+    mb.add_body("wheel", None, sc.Pin((0, 0, 1)), sc.Inertia.cylinder(0.1, 0.1, 0.1))
+    s = sc.loops.TreeAugmented(mb)
+    q = s.assemble(np.array(mb.q))
+    free = closed_motion(mb, q, np.zeros(mb.nv))
+    a = np.where(np.array(free.names) == "wheel", 0.0, np.linspace(0.7, -1.3, len(free.names)))
+    v = free.X @ a
+    assert v[-1] == 0.0
+    h = 1e-3
+    ends = [s.assemble(mb.integrate(q, t * v), free.names) for t in (h, -h)]
+    expected = (mb.difference(q, ends[0]) + mb.difference(q, ends[1])) / h**2
+    assert np.abs(expected).max() > 0.1
+    near(closed_motion(mb, q, v).x0, expected, 1e-5)
+
+
 @pytest.mark.parametrize("made", [five_bar, joined, hung])
 def test_the_same_bits_whatever_was_asked_before(made):
     rb, tip, hands = made()

@@ -13,7 +13,8 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft import robot as rob
 from soacraft.errors import LoopError, StateError
-from soacraft.robot.control.freedoms import freedom, gain, motors_of
+from soacraft.kinematics.tolerances import CLOSED
+from soacraft.robot.control.freedoms import Freedom, freedom, gain, motors_of
 
 
 @given(st.integers(0, 10_000))
@@ -38,6 +39,19 @@ def test_closures_are_kept_by_the_maps():
     T = np.random.default_rng(0).standard_normal(rb.mb.nv)
     vdot = s.forward_dynamics(q, v, T).vdot
     near(free.X @ vdot[free.places] + free.x0, vdot, 1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("time", [1e-3, 1.0])
+def test_accelerations_at_motors_are_compared_with_the_largest_or_with_the_time_of_the_model(size, time):
+    """Two motors of which one turns twice as fast as the other: what is off by less than CLOSED of the largest, or of
+    1 / time^2, is rounding."""
+    both = np.array([True, True])
+    free = Freedom(np.array([[1.0], [2.0]]), np.zeros(2), ("a",), np.array([0]), both, np.ones(2), "m")
+    most = CLOSED * max(2.0 * size, 1.0 / time**2)
+    assert free.followed(np.array([size, 2.0 * size + 0.9 * most]), time).tolist() == [size, 2.0 * size]
+    with pytest.raises(LoopError, match="the closures of 'm' do not allow these accelerations: one with a motor"):
+        free.followed(np.array([size, 2.0 * size + 1.1 * most]), time)
 
 
 def crane(length, mass, time):

@@ -59,7 +59,7 @@ def test_quality_does_not_depend_on_where_the_object_is_or_on_units():
     assert quality(move=shift) == pytest.approx(expected, rel=1e-9)
     for scale in (1e-3, 10.0):
         assert quality(scale) == pytest.approx(expected, rel=1e-9)
-    assert quality(about=at + [0.3, 0.0, 0.0]) != pytest.approx(expected, rel=1e-3)
+    assert quality(about=at + np.array([0.3, 0.0, 0.0])) != pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("length", [0.1, 0.25, 1.0, 4.0])

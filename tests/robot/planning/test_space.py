@@ -87,3 +87,19 @@ def test_limits_of_dofs_that_stay_are_not_looked_at():
     assert sc.robot.plan(sc.robot.World(rb), mb.q, end, limb=arm).found
     with pytest.raises(StateError, match="the limits of hinge 'a' cannot be kept"):
         sc.robot.plan(sc.robot.World(rb), mb.q, end)
+
+
+@pytest.mark.parametrize("length", [0.5, 1.0, 2.0])
+def test_ways_without_a_limit_are_drawn_the_length_of_the_model_about_the_start(length):
+    """Also of a model that is one metre long, whose slides are then compared with turns as they are; a slide with one
+    limit goes from there."""
+    mb = sc.Multibody("slides")
+    mb.add_body("a", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    mb.add_body("b", "a", sc.Prismatic((0, 1, 0)), sc.Inertia(1.0), inboard=sc.Pose(translation=(length, 0, 0)))
+    mb["b"].limits = sc.Limits(lower=-0.25 * length)
+    mb.add_body("c", "b", sc.Pin((0, 0, 1)), sc.Inertia(1.0)).limits = sc.Limits(upper=1.0)
+    q = np.array([3.0 * length, 0.0, 0.5])
+    space = Space(Robot(mb), q, range(mb.nv), np.array([q, q + length]))
+    assert space.length == pytest.approx(length)
+    assert space.low == pytest.approx([2.0 * length, -0.25 * length, 0.5 - np.pi])
+    assert space.high == pytest.approx([5.0 * length, 2.0 * length, 1.0])

@@ -9,12 +9,13 @@ from soacraft.robot.planning.space import Space
 from soacraft.robot.planning.states import ClosedStates, States
 
 
-def space_of_all():
+def space_of_all(length=1.0):
+    """Every kind of hinge, in lengths of so many metres."""
     mb = sc.Multibody("all")
     mb.add_body("a", hinge=sc.Free(), inertia=sc.Inertia(1.0))
-    mb.add_body("b", "a", sc.Pin((0, 0, 1)), sc.Inertia(1.0))
+    mb.add_body("b", "a", sc.Pin((0, 0, 1)), sc.Inertia(1.0), sc.Pose(translation=(length, 0, 0)))
     mb.add_body("c", "b", sc.Spherical(), sc.Inertia(1.0)).limits = sc.Limits(lower=0.0, upper=1.0)
-    mb.add_body("d", "c", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0)).limits = sc.Limits(-0.5, 0.5)
+    mb.add_body("d", "c", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0)).limits = sc.Limits(-0.5 * length, 0.5 * length)
     return Space(Robot(mb), np.array(mb.q), range(mb.nv), np.array(mb.q))
 
 
@@ -50,3 +51,25 @@ def test_what_closes_nowhere_stays_as_it_was():
     before = x.copy()
     assert not states.made.getConstraint().project(x)
     assert (x == before).all()
+
+
+@pytest.mark.parametrize("made", [States, lambda space: ClosedStates(space, lambda q: q, 0.1)], ids=["tree", "closed"])
+@pytest.mark.parametrize("length", [0.01, 1.0, 30.0])
+def test_bounds_are_those_of_the_space_whatever_the_length_of_the_model(made, length):
+    """What is drawn is within them; a way past the limit of the slide or past the box of the base is not."""
+    space = space_of_all(length)
+    states = made(space)
+    state = states.made.allocState()
+    drawn = space.sample(np.random.default_rng(0), 20)
+    for q in drawn:
+        states.write(state, q)
+        assert states.made.satisfiesBounds(state)
+    low, high = space.boxes[0]
+    for at, value in ((4, low[0]), (6, high[2])):
+        for part, within in ((0.99, True), (1.01, False)):
+            q = drawn[0].copy()
+            q[at] = 0.5 * (low + high)[at - 4] + part * (value - 0.5 * (low + high)[at - 4])
+            states.write(state, q)
+            assert states.made.satisfiesBounds(state) == within
+    if isinstance(states, ClosedStates):
+        states.release()

@@ -116,7 +116,7 @@ def test_states_and_points_have_leading_axes_of_their_own():
     mb.gravity = (1.0, -2.0, -9.0)
     rng = np.random.default_rng(7)
     q = np.array([[mb.random_state(rng)[0]] for _ in range(2)])
-    q[..., 4:7] = rng.uniform(0.5, 1.0, (2, 1, 3)) + [0, 0, 3.0]
+    q[..., 4:7] = np.array([0, 0, 3.0]) + rng.uniform(0.5, 1.0, (2, 1, 3))
     v, vdot = 0.3 * rng.standard_normal((2, 2, 1, 7))
     points, normal = rng.uniform(-0.5, 0.5, (3, 3)), np.array([0.1, 0.3, 1.0])
     wrench = rob.ground_wrench(mb, q, v, vdot, points)

@@ -209,6 +209,18 @@ def test_loops_that_cannot_close_or_must_jump():
     assert "jump" in s.why[0]
 
 
+def test_a_loop_that_is_open_is_told_where_other_dofs_are_as_they_should_be():
+    """A wheel beside the linkage needs no correction: that does not close the loop."""
+    mb = bars()
+    mb.add_body("wheel", None, sc.Pin((0, 0, 1)), sc.Inertia.cylinder(0.1, 0.1, 0.1))
+    rb, q = sc.robot.Robot(mb), np.array(mb.q)
+    s = study.sequence(rb, [Move(q + np.array([0.0, 0.2, 0.0, 0.3]))], efforts={"crank": 10.0, "wheel": 10.0})
+    assert not s
+    assert s.why[0].startswith("loops are not closed at q, a dof is ")
+    turned = study.sequence(rb, [Move(q + np.array([0.0, 0.0, 0.0, 0.3]))], efforts={"crank": 10.0, "wheel": 10.0})
+    assert turned, turned.why
+
+
 def test_simulation_follows_the_motion():
     """Computed torque is exact up to the integration, with what the hand holds; what lies around stays."""
     s = study.sequence(rig(), picked(), simulate=True, dt=5e-3)

@@ -183,7 +183,7 @@ def test_limits_of_actuators_count():
 @pytest.mark.parametrize("which", ["torque", "continuous", "speed"])
 @pytest.mark.parametrize("part", [0.999, 1.001])
 def test_motors_hold_up_to_each_of_their_limits(which, part):
-    """A sine asks for I A w^2 at its peak, 1/sqrt(2) of it for long, and A w: limits just above hold, just below not."""
+    """A sine asks for I A w^2 at its peak, 1/sqrt(2) of it for long, and A w: limits hold just above these alone."""
     I = 2.0 * 0.5**2
     asked = {"torque": I * A * W**2, "continuous": I * A * W**2 / np.sqrt(2), "speed": A * W}
     s = study.sizing(flat(), swing(), motors={"l1": study.Motor(**{which: asked[which] / part})})

@@ -47,6 +47,7 @@ class Space:
         coupled = {name for x in mb.couplings if x.active for name in x.terms}  # a turn more is elsewhere there
         self.wrap = turning[plain] & ~limited & ~np.array([x in coupled for x in self.names], dtype=bool)
         self.scale = np.where(turning[plain], 1.0, 1.0 / self.length)
+        self._wide = np.where(turning[plain], np.pi, self.length)
         self.quaternions: list[tuple[slice, slice | None]] = []
         for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True):
             if type(body.hinge) in (Spherical, Free) and moving[v].any():
@@ -72,9 +73,8 @@ class Space:
         start and the goals are."""
         x = np.atleast_2d(about)
         here = x[:, self.place]
-        wide = np.where(self.wrap | (self.scale == 1.0), np.pi, self.length)
-        self.low = np.where(np.isfinite(self.lower), self.lower, here.min(axis=0) - wide)
-        self.high = np.where(np.isfinite(self.upper), self.upper, here.max(axis=0) + wide)
+        self.low = np.where(np.isfinite(self.lower), self.lower, here.min(axis=0) - self._wide)
+        self.high = np.where(np.isfinite(self.upper), self.upper, here.max(axis=0) + self._wide)
         self.low = np.where(self.wrap, self.q0[self.place] - np.pi, self.low)
         self.high = np.where(self.wrap, self.q0[self.place] + np.pi, self.high)
         self.boxes = [
