@@ -11,7 +11,7 @@ from tests.profiles import tries
 from tests.robot.whole_body import drawn
 
 from soacraft import robot as rob
-from soacraft.robot.whole_body.levels import Box, solve_levels
+from soacraft.robot.whole_body.levels import Box, _keeps, solve_levels
 from soacraft.robot.whole_body.limits import speed_range
 from soacraft.robot.whole_body.ties import Rows
 from soacraft.robot.whole_body.tolerances import LevelTolerances
@@ -143,6 +143,29 @@ def test_closures_come_before_bounds():
     found, _ = solve_levels([], G, box([1.0, -5.0], [5.0, -1.0]), LevelTolerances(), 0.01)
     assert abs(found[0] - found[1]) < 1e-9
     assert abs(found[0]) < 1e-6
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_bounds_on_both_sides_of_a_closure_give_way_from_where_it_is(sign):
+    """x - y = 3 is a closure; x is at most 1 and y at least -1/2: each gives way by 3/4, from wherever it holds."""
+    G = np.array([[sign, -sign]]), np.array([3.0])
+    low, high = np.array([-5.0, -0.5]), np.array([1.0, 5.0])
+    if sign < 0.0:
+        low, high = -high, -low
+    found, _ = solve_levels([], G, box(low, high), LevelTolerances(), 0.01)
+    assert np.allclose(found, sign * np.array([1.75, -1.25]), atol=1e-6)
+
+
+@pytest.mark.parametrize(("part", "cost"), [(0.5, 0.0), (0.625, 0.0625 / 0.75**1.5), (0.75, 0.25 / 0.5**1.5)])
+def test_a_direction_that_is_nearly_a_level_s_costs_the_others_the_more_the_nearer(part, cost):
+    """From nothing at half of what makes it the level's own: near^2 / (1 - near)^1.5, near from 0 to 1; at the whole it
+    is the level's."""
+    least, N = 2.0, np.eye(4)[:, [3, 1, 0, 2]]
+    kept = _keeps(np.diag([0.1, part, 1.0]) * least, N, 1, least, LevelTolerances())
+    assert kept.rank == 2
+    assert np.allclose(np.abs(kept.N[:, 1]), np.eye(4)[2])
+    assert np.allclose(kept.N.T @ kept.N, np.eye(4))
+    assert np.allclose(kept.shared.T @ kept.shared, cost * np.diag([1.0, 0, 0, 0]))
 
 
 def test_a_step_is_the_one_of_least_squares_where_nothing_bounds_it():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import h5py
 import pytest
@@ -62,6 +63,27 @@ def test_rows_written_between_a_look_and_its_reading_are_shown_once(tmp_path, mo
     shown = []
     sc.view.live(file, "energy", every=0.01, show=lambda x: shown.append(len(x.panels[0].lines["total"][0])))
     assert shown == [11]
+
+
+def test_between_looks_it_rests_so_long_or_until_its_time_is_over(tmp_path, monkeypatch):
+    """By a clock that only rests move on: 0.3 s each, and the last one what is left of 0.7 s."""
+    file, now, rests = tmp_path / "run.h5", [100.0], []
+    sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.1).advance_to(1.0, log=file)
+
+    def rest(seconds):
+        rests.append(seconds)
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=rest)
+    monkeypatch.setattr("soacraft.view.charts.growing.time", clock)
+    monkeypatch.setattr("soacraft.view.charts.growing.progress", lambda path: (0, 11, False))
+    sc.view.live(file, "energy", every=0.3, seconds=0.7, show=lambda x: None)
+    assert rests == pytest.approx([0.3, 0.3, 0.1])
+    looks = iter([(0, 11, False), (0, 11, False), (0, 11, True)])
+    monkeypatch.setattr("soacraft.view.charts.growing.progress", lambda path: next(looks))
+    rests.clear()
+    sc.view.live(file, "energy", every=2.0, show=lambda x: None)  # until it ends
+    assert rests == [2.0, 2.0]
 
 
 def test_what_cannot_be_followed_is_refused(tmp_path):

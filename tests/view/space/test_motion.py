@@ -77,6 +77,8 @@ def test_a_motion_of_too_many_poses_is_refused(monkeypatch):
     assert len(track(mb, motion, step=0.02).t) == 51
     with pytest.raises(ViewError, match="100 frames of 3 bodies are 404 poses, and 400 are the most; take fewer frame"):
         track(mb, motion, step=0.01)
+    with pytest.raises(ViewError, match="50 frames of 3 bodies are 408 poses, and 400 are the most"):
+        tracks(mb, (motion, motion), step=0.02)
 
 
 def test_several_motions_share_their_instants_and_rest_at_their_ends():
