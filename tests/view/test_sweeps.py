@@ -119,3 +119,17 @@ def test_refused(tmp_path):
                 write(bad)
     with pytest.raises(ViewError, match="save of a sweep takes a path, as text or as an object of pathlib; got 5"):
         sc.view.sweep(phi).save(5)
+
+
+def test_bodies_are_coloured_by_whether_they_wait_are_computed_or_are_done():
+    """A scatter along a chain: at its second moment the first body is done, the second computed, the third waits."""
+    made = sc.view.sweep(sc.operators(sc.serial_chain(3), "phi").T)
+    moments = [i for i, x in enumerate(made.moments) if x.kind == "scatter"]
+    fills = []
+    for i in moments:
+        boxes = {x.title: x.fill for x in made.picture(i).marks if isinstance(x, Box) and x.title}
+        fills.append([boxes[f"link{k}"] for k in (1, 2, 3)])
+    (now, waits, _), (done, *second), third = fills
+    assert second == [now, waits]
+    assert third == [done, done, now]
+    assert len({now, waits, done}) == 3
