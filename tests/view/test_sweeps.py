@@ -133,3 +133,4 @@ def test_bodies_are_coloured_by_whether_they_wait_are_computed_or_are_done():
     assert second == [now, waits]
     assert third == [done, done, now]
     assert len({now, waits, done}) == 3
+    assert sum(rgb(waits)) > sum(rgb(done)) > sum(rgb(now))  # from pale to full

@@ -10,7 +10,7 @@ from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import robot as rob
-from soacraft.robot.whole_body.limits import SpeedLimits, braking_speed, speed_limits, speed_range
+from soacraft.robot.whole_body.limits import SpeedLimits, ball_rows, braking_speed, speed_limits, speed_range
 
 positive = st.floats(1e-3, 1e3)
 
@@ -105,3 +105,23 @@ def test_what_cannot_brake_does_not_go_through_a_limit():
     kept, last = (rb.velocity([far], [q], 0.1, v=[2.0], acceleration=0.0).v[0] for q in (0.5, 0.9))
     assert kept == 2.0
     assert last == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.5])
+def test_rows_of_two_balls_bring_each_to_its_largest_angle_in_a_step(dt):
+    """Of one that is turned, along its turn; of one that is not, a cube of velocities whose corners just get there."""
+    mb = sc.Multibody("balls")
+    for name, largest in (("a", 0.8), ("b", 0.5)):
+        mb.add_body(name, None, sc.Spherical(), sc.Inertia(1.0)).limits = sc.Limits(upper=[largest] * 3)
+    axis = np.array([2.0, -1.0, 2.0]) / 3.0
+    turned = mb.integrate(mb.q, np.concatenate([np.zeros(3), 0.3 * axis]))
+    limits = speed_limits(mb)
+    C, least = ball_rows(limits, turned, dt)
+    assert C.shape == (7, 6)
+    corner = -least[:3] * np.array([1.0, -1.0, 1.0])
+    along = -least[6] * axis
+    v = np.concatenate([corner, along])
+    assert (C @ v >= least - 1e-9 / dt).all()
+    after = mb.integrate(turned, dt * v)
+    angles = [np.linalg.norm(ball.rotation(after)) for ball in limits.balls]
+    assert angles == pytest.approx([0.8, 0.5])
