@@ -69,7 +69,7 @@ def test_torsion_is_compared_by_the_turns_of_nodes():
 
 
 def test_the_radius_of_gyration_is_that_about_the_centre():
-    """Of a bent line in space, from the masses of its points; and modes of a thick and a thin one are compared alike."""
+    """Of a bent line in space, from the masses of its points; modes of a thick and a thin one are compared alike."""
     steel = fx.Elastic(70e9, 0.33, 2700.0)
     joints = {"a": (0, 0, 0), "b": (1, 0, 0), "c": (1, 0.7, 0), "d": (1, 0.7, 0.5)}
     bodies = []
