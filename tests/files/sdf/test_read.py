@@ -330,3 +330,36 @@ def test_two_joints_of_the_world_onto_a_link_are_a_loop(tmp_path):
     assert [x.name for x in mb.loops] == ["also"]
     with pytest.raises(ModelFileError, match=r"there is no link, joint or frame 'm::gone' here"):
         sc.load(write(tmp_path, WORLD.format(JOINT.format("base", "world", "m::gone"))))
+
+
+def test_shapes_and_cameras_of_a_link_that_is_turned_and_away(tmp_path):
+    """Poses told in a frame of the model are where that frame says, whatever the pose of the link; a plane's normal
+    turns with its own pose; a camera inside a sensor is told from the sensor, or from the frame it names."""
+    path = tmp_path / "m.sdf"
+    path.write_text(
+        """<sdf version="1.9"><model name="m"><frame name="post"><pose>0.5 -1 2 0.3 -0.2 0.7</pose></frame>
+        <link name="body"><pose>1 2 3 0.4 0.1 -0.6</pose>
+        <visual name="own"><pose>0.1 0.2 0.3 0 0.5 0</pose><geometry><sphere><radius>1</radius></sphere></geometry>
+        </visual><visual name="told"><pose relative_to="post">0.1 0.2 0.3 0 0.5 0</pose>
+        <geometry><sphere><radius>1</radius></sphere></geometry></visual>
+        <collision name="slope"><pose>0.1 0.2 0.3 0 0.5 0</pose><geometry><plane><normal>0 1 1</normal>
+        <size>1 1</size></plane></geometry></collision>
+        <sensor name="eye" type="camera"><pose>0.1 0 0 0 0 0.4</pose><camera><pose>0 0.2 0 0.3 0 0</pose></camera>
+        </sensor><sensor name="spy" type="camera"><pose>0.1 0 0 0 0 0.4</pose><camera>
+        <pose relative_to="post">0 0.2 0 0.3 0 0</pose></camera></sensor></link></model></sdf>"""
+    )
+    mb = sc.load(path)
+    link = sc.Pose.from_rpy(0.4, 0.1, -0.6, (1, 2, 3))
+    post, own = sc.Pose.from_rpy(0.3, -0.2, 0.7, (0.5, -1, 2)), sc.Pose.from_rpy(0, 0.5, 0, (0.1, 0.2, 0.3))
+    seat, lens = sc.Pose.from_rpy(0, 0, 0.4, (0.1, 0, 0)), sc.Pose.from_rpy(0.3, 0, 0, (0, 0.2, 0))
+    shapes = {x.name: x.pose for x in mb["body"].geometries}
+    cameras = {name: mb.frame(f"body/{name}").pose for name in ("eye", "spy")}
+    for found, wanted in (
+        (shapes["own"], own), (shapes["told"], link.inv @ post @ own),
+        (cameras["eye"], seat @ lens), (cameras["spy"], link.inv @ post @ lens),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found.rotation, wanted.rotation, atol=1e-12)
+        np.testing.assert_allclose(found.translation, wanted.translation, atol=1e-12)
+    slope = shapes["slope"]
+    np.testing.assert_allclose(slope.translation, own.translation, atol=1e-12)
+    np.testing.assert_allclose(slope.rotation[:, 2], own.rotation @ np.array([0, 1, 1]) / np.sqrt(2), atol=1e-12)
