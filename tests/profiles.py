@@ -1,15 +1,16 @@
 """How many examples hypothesis draws: each test says how many in CI, and other profiles draw in proportion."""
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.internal.constants_ast import Constants
 
 #: Examples of a test that says nothing, by profile.
-EXAMPLES = {"ci": 50, "long": 1000}
+EXAMPLES = {"ci": 50, "first": 50, "long": 1000}
 
 
 def register():
-    """The profiles: "ci" is bounded and draws the same every run; "long" draws twenty times as many, new ones."""
+    """The profiles: "ci" is bounded and draws the same every run; "long" draws twenty times as many, new ones;
+    "first" ends with the first failure as it was drawn."""
     settings.register_profile(
         "ci",
         max_examples=EXAMPLES["ci"],
@@ -18,6 +19,8 @@ def register():
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow],
     )
+    ends = [Phase.explicit, Phase.generate]  # a failure is enough: it is not made smaller
+    settings.register_profile("first", settings.get_profile("ci"), phases=ends)
     settings.register_profile("long", settings.get_profile("ci"), max_examples=EXAMPLES["long"], derandomize=False)
 
 

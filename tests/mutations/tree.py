@@ -46,7 +46,8 @@ def failed_test(
 ) -> str | None:
     """The function of the first test that fails in a copy or ends the interpreter, None when all pass."""
     arguments = ["-x", "-v", "--no-header", "--tb=no", "--no-summary", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **settings}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "HYPOTHESIS_PROFILE": "first",
+                   **settings}
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))

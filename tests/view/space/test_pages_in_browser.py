@@ -161,6 +161,7 @@ def test_a_closed_chain_says_why_it_cannot_move(browser):
 
 def test_open_loops_are_closed_by_a_button(browser):
     mb = sc.load("five_bar")
+    mb.q = mb.neutral()  # its file begins closed
     with sc.view.scene(mb).serve() as live:
         browser.open(live.url)
         browser.until("document.querySelectorAll('#moves input').length === 6")
