@@ -94,12 +94,12 @@ class Linearization:
 
     @property
     def is_steady(self) -> Any:
-        """Whether each state is at rest, or of a steady motion: in some axes (`analysis.steady`) A does not change."""
+        """True for each state at rest or in steady motion: in some axes (`analysis.steady`) A does not change."""
         return ~np.isnan(self._growing)
 
     @property
     def is_stable(self) -> Any:
-        """Whether no perturbation grows exponentially, for each state: at rest by the eigenvalues of A, in a steady
+        """True for each state where no perturbation grows exponentially: at rest by the eigenvalues of A, in a steady
         motion by those in axes in which A does not change along it. Refused for a motion that is not steady
         (`is_steady`), of which eigenvalues at an instant say nothing.
 
@@ -142,7 +142,7 @@ class Linearization:
         return card(repr(self), markup.paragraph(f"stable: {self._verdict()}"), table)
 
     def _verdict(self) -> str:
-        """Whether it is stable, in a word or two."""
+        """Stability in a word or two."""
         try:
             return "yes" if self.is_stable else "no"
         except StaleError:

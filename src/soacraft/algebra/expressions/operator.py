@@ -634,7 +634,7 @@ class Leaf(Operator):
         return None
 
     def sweep(self, transposed: bool) -> str:
-        """What a product with a vector runs: gather, scatter, diagonal, edges, pick-off, columns."""
+        """Kind of work of a product with a vector: gather, scatter, diagonal, edges, pick-off, columns."""
         if self.columns is not None:
             return "columns"
         found = self.pattern()

@@ -259,7 +259,7 @@ class _Search:
         return z, message or f"{r.message}", not message
 
     def _gauss_newton(self, z: Array, low: Array, high: Array, most: int) -> tuple[Array, str]:
-        """Where steps of Gauss and Newton, halved where they overshoot, make the sum of squares no smaller, and why
+        """Place where steps of Gauss and Newton, halved where they overshoot, lower the sum no more, and why
         they ended before that, if so. The change of the sum is that of its rows, (r' - r).(r' + r): a row that stands
         still adds nothing to it, however large.
         """
