@@ -409,7 +409,7 @@ class _Static(NamedTuple):
     digest: str
     reads: tuple[str, ...]
     changed: frozenset[str]
-    """Those of them, and of the variables of closures, that the code changes itself."""
+    """Names among these, and among the variables of closures, that the code changes itself."""
     attributes: frozenset[str]
     imports: tuple[tuple[str, int, tuple[str, ...]], ...]
 
@@ -419,9 +419,9 @@ _CODES: WeakKeyDictionary[types.CodeType, _Static] = WeakKeyDictionary()
 
 def _static(code: types.CodeType) -> _Static:
     """Instructions with the constants and names they mean, those of inner functions with them. O(instructions)."""
-    known = _CODES.get(code)
-    if known is not None:
-        return known
+    stored = _CODES.get(code)
+    if stored is not None:
+        return stored
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     lines = [f"{code.co_flags & _FLAGS} {counts} {names} {code.co_exceptiontable.hex()}"]
@@ -516,9 +516,9 @@ def _version(top: str) -> str:
     if top in sys.stdlib_module_names or top == "builtins":
         return f"{sys.version_info.major}.{sys.version_info.minor}"
     loaded = sys.modules.get(top)
-    given = getattr(loaded, "__version__", None)
-    if isinstance(given, str):
-        return given[:_SHOWN]
+    version = getattr(loaded, "__version__", None)
+    if isinstance(version, str):
+        return version[:_SHOWN]
     try:
         return metadata.version(top)[:_SHOWN]
     except (metadata.PackageNotFoundError, ValueError):

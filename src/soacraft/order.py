@@ -36,7 +36,7 @@ class Order:
         return order_of, (self.labels, self.sizes)
 
     def entries_of(self, wanted: Order) -> npt.NDArray[np.intp] | None:
-        """Where the entries of another order are in this one; None unless both have the same labels and sizes."""
+        """Places in this order of the entries of another one; None unless both have the same labels and sizes."""
         ends = np.cumsum([0, *self.sizes])
         places = {label: np.arange(ends[i], ends[i + 1]) for i, label in enumerate(self.labels)}
         if len(self.labels) != len(wanted.labels) or len(places) != len(self.labels):

@@ -123,11 +123,11 @@ class Linearization:
         motion is not steady."""
         rates = np.maximum(self.rate, np.abs(self.eigenvalues).max(axis=-1, initial=0.0))
         rates = np.where(rates > 0.0, rates, 1.0)
-        own = (self.eigenvalues.real / rates[..., None]).max(axis=-1, initial=-1.0) - NO_GROWTH
+        at_rest = (self.eigenvalues.real / rates[..., None]).max(axis=-1, initial=-1.0) - NO_GROWTH
         if self.course is None or not self.course.moves:
-            return np.asarray(own)
+            return np.asarray(at_rest)
         along = growth(self.course, self.A, np.asarray(rates, dtype=np.float64), np.concatenate(self._sizes))
-        return np.where(self.course.v.any(axis=-1), along, own)
+        return np.where(self.course.v.any(axis=-1), along, at_rest)
 
     def __repr__(self) -> str:
         nv = len(self.dof_names)

@@ -94,8 +94,8 @@ def growth(course: Course, A: Array, rate: Array, sizes: Array) -> Array:
     units = [sizes * np.where(course.chosen < course.graph.nv, 1.0, x) for x in rate.ravel()]  # places, velocities
     result = np.full(rate.shape, np.nan)
     for i, u in zip(np.ndindex(rate.shape), units, strict=True):
-        own = {k: np.where(np.isnan(x.E[i]).any(), np.nan, x.A[i]) for k, x in instants.items()}
-        result[i] = _growth_of({k: x * u / u[:, None] / rate[i] for k, x in own.items()}, NO_GROWTH)
+        A_in_own_axes = {k: np.where(np.isnan(x.E[i]).any(), np.nan, x.A[i]) for k, x in instants.items()}
+        result[i] = _growth_of({k: x * u / u[:, None] / rate[i] for k, x in A_in_own_axes.items()}, NO_GROWTH)
     if not np.isnan(result).any() or not any(_turning(course.graph)) or not (extend(2) and extend(3)):
         return result
     turns = {k: _turns(course.graph, states[0][0], q) for k, (q, _) in states.items()}

@@ -96,7 +96,7 @@ class ModelBinding:
         return made
 
     def _after_copy(self) -> dict[str, Any] | None:
-        """What `__reduce__` brings besides the arguments it was made with."""
+        """State that `__reduce__` brings besides the arguments of the constructor."""
         return {"with_passive": True} if self.with_passive else None
 
     def alike(self, made: Bound) -> Any:

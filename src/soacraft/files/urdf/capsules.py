@@ -21,7 +21,7 @@ _CLOSE = 1e-6
 
 
 def pieces_of(geometry: Geometry) -> list[Geometry]:
-    """What is written for a shape: the three parts of a capsule, a ball for one without length, else itself."""
+    """Parts that are written for a shape: the three parts of a capsule, a ball for one without length, else itself."""
     if geometry.kind != "capsule":
         return [geometry]
     radius, length = geometry.size

@@ -105,7 +105,7 @@ def lqr(robot: Robot, q: Any, v: Any = None, Q: Any = None, R: Any = None, *, ac
 
 
 def state_sizes(mb: Multibody, places: npt.NDArray[np.intp]) -> Array:
-    """What [xi; dv] is measured by: radians and lengths of the model, and these in its time, (2 m)."""
+    """Sizes that [xi; dv] is measured by: radians and lengths of the model, and these in its time, (2 m)."""
     c = sizes_of_dofs(mb)[places]
     return np.concatenate([c, c / scale_of(mb).time])
 
