@@ -41,6 +41,16 @@ public:
         return set_.scene->shapes() ? most : 0.0;
     }
 
+    // The angular speed of the body with shapes that turns fastest.
+    double turning(const spatial::TreeRows& tree) const {
+        double most = 0.0;
+        for (index i = 0; i < model_.body_count; ++i) {
+            const index element = model_.bodies[i].element;
+            if (element >= 0 && set_.far[i] > 0.0) most = std::fmax(most, std::sqrt(dot(tree.limb(element).V.w, tree.limb(element).V.w)));
+        }
+        return most;
+    }
+
     // The points of contact with gaps of at most `within`, where a tree is.
     void look(const spatial::TreeRows& tree, double within, std::vector<ContactPoint>& points) {
         for (index i = 0; i < set_.scene->shapes(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "contact_search.hpp"
 #include "soacraft/contact/dynamics/scaling.hpp"
+#include "soacraft/rigid/drivers/rollout_task.hpp"
 
 namespace soacraft {
 namespace sim {
@@ -92,6 +93,7 @@ private:
         std::memcpy(v.data(), v_free, v.size() * sizeof(double));
         for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
         std::memset(force.data(), 0, force.size() * sizeof(double));
+        if (!(h * search_.turning(tree_) <= rigid::LARGEST_TURN)) return false;  // Python says so
         reach_ = h * 2.0 * std::fmax(speed, search_.fastest(tree_));
         search_.look(tree_, AHEAD * reach_, points_);
         choose(past);

@@ -180,3 +180,37 @@ def test_bodies_that_only_touch_are_asked_for_no_modes_unless_they_are_fast(spin
     p.add(sc.sim.Contact())
     p.advance_to(0.3)
     assert bool(asked) == is_asked
+
+
+@pytest.mark.parametrize("integrator", ["moreau", "moreau_midpoint"])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_a_diverging_run_with_contact_ends_by_name(integrator, size):
+    """A digital controller too stiff for its period throws the links of an arm around: the run ends with the body that
+    turns too far for its contacts, in any unit of length, and keeps the rows before."""
+    mb = sc.Multibody("arm", gravity=(0, 0, -9.81 * size))
+    base = None
+    for i in range(4):
+        link = mb.add_body(
+            f"link{i}", base, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, 0.15 * size), np.eye(3) * 0.01 * size**2),
+            inboard=sc.Pose(translation=(0, 0, 0.3 * size if i else 0.0)),
+        )  # fmt: skip
+        for k in range(3):
+            pose = sc.Pose(translation=(0, 0, (0.05 + 0.1 * k) * size))
+            link.add_geometry(sc.Geometry(f"skin{k}", "sphere", (0.06 * size,), pose))
+        base = link
+    mb.set_state([0.3, 0.4, -0.5, 0.6], np.zeros(4))
+    p = sc.sim.Propagator(mb, integrator=integrator, step=0.001)
+    p.add(sc.sim.Contact())
+    for name in mb.dof_names:
+        p.control(name, 0.0)
+
+    def too_stiff(t, state):
+        for name, force in zip(mb.dof_names, size**2 * (-5000.0 * state.q - 300.0 * state.v), strict=True):
+            p.control(name, float(force))
+
+    p.every(0.01, too_stiff)
+    with pytest.raises(sc.errors.SimulationError, match=r"'link\d' turns by .* rad in the step of 0.001 s"):
+        p.advance_to(10.0)
+    assert 0.0 < p.t < 1.0
+    assert np.isfinite(p.run.v).all()
+    assert np.abs(np.diff(p.run.q, axis=0)).max() < 3.0  # what was kept are steps that contacts can follow

@@ -230,6 +230,16 @@ class Scene(Remade):
         turned = np.where(turning > 0.0, turning * np.where(turning > 0.0, far, 0.0), 0.0)
         return float(np.max(np.linalg.norm(V[:, 3:], axis=1) + turned))
 
+    def turning(self, q: Any, v: Any) -> tuple[float, str]:
+        """The angular speed of the body with shapes that turns fastest, in rad/s, and its name. O(n + shapes)."""
+        far, mb = self.far(), self.model
+        if not far.any():
+            return 0.0, ""
+        V = np.asarray(velocities(mb, q, v, ignore_loops=True))
+        speeds = np.where(far > 0.0, np.linalg.norm(V[:, :3], axis=1), 0.0)
+        fastest = int(np.argmax(speeds))
+        return float(speeds[fastest]), mb.bodies[fastest].name
+
     def far(self) -> Array:
         """How far the shapes of each body reach from its frame, (bodies), in metres. O(n + shapes)."""
         built, far = self._current(), np.zeros(len(self.model.bodies))

@@ -38,6 +38,7 @@ from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, co
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
 from soacraft.sim.forces.touching import Touching, closures, read_choice, read_tolerance
+from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -318,6 +319,7 @@ class Contact(Remade, Touching):
         of its end are, in seconds: half the step unless given."""
         q, v_free = end
         past = 0.5 * h if past is None else past
+        self._require_followed(t, h, end)
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
         self._reach, self._stride = reach, _AHEAD * h * np.abs(v_free)
         rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
@@ -357,6 +359,16 @@ class Contact(Remade, Touching):
         if done.impulses is not None:
             self.steps.append(step_of(t, rows, done, self.scene.names))
         return done
+
+    def _require_followed(self, t: float, h: float, end: tuple[Array, Array]) -> None:
+        """Raise where a body turns too far in the step for its contacts to be those of the step's end."""
+        speed, body = self.scene.turning(*end)
+        if h * speed > LARGEST_TURN:
+            raise SimulationError(
+                f"{body!r} turns by {h * speed:.3g} rad in the step of {h:g} s that ends at {t:.9g} s; contacts are "
+                f"followed up to {LARGEST_TURN:g} rad in a step. Take steps below {0.9 * LARGEST_TURN / speed:.2g} s; "
+                "if nothing should turn so fast, look for what drives it, as a control too stiff for its period."
+            )
 
     def out_of_end(self, problem: Mechanism, t: float, h: float, q: Array, v: Array) -> Array | None:
         """The same as `out_of`, of a step that ends at q with velocities v since its middle; shapes are looked at where
