@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import linalg, optimize
 from tests.contact.convex import Peer, compare_associated, compare_coulomb, least_norm
 from tests.contact.problems import humanoid_problem, random_problem
 
@@ -522,3 +522,32 @@ def test_points_that_a_rounding_pulls_apart(mu):
         assert r.u[1] - r.u[4] == pytest.approx(2 * apart, rel=1e-3)
         np.testing.assert_allclose(r.u, 0.0, atol=3 * abs(apart))
         np.testing.assert_allclose(S @ r.p, S @ whole.p, atol=3 * abs(apart))
+
+
+def hand(seed, count, dofs=24):
+    """Many contacts of few dofs: forces are far from unique, S has the rank of the dofs."""
+    rng = np.random.default_rng(seed)
+    J = rng.normal(size=(3 * count, dofs)) * (rng.random((3 * count, dofs)) < 0.3)
+    half = rng.normal(size=(dofs, dofs))
+    S = J @ np.linalg.solve(half @ half.T + 0.1 * np.eye(dofs), J.T)
+    return Problem(0.5 * (S + S.T), J @ rng.normal(size=dofs), tuple(Cone((0.7, 0.7)) for _ in range(count)))
+
+
+@pytest.mark.parametrize(("seed", "count"), [(0, 40), (1, 120), (2, 240)])
+def test_many_contacts_of_few_dofs_obey_the_laws(seed, count):
+    """Hands full of contacts: 3 to 30 times as many rows as dofs."""
+    problem = hand(seed, count)
+    r = problem.solve(tolerance=1e-9)
+    assert 0.0 <= r.residual <= 1e-9
+    assert not r.unique
+    obeys(problem, r, 1e-7)
+
+
+def test_many_contacts_of_few_dofs_move_as_a_convex_peer_says():
+    """Without friction the velocity is unique: that of the least energy without approach (Moreau 1966), by scipy."""
+    dofs, count = 8, 120
+    rng = np.random.default_rng(4)
+    N, v = rng.normal(size=(count, dofs)), rng.normal(size=dofs)
+    r = Problem(N @ N.T, N @ v, tuple(Cone(()) for _ in range(count))).solve(tolerance=1e-10)
+    impulse, _ = optimize.nnls(N.T, -v)  # least |v + N* p| over p >= 0
+    np.testing.assert_allclose(r.u, N @ (v + N.T @ impulse), atol=1e-8 * np.abs(N @ v).max())

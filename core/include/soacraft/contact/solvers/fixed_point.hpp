@@ -19,7 +19,7 @@ class FixedPoint {
         b.assign(x.b, x.b + n), q.assign(n, 0.0), u.resize(n);
         const Problem convex{x.rows, x.blocks, x.count, x.S, b.data(), true};
         double least = INFINITY;
-        for (index turn = 0; turn < TURNS && !(least <= wanted); ++turn) {
+        for (index turn = 0; turn < TURNS && !(least <= wanted) && !spent(x.rows, newton + interior); ++turn) {
             ++turns;
             interior_.solve(convex, wanted, size, STEPS, q.data(), interior);
             follow(x);

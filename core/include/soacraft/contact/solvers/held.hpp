@@ -23,6 +23,7 @@ class Held {
         double most = 0;
         for (index i = 0; i < n; ++i) order[i] = i, most = std::fmax(most, x.S[i * n + i]);
         for (; rank < n; ++rank) {
+            if (n > LONG) interrupt::check();
             index best = rank;
             for (index i = rank + 1; i < n; ++i)
                 if (L[i * n + i] > L[best * n + best]) best = i;
@@ -49,7 +50,8 @@ class Held {
         z.resize(n), u.resize(n), F.resize(n);
         if (r == n) return solve_regular(x, p);
         N.assign(r * r, 0);
-        for (index i = 0; i < r; ++i)  // L* L
+        for (index i = 0; i < r; ++i) {  // L* L
+            if (n > LONG) interrupt::check();
             for (index j = 0; j <= i; ++j) {
                 double a = 0, b = 0;  // two sums side by side
                 index k = i;
@@ -57,6 +59,7 @@ class Held {
                 if (k < n) a += L[i * n + k] * L[j * n + k];
                 N[i * r + j] = a + b;
             }
+        }
         for (index i = 0; i < r; ++i)
             for (index j = 0; j <= i; ++j) {
                 double sum = N[i * r + j];
@@ -101,6 +104,12 @@ class Held {
         open.assign(static_cast<std::size_t>(x.count), 0);
         for (index c = 0; c < x.count; ++c) open[at(c)] = x.blocks[c].kind == CONE && !(p[x.blocks[c].first] > 0);
         return solve_closed(x, wanted, p, unique);
+    }
+
+    // to (rows, rank) <- L, its rows in the order of S.
+    void rows_of_factor(index n, double* to) const {
+        for (index k = 0; k < rank; ++k)
+            for (index i = 0; i < n; ++i) to[order[at(i)] * rank + k] = i < k ? 0.0 : L[at(k * n + i)];
     }
 
   private:

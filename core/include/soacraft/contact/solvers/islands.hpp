@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "low_rank.hpp"
 #include "solver.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
@@ -14,12 +15,12 @@ class Islands {
     // As `Solver::solve`; residual and rounds are the worst of all islands, forces are unique where they are in each.
     Outcome solve(const Problem& x, const Options& options, double* p) {
         const index count = label(x);
-        if (count <= 1) return solver_.solve(x, options, p);
+        if (count <= 1) return solve_island(x, options, p);
         Outcome all = {0, 0, 0, 0, 0, true};
         for (index island = 0; island < count; ++island) {
             gather(x, island, p);
             const Problem part = {static_cast<index>(b_.size()), blocks_.data(), static_cast<index>(blocks_.size()), S_.data(), b_.data()};
-            const Outcome one = solver_.solve(part, options, p_.data());
+            const Outcome one = solve_island(part, options, p_.data());
             for (std::size_t i = 0; i < rows_.size(); ++i) p[rows_[i]] = p_[i];
             all.residual = one.residual <= all.residual ? all.residual : one.residual;  // NaN is the worst
             all.sweeps = std::max(all.sweeps, one.sweeps), all.newton = std::max(all.newton, one.newton);
@@ -31,9 +32,15 @@ class Islands {
 
   private:
     Solver solver_;
+    LowRank low_rank_;
     std::vector<index> island_, of_row_, rows_;
     std::vector<Block> blocks_;
     std::vector<double> S_, b_, p_;
+
+    Outcome solve_island(const Problem& x, const Options& options, double* p) {
+        Outcome out = {0, 0, 0, 0, 0, true};
+        return x.rows > LONG && low_rank_.solve(x, options, p, out) ? out : solver_.solve(x, options, p);
+    }
 
     // The island of each block, numbered in the order of their first blocks; how many there are.
     index label(const Problem& x) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../../interrupt.hpp"
 #include "../target.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
@@ -34,6 +35,7 @@ inline Lemke lemke(const double* M, const double* q, index n, index most, double
     const double tiny = 1e-11;
     for (;; ++pivots) {
         if (pivots == most) return Lemke::spent;
+        interrupt::check(pivots);
         double* row = T.data() + leaving * width;
         const double inverse = 1 / row[entering];
         for (index j = 0; j < width; ++j) row[j] *= inverse;

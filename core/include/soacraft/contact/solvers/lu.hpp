@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../target.hpp"
+#include "problem.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
 
 // A (n x n, by rows) <- its factors, `rows` <- the exchanges; false where a pivot is not above `least`.
 inline bool lu_factor(double* A, index n, double least, index* rows) {
     for (index k = 0; k < n; ++k) {
+        if (n > LONG) interrupt::check();
         index best = k;
         for (index i = k + 1; i < n; ++i)
             if (std::fabs(A[i * n + k]) > std::fabs(A[best * n + k])) best = i;

@@ -85,6 +85,7 @@ class LeastSquares {
     void normal_equations() {
         std::fill(A.begin(), A.end(), 0.0), std::fill(g.begin(), g.end(), 0.0);
         for (index k = 0; k < n; ++k) {
+            if (n > LONG) interrupt::check();
             const double* row = J.data() + k * n;
             for (index i = 0; i < n; ++i) {
                 if (row[i] == 0) continue;
@@ -97,6 +98,7 @@ class LeastSquares {
     // trial <- p + the step for lambda; u, F and `residual` are there. False where J* J + lambda is singular to rounding.
     bool advance(const Problem& x, const double* p, double lambda, double& residual) {
         for (index i = 0; i < n; ++i) {
+            if (n > LONG) interrupt::check();
             for (index j = 0; j <= i; ++j) {
                 double sum = A[at(i * n + j)] + (i == j ? lambda : 0);
                 for (index k = 0; k < j; ++k) sum -= L[at(i * n + k)] * L[at(j * n + k)];

@@ -146,6 +146,7 @@ private:
 
     bool eliminate(Front& f, const double* X) {
         const SparseRows& rows = *rows_;
+        if (f.size > LONG) interrupt::check();
         const index m = f.size, w = rows.nodes[at(f.node)].width;
         matrix_.assign(at(m * m), 0);
         place_[at(f.node)] = 0;

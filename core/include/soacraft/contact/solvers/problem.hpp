@@ -12,12 +12,15 @@
 #include <cmath>
 #include <vector>
 
+#include "../../interrupt.hpp"
 #include "cone.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
 
 constexpr double ROUNDING = 2.2e-16;
 constexpr double NOTHING = 1e-14;  // a natural map of this part of b of what has to act is rounding
+constexpr index LONG = 96;         // rows from which on a step takes long next to a look at the clock
+constexpr double WORK = 2e11;      // of all steps, a cube of rows each: some minutes
 constexpr double SLOW = 1e-2;      // and what the tolerance is relative to is no larger part of b than this, for that reason
 
 enum Kind : index { CONE = 0, BOX = 1, FREE = 2 };
@@ -35,6 +38,12 @@ struct Problem {
     const double* b;
     bool associated = false;  // cones without the term |u_t| n: a convex program, whose slips lift off
 };
+
+// True where so many steps are as much work as a problem is worth.
+inline bool spent(index rows, index steps) {
+    const auto n = static_cast<double>(rows);
+    return n * n * n * static_cast<double>(steps) > WORK;
+}
 
 // u <- S p + b
 inline void velocity(const Problem& x, const double* p, double* u) {
@@ -110,6 +119,7 @@ inline bool solve_block(const Block& block, const double* A, index stride, const
 // nothing that could move it and should move.
 inline bool sweep(const Problem& x, double* p, double* u, bool backward) {
     const index n = x.rows;
+    if (n > LONG) interrupt::check();
     for (index at = 0; at < x.count; ++at) {
         const Block& block = x.blocks[backward ? x.count - 1 - at : at];
         const index f = block.first, d = block.rows;

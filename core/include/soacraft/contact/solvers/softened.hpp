@@ -103,6 +103,7 @@ class Softened {
     bool descend(const Problem& x, double eps, double last, double wanted, index most, double* p, index& steps) {
         double factor = LONGEST;
         while (eps > last && !solved(x, wanted, p)) {
+            if (spent(x.rows, steps)) return false;
             const double next = std::fmax(factor * eps, last);
             trial.assign(p, p + x.rows);
             if (newton(x, next, centre.data(), PART * wanted, most, trial.data(), steps) <= PART * wanted) {

@@ -4,7 +4,7 @@
 // method on the natural map (newton.hpp), which is enough for most; else problems that are softer and less and less so
 // (softened.hpp); else the fixed point of convex problems (fixed_point.hpp); else softer problems with other weights. A step of
 // Newton's method must lower |F|, but for those of softer problems. Where forces are not unique (S is singular on what touches)
-// those of least norm are given. O(rows^3) a step.
+// those of least norm are given. O(rows^3) a step; it ends with what it has where that many steps are too much work.
 #pragma once
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class Solver {
         if (least > wanted) near_point(x, options, wanted, options.least, 1, p, out), keep();
         if (least > wanted) follow(0);
         if (least > wanted) fixed_point.solve(x, wanted, size, p, out.outer, out.interior, out.newton), keep();
-        for (index turn = 1; turn <= options.weights && least > wanted; ++turn) follow(turn);
+        for (index turn = 1; turn <= options.weights && least > wanted && !spent(n, out.newton + out.interior); ++turn) follow(turn);
         std::copy(best.begin(), best.end(), p);
         out.unique = unique(x, p);
         if (!out.unique && least <= wanted) least = spread(x, options, wanted, least, p, out);
@@ -171,7 +171,8 @@ class Solver {
             if (norm(p + block.first, block.rows) == 0) continue;
             for (index i = 0; i < block.rows; ++i) pivot[m++] = block.first + i;
         }
-        for (index i = 0; i < m; ++i)
+        for (index i = 0; i < m; ++i) {
+            if (m > LONG) interrupt::check();
             for (index j = 0; j <= i; ++j) {
                 double sum = x.S[pivot[i] * x.rows + pivot[j]];
                 const double whole = sum;
@@ -179,6 +180,7 @@ class Solver {
                 if (i == j && !(sum > SINGULAR * whole)) return false;
                 J[i * m + j] = i == j ? std::sqrt(sum) : sum / J[j * m + j];
             }
+        }
         return true;
     }
 

@@ -178,6 +178,7 @@ inline void velocity(const SparseProblem& x, const double* p, double* y, double*
 // One sweep of Gauss-Seidel, as that of dense problems: y follows, and what is left of u is not known after it. `own` has the
 // diagonal blocks of Y Y* + eps, (WIDEST, WIDEST) each.
 inline bool sweep(const SparseProblem& x, const double* own, double* p, double* y, bool backward) {
+    if (x.rows->rows > LONG) interrupt::check();
     for (index at = 0; at < x.count(); ++at) {
         const index c = backward ? x.count() - 1 - at : at;
         const RowBlock& rows = x.rows->blocks[static_cast<std::size_t>(c)];
