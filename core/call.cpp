@@ -38,6 +38,9 @@ PyObject* answer(Call& c, PyObject* const* args, std::size_t given, PyObject* na
         return found;
     } catch (const std::bad_alloc&) {
         return PyErr_NoMemory();
+    } catch (nanobind::python_error& error) {  // of the handler of a signal
+        error.restore();
+        return nullptr;
     } catch (const std::exception& error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
         return nullptr;

@@ -2,15 +2,13 @@
 //
 // The interpreter's lock is kept while arrays of the caller are read; a scene copies poses only by reference for the
 // length of a call, as its threads end before it does.
-#include <atomic>
 #include <cmath>
-#include <exception>
-#include <thread>
 
 #include "array.hpp"
 #include "numpy_array.hpp"
 #include "pair_query.hpp"
 #include "scene.hpp"
+#include "signals.hpp"
 #include "soacraft/contact/touch.hpp"
 #include "spot_query.hpp"
 
@@ -209,32 +207,14 @@ public:
         const index states = poses.size(0), parts = std::min<index>({std::max<index>(threads, 1), states > 0 ? states : 1, 4 * cores});
         std::vector<Spots> results(static_cast<std::size_t>(parts));
         const double* data = poses.data();
-        {
-            nb::gil_scoped_release free;
-            const auto part = [&](index k) {
-                for (index s = k * states / parts; s < (k + 1) * states / parts; ++s)
+        without_lock([&] {
+            interrupt::share(parts, [&](index k) {
+                for (index s = k * states / parts; s < (k + 1) * states / parts; ++s) {
                     one(s, data + s * count() * POSE, within, several, results[static_cast<std::size_t>(k)]);
-            };
-            std::vector<std::exception_ptr> wrong(static_cast<std::size_t>(parts));
-            const auto safe = [&](index k) {
-                try {
-                    part(k);
-                } catch (...) {
-                    wrong[static_cast<std::size_t>(k)] = std::current_exception();
+                    interrupt::check(s);
                 }
-            };
-            std::vector<std::thread> others;
-            index begun = 1;
-            try {
-                for (others.reserve(static_cast<std::size_t>(parts)); begun < parts; ++begun) others.emplace_back(safe, begun);
-            } catch (const std::exception&) {  // no thread more: the rest is done here
-            }
-            safe(0);
-            for (index k = begun; k < parts; ++k) safe(k);
-            for (std::thread& each : others) each.join();
-            for (const std::exception_ptr& each : wrong)
-                if (each) std::rethrow_exception(each);
-        }
+            });
+        });
         std::vector<double> numbers;
         std::vector<index> places;
         for (const Spots& r : results) {

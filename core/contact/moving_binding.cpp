@@ -3,12 +3,12 @@
 // Calls for one state run on memory of the object, under the interpreter's lock; those for many without it, on memory of their
 // own. A call that is given something it is not sure of returns None: Python says what is wrong with it.
 #include <cmath>
-#include <exception>
 
 #include "array.hpp"
 #include "moving_scene.hpp"
 #include "numpy_array.hpp"
 #include "rigid/rigid_model.hpp"
+#include "signals.hpp"
 #include "soacraft/contact/smooth.hpp"
 
 namespace soacraft {
@@ -208,19 +208,9 @@ private:
             kernels_->begin(made_->plan(), mine.back()->work);
         }
         for (const auto& each : mine) each->rows = 0, each->fine = true;
-        std::vector<std::exception_ptr> wrong(at_(parts));
-        {
-            nb::gil_scoped_release free;
-            rigid::share(parts, [&](index k) {
-                try {
-                    work(k * count / parts, (k + 1) * count / parts, *mine[at_(k)]);
-                } catch (...) {
-                    wrong[at_(k)] = std::current_exception();
-                }
-            });
-        }
-        for (const std::exception_ptr& each : wrong)
-            if (each) std::rethrow_exception(each);
+        without_lock([&] {
+            interrupt::share(parts, [&](index k) { work(k * count / parts, (k + 1) * count / parts, *mine[at_(k)]); });
+        });
     }
 
     nb::object scene_;

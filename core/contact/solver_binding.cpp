@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "array.hpp"
+#include "signals.hpp"
 #include "soacraft/contact/solvers/lemke.hpp"
 #include "soacraft/contact/solvers/islands.hpp"
 
@@ -39,7 +40,8 @@ nb::tuple solve(nb::handle kinds_, nb::handle rows_, nb::handle bounds_, nb::han
     Options options;
     options.tolerance = tolerance;
     Islands solver;
-    const Outcome out = solver.solve({n, blocks.data(), kinds.size(), S.data(), b.data()}, options, found.data());
+    Outcome out = {};
+    without_lock([&] { out = solver.solve({n, blocks.data(), kinds.size(), S.data(), b.data()}, options, found.data()); });
     std::copy(found.begin(), found.end(), p.data());
     return nb::make_tuple(out.residual, out.sweeps, out.newton, out.interior, out.outer, out.unique);
 }
@@ -50,7 +52,8 @@ nb::tuple pivot(nb::handle M_, nb::handle q_, index most, nb::handle z_) {
     const index n = q.size();
     if (M.size(0) != n || M.size(1) != n || z.size() != n) refuse("M, q and z do not fit each other");
     index pivots = 0;
-    const Lemke how = lemke(M.data(), q.data(), n, most, z.data(), pivots);
+    Lemke how = Lemke::solved;
+    without_lock([&] { how = lemke(M.data(), q.data(), n, most, z.data(), pivots); });
     return nb::make_tuple(static_cast<int>(how), pivots);
 }
 

@@ -1,9 +1,9 @@
 // `_core.Limb`: a limb with its table of configurations; inverse kinematics of one goal or many.
 #include "array.hpp"
 #include "fields.hpp"
+#include "signals.hpp"
 #include "soacraft/kinematics/limb.hpp"
 
-#include <thread>
 #include <vector>
 
 namespace soacraft {
@@ -82,10 +82,7 @@ public:
         for (int i = 0; i < 3; ++i) goal[9 + i] = translation.data()[i];
         index told[3] = {0, 0, 0};
         const LimbJob job = {&limb_, &table_, &plan.set, goal, near.data(), 0, 1, q.data(), left.data(), told};
-        {
-            nb::gil_scoped_release release;
-            limb_kernels().search(job, 0, 1);
-        }
+        without_lock([&] { limb_kernels().search(job, 0, 1); });
         return told[0] ? told[1] : -told[1];
     }
 
@@ -101,12 +98,15 @@ public:
         if (told.size(0) != count || told.size(1) != 3) refuse("told must have the shape (count, 3)");
         const LimbJob job = {&limb_, &table_, &set, goals.data(), near.data(), near.size(0) == 1 ? 0 : 1, count, q.data(), left.data(), told.data()};
         const LimbKernels& kernels = limb_kernels();
-        nb::gil_scoped_release release;
-        if (threads <= 1 || count < 2 * threads) return kernels.search(job, 0, count);
-        std::vector<std::thread> workers;
-        for (index k = 0; k < threads; ++k)
-            workers.emplace_back([&, k] { kernels.search(job, k * count / threads, (k + 1) * count / threads); });
-        for (std::thread& x : workers) x.join();
+        threads = threads <= 1 || count < 2 * threads ? 1 : threads;
+        without_lock([&] {
+            interrupt::share(threads, [&](index k) {
+                interrupt::in_parts(k * count / threads, (k + 1) * count / threads, 1, [&](index first, index last) {
+                    kernels.search(job, first, last);
+                    return true;
+                });
+            });
+        });
     }
 
 private:

@@ -6,6 +6,7 @@
 
 #include "array.hpp"
 #include "closed_solver.hpp"
+#include "signals.hpp"
 
 namespace soacraft {
 namespace loops {
@@ -53,10 +54,14 @@ void share_states(const ClosedSolver& m, bool passive, std::size_t room, index t
     const auto held_tables = m.tree->pin(now);  // a parameter may change meanwhile
     Plan plan = m.plan;
     plan.tree = now.model;
-    nb::gil_scoped_release free;
-    rigid::share(threads, [&](index t) {
-        const Part part{plan, now.passive, spaces[static_cast<std::size_t>(t)].hold(room)};
-        work(part, count * t / threads, count * (t + 1) / threads);
+    without_lock([&] {
+        interrupt::share(threads, [&](index t) {
+            const Part part{plan, now.passive, spaces[static_cast<std::size_t>(t)].hold(room)};
+            interrupt::in_parts(count * t / threads, count * (t + 1) / threads, 1, [&](index first, index last) {
+                work(part, first, last);
+                return true;
+            });
+        });
     });
 }
 

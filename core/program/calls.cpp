@@ -4,6 +4,7 @@
 
 #include "binding.hpp"
 #include "rigid/algorithms.hpp"
+#include "signals.hpp"
 #include "snapshot.hpp"
 
 namespace soacraft {
@@ -131,12 +132,15 @@ bool run_batch(Numbers& n, Job job, const std::vector<GivenRows>& rows, index co
     std::vector<rigid::Workspace> spaces(parts);
     std::vector<char> fine(parts, 1);
     for (rigid::Workspace& space : spaces) space.hold(bytes + spare);
-    nb::gil_scoped_release free;
-    rigid::share(threads, [&](index t) {
-        const index first = packs * t / threads * on.lanes, last = packs * (t + 1) / threads * on.lanes;
-        char* const memory = static_cast<char*>(spaces[static_cast<std::size_t>(t)].hold(0));
-        fine[static_cast<std::size_t>(t)] =
-            run_states(job, first, last < count ? last : count, memory, reinterpret_cast<double*>(memory + bytes));
+    without_lock([&] {
+        interrupt::share(threads, [&](index t) {
+            const index first = packs * t / threads * on.lanes, last = packs * (t + 1) / threads * on.lanes;
+            char* const memory = static_cast<char*>(spaces[static_cast<std::size_t>(t)].hold(0));
+            fine[static_cast<std::size_t>(t)] =
+                interrupt::in_parts(first, last < count ? last : count, on.lanes, [&](index from, index to) {
+                    return run_states(job, from, to, memory, reinterpret_cast<double*>(memory + bytes));
+                });
+        });
     });
     for (char one : fine)
         if (!one) return false;
@@ -200,8 +204,9 @@ bool run_kernel(const Compiled& c, const rigid::Algorithm& kernel, const double*
     job.out[0] = out, job.out_step[0] = rigid::size_of(kernel.out[0], job);
     if (single) return rigid::run_one(kernel, *c.rigid, job, false);
     const auto held_tables = c.rigid->pin(job);
-    nb::gil_scoped_release free;
-    return rigid::run_several(kernel, job, count, threads, false);
+    bool fine = false;
+    without_lock([&] { fine = rigid::run_several(kernel, job, count, threads, false); });
+    return fine;
 }
 
 // f(q, v, x): v is looked at by Python only. One vector, or none for the dense matrix.

@@ -147,7 +147,12 @@ inline bool run_several(const Algorithm& a, const Job& job, index count, index t
     if (!kept) return run_batch(a, job, count, lanes, threads) && finite_outputs(a, job, count);
     Workspace space;
     const Before before(a, job, count, space);
-    if (run_batch(a, job, count, lanes, threads) && finite_outputs(a, job, count)) return true;
+    try {
+        if (run_batch(a, job, count, lanes, threads) && finite_outputs(a, job, count)) return true;
+    } catch (const interrupt::Ended&) {
+        before.restore();
+        throw;
+    }
     before.restore();
     return false;
 }

@@ -4,6 +4,7 @@
 #include "parameters.hpp"
 #include "rollout.hpp"
 #include "set_passive.hpp"
+#include "signals.hpp"
 #include "soacraft/files/model_file.hpp"
 
 #include <chrono>
@@ -97,8 +98,9 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
     }
     if (count == 0) return true;
     const auto held_tables = m.pin(job);
-    nb::gil_scoped_release free;
-    return run_several(kernel, job, count, threads, keep);
+    bool fine = false;
+    without_lock([&] { fine = run_several(kernel, job, count, threads, keep); });
+    return fine;
 }
 
 // Many steps of a method (`Rolled`) from each state of a batch. `force`: (count or 1, steps or 1, nv). `Q` and `V` are
@@ -126,10 +128,7 @@ nb::object rollout(RigidModel& m, nb::handle q_, nb::handle v_, nb::handle force
     job.passive = m.acting(true);
     const auto held_tables = m.pin(job);
     RolloutEnd end;
-    {
-        nb::gil_scoped_release free;
-        end = roll_out(task, job, threads);
-    }
+    without_lock([&] { end = roll_out(task, job, threads); });
     if (end.state < 0) return nb::none();
     return nb::make_tuple(end.state, end.step, end.turned);
 }

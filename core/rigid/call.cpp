@@ -5,6 +5,7 @@
 
 #include "algorithms.hpp"
 #include "results.hpp"
+#include "signals.hpp"
 #include "wrenches.hpp"
 
 namespace soacraft {
@@ -247,8 +248,9 @@ struct Fast {
         static const index cores = static_cast<index>(std::thread::hardware_concurrency());  // asking costs microseconds
         if (threads == 0) threads = worth < cores ? worth : cores;
         const auto held_tables = rigid.pin(job);
-        nb::gil_scoped_release free;
-        return run_several(kernel, job, count, threads, keep);
+        bool fine = false;
+        without_lock([&] { fine = run_several(kernel, job, count, threads, keep); });
+        return fine;
     }
 
     PyObject* result() {

@@ -1,13 +1,11 @@
 // A compiled rigid tree as the bindings hold it: its elements, its bodies, and a workspace for single calls.
 #pragma once
 
-#include <atomic>
 #include <limits>
 #include <memory>
-#include <system_error>
-#include <thread>
 #include <vector>
 
+#include "soacraft/interrupt.hpp"
 #include "soacraft/rigid/model/moderate.hpp"
 #include "soacraft/rigid/model/tables.hpp"
 #include "soacraft/workspace.hpp"
@@ -114,22 +112,6 @@ inline bool read_frame(const RigidModel& m, const double* x, Body& frame) {
 // No machine gains from more.
 constexpr index MOST_THREADS = 256;
 
-// work(0) to work(threads - 1), side by side; what the system has no thread for runs here.
-template <class Work>
-void share(index threads, const Work& work) {
-    std::vector<std::thread> team;
-    team.reserve(static_cast<std::size_t>(threads));
-    for (index t = 1; t < threads; ++t) {
-        try {
-            team.emplace_back(work, t);
-        } catch (const std::system_error&) {
-            work(t);
-        }
-    }
-    work(0);
-    for (std::thread& member : team) member.join();
-}
-
 // All states of a job on `threads` threads. Results do not depend on the number of threads: lanes do not meet. Memory is
 // taken before any thread starts.
 inline bool run_batch(const Algorithm& algorithm, const Job& job, index count, index lanes, index threads) {
@@ -143,10 +125,11 @@ inline bool run_batch(const Algorithm& algorithm, const Job& job, index count, i
     for (Workspace& space : spaces) space.hold(algorithm.batch_bytes(job));
     const auto work = [&](index t) {
         const index first = packs * t / threads * lanes, last = packs * (t + 1) / threads * lanes;
-        fine[static_cast<std::size_t>(t)] =
-            algorithm.batch(job, first, last < count ? last : count, spaces[static_cast<std::size_t>(t)].hold(0));
+        void* const memory = spaces[static_cast<std::size_t>(t)].hold(0);
+        fine[static_cast<std::size_t>(t)] = interrupt::in_parts(
+            first, last < count ? last : count, lanes, [&](index from, index to) { return algorithm.batch(job, from, to, memory); });
     };
-    share(threads, work);
+    interrupt::share(threads, work);
     bool all = true;
     for (char one : fine) all = all && one;
     return all;

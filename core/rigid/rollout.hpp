@@ -17,7 +17,7 @@ inline RolloutEnd roll_out(const RolloutTask& task, const Job& job, index thread
     std::vector<RolloutEnd> ends(static_cast<std::size_t>(threads));
     std::vector<Workspace> spaces(ends.size());
     for (Workspace& space : spaces) space.hold((single ? kernels.one_bytes : kernels.batch_bytes)(task, job));
-    share(threads, [&](index t) {
+    interrupt::share(threads, [&](index t) {
         const auto at = static_cast<std::size_t>(t);
         const index first = packs * t / threads * lanes, next = packs * (t + 1) / threads * lanes;
         (single ? kernels.one : kernels.batch)(task, job, first, next < task.count ? next : task.count, spaces[at].hold(0), ends[at]);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "methods.hpp"
+#include "soacraft/interrupt.hpp"
 
 namespace soacraft {
 namespace sim {
@@ -43,11 +44,9 @@ public:
         }
         for (; course_.now < course_.goal && done < course_.most; ++done) {
             const std::vector<double> theta = m_.theta;
-            bool fine = true;
             if (plan && !plan->knows_next()) break;
             if (plan) plan->keep();
-            if (m_.hold(done)) fine = m_.rates(seconds(course_.now), x, begun_.data()), w = begun_.data();
-            if (!fine || !(tableau_.adaptive() ? adapted(done, x, w) : fixed(done, x, w)) || (plan && !sampled(*plan, done))) {
+            if (!stepped(plan, done, x, w)) {
                 m_.theta = theta;
                 if (plan) plan->restore();
                 break;
@@ -68,6 +67,20 @@ private:
     static constexpr double SAFETY = 0.9, LEAST = 0.2, MOST = 8.0;  // those of sim/integrators/pace.py
     static constexpr index STIFF_STEPS = 1000, CALM_STEPS = 6;
     static constexpr double SHORTEST = 2e-9;  // that of sim/stride.py
+
+    // One step into the row; false where Python should take it, or where the call should end.
+    bool stepped(Plan* plan, index row, const double* x, const double* w) {
+        try {
+            interrupt::check(row);
+            if (m_.hold(row)) {
+                if (!m_.rates(seconds(course_.now), x, begun_.data())) return false;
+                w = begun_.data();
+            }
+            return (tableau_.adaptive() ? adapted(row, x, w) : fixed(row, x, w)) && (!plan || sampled(*plan, row));
+        } catch (const interrupt::Ended&) {
+            return false;
+        }
+    }
 
     static const double* keep(const std::vector<double>& from, double* to) {
         std::memcpy(to, from.data(), from.size() * sizeof(double));

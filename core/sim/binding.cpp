@@ -5,6 +5,7 @@
 #include "loops/closed_solver.hpp"
 #include "plan_object.hpp"
 #include "rigid/wrenches.hpp"
+#include "signals.hpp"
 
 namespace soacraft {
 namespace sim {
@@ -303,11 +304,12 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const nb::object pause = field(setting, "pause");
     if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
     if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
+    const auto walked = [&] { until_a_signal([&] { done = walk.run(x.data(), w.data()); }); };  // it ends with the steps it has
     if (given.plan && (given.plan->calls_python() || walk.pause)) {
-        done = walk.run(x.data(), w.data());
+        walked();
     } else {
-        nb::gil_scoped_release free;
-        done = walk.run(x.data(), w.data());
+        const nb::gil_scoped_release free;
+        walked();
     }
     if (PyErr_Occurred()) return nb::make_tuple(done, way.length, way.unstable, way.calm, raised());
     nb::object log = nb::none();
@@ -335,10 +337,7 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
     const ContactRollout task{q.data(), v.data(), force.data(), force.size(0) == 1 ? 0 : force.size(1) * nv,
                               force.size(1) == 1 ? 0 : nv, count, steps, step, Q.data(), V.data()};
     ContactRollout::End end;
-    {
-        nb::gil_scoped_release free;
-        end = task.run(given.set, given.method, given.tableau, threads);
-    }
+    without_lock([&] { end = task.run(given.set, given.method, given.tableau, threads); });
     if (end.state < 0) return nb::none();
     return nb::make_tuple(end.state, end.step);
 }

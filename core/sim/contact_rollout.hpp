@@ -3,11 +3,10 @@
 #pragma once
 
 #include <atomic>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "methods.hpp"
+#include "soacraft/interrupt.hpp"
 
 namespace soacraft {
 namespace sim {
@@ -27,34 +26,20 @@ struct ContactRollout {
         End end;
         std::atomic<index> next{0};
         std::mutex lock;
-        std::exception_ptr wrong;
-        const auto work = [&] {
-            try {
-                Setting mine = set;
-                mine.held_step = force_of_step;
-                Mechanism m(mine);
-                Stepper stepper(m, method, tableau);
-                stepper.states_alone();
-                for (index state = next++; state < count; state = next++) {
-                    mine.held = force + state * force_of_state;
-                    const index failed = one(state, m, stepper);
-                    if (failed < 0) continue;
-                    const std::lock_guard<std::mutex> held(lock);
-                    if (end.state < 0 || state < end.state) end = {state, failed};
-                }
-            } catch (...) {
+        interrupt::share(std::max<index>(std::min(threads, count), 1), [&](index) {
+            Setting mine = set;
+            mine.held_step = force_of_step;
+            Mechanism m(mine);
+            Stepper stepper(m, method, tableau);
+            stepper.states_alone();
+            for (index state = next++; state < count; state = next++) {
+                mine.held = force + state * force_of_state;
+                const index failed = one(state, m, stepper);
+                if (failed < 0) continue;
                 const std::lock_guard<std::mutex> held(lock);
-                wrong = std::current_exception();
+                if (end.state < 0 || state < end.state) end = {state, failed};
             }
-        };
-        std::vector<std::thread> others;
-        try {
-            for (index i = 1; i < threads && i < count; ++i) others.emplace_back(work);
-        } catch (const std::exception&) {  // no thread more: the others do all
-        }
-        work();
-        for (std::thread& each : others) each.join();
-        if (wrong) std::rethrow_exception(wrong);
+        });
         return end;
     }
 
@@ -67,6 +52,7 @@ private:
         store(state, 0, x, m);
         stepper.forget();
         for (index i = 0; i < steps; ++i) {
+            interrupt::check();
             if (m.hold(i)) stepper.forget();
             const double t = static_cast<double>(i * step) / 1e9, h = static_cast<double>(step) / 1e9;
             if (i == 0 && !m.rates(t, x.data(), w.data())) return i;

@@ -2,6 +2,7 @@
 // in the chart of the step's start (Munthe-Kaas), so that quaternions cost no order: udot = dexp^-1(u) w.
 #pragma once
 
+#include "../../interrupt.hpp"
 #include "../aba.hpp"
 #include "../coordinates.hpp"
 #include "../twist_log.hpp"
@@ -53,6 +54,7 @@ public:
         from_rows(task_.q, nq_, rows, nq_, q_), from_rows(task_.v, nv_, rows, nv_, v_);
         store(rows, 0);
         for (index step = 0; step < task_.steps; ++step) {
+            interrupt::check(step);
             if (!step || task_.force_of_step)
                 from_rows(task_.force + step * task_.force_of_step, task_.force_of_state, rows, nv_, force_);
             const int bad = task_.method == RK4 ? runge_kutta(end.turned) : partitioned(end.turned);
