@@ -6,8 +6,9 @@
     python -m tests.mutations.run --some 6                  so many that were noticed before, by turns
 
 Each mutant is tried in a copy of the tree by the tests that belong to it: those of the same name, then those that name
-its function, its class or its module, then those of the same folder. What was noticed, and by which test, is written
-into `drawn.json`; what no test can notice is listed in `drawn_survivors.py`, each with the reason.
+its function, its class, its module or what modules that import it define, then those of the same folder. What was
+noticed, and by which test, is written into `drawn.json`; what no test can notice is listed in `drawn_survivors.py`,
+each with the reason.
 """
 
 from __future__ import annotations
@@ -29,26 +30,53 @@ from tests.mutations.tree import ROOT, copy_of_the_tree, failed_test
 
 FILE = Path(__file__).with_name("drawn.json")
 #: Files of tests that name something of a mutant's, at most so many.
-MOST = 14
+MOST = 20
+#: Weight of a name that a module defines which imports the mutant's, and so on with the modules that import that one.
+_USER = 0.3
+_DEFINED = re.compile(r"^(?:def|class) ([A-Za-z]\w*)", re.MULTILINE)
 
 
 def tests_of(mutant: Mutant) -> list[str]:
     """Files of tests, those that most likely notice the mutant first."""
     inside = Path(mutant.path).relative_to(SOURCE)
     text = (ROOT / mutant.path).read_text()
-    words = {inside.stem, *function_of(text, mutant), *re.findall(r"^(?:def|class) ([A-Za-z]\w*)", text, re.MULTILINE)}
+    weights = dict.fromkeys((inside.stem, *function_of(text, mutant), *_DEFINED.findall(text)), 1.0)
+    users = (mutant.path,)
+    for weight in (_USER, _USER**2):
+        users = tuple(sorted({user for path in users for user in _users(path)}))
+        for path in users:
+            for word in (Path(path).stem, *_DEFINED.findall((ROOT / path).read_text())):
+                weights.setdefault(word, weight)
     mentions = _mentions()
     score: dict[str, float] = {}
-    for word in words:
+    for word, weight in weights.items():
         files = mentions.get(word, ())
         for name in files:
-            score[name] = score.get(name, 0.0) + 1.0 / len(files)
+            score[name] = score.get(name, 0.0) + weight / len(files)
     folder = inside.parent.as_posix() + "/"
-    near = {name: 2.0 * (name.startswith(folder)) + value for name, value in score.items()}
+    room = inside.parts[0] + "/"
+    near = {name: 2.0 * name.startswith(folder) + name.startswith(room) + value for name, value in score.items()}
     ranked = sorted(near, key=lambda name: (-near[name], name))[:MOST]
-    mirror = [name for name in (f"{folder}test_{inside.stem}.py",) if (ROOT / "tests" / name).exists()]
-    beside = sorted(x.relative_to(ROOT / "tests").as_posix() for x in (ROOT / "tests" / folder).glob("test_*.py"))
+    tests = ROOT / "tests"
+    same = [x.relative_to(tests).as_posix() for x in (tests / room).rglob(f"test_{inside.stem}.py")]
+    mirror = sorted(same, key=lambda name: (not name.startswith(folder), name))
+    beside = sorted(x.relative_to(tests).as_posix() for x in (tests / folder).glob("test_*.py"))
     return list(dict.fromkeys((*mirror, *ranked, *beside)))
+
+
+@cache
+def _users(path: str) -> tuple[str, ...]:
+    """The files of the package that import a module."""
+    module = Path(path).relative_to("src").with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    package, _, name = module.rpartition(".")
+    words = re.compile(rf"^\s*(?:from {module} import|from {package} import .*\b{name}\b)", re.MULTILINE)
+    files = sorted((ROOT / SOURCE).rglob("*.py"))
+    return tuple(x.relative_to(ROOT).as_posix() for x in files if words.search(_text(x)))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 @cache

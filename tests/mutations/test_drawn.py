@@ -4,7 +4,7 @@ import ast
 import random
 
 import pytest
-from tests.mutations import drawn, ledger
+from tests.mutations import drawn, ledger, tree
 from tests.mutations.drawn_survivors import SURVIVORS
 from tests.mutations.mutants import Mutant
 from tests.mutations.python_mutants import ROOMS, broken, candidates, function_of, mutants
@@ -90,3 +90,20 @@ def test_the_ledger_of_drawn_mutants(present):
     entries = ledger.read(drawn.FILE)
     assert len(ledger.live(entries, present)) >= 6
     assert not {mutant.key for mutant in entries} & SURVIVORS.keys()
+
+
+def test_many_tests_that_use_up_their_time_are_not_one_that_never_ends(monkeypatch):
+    asked = []
+
+    def first_failure(copy, tests, settings, without):
+        asked.append(list(tests))
+        return ("b.py::test_b", True) if "b.py" in tests and "a.py" in tests else (ends.get(tuple(tests)), False)
+
+    monkeypatch.setattr(tree, "_first_failure", first_failure)
+    ends = {("b.py::test_b",): "b.py::test_b"}
+    assert tree.failed_test(ROOT, ["a.py", "b.py", "c.py"], {}) == "b.py::test_b"  # it never ends by itself either
+    ends = {("b.py", "c.py"): "c.py::test_c"}
+    assert tree.failed_test(ROOT, ["a.py", "b.py", "c.py"], {}) == "c.py::test_c"
+    assert asked[-3:] == [["a.py", "b.py", "c.py"], ["b.py::test_b"], ["b.py", "c.py"]]
+    ends = {}
+    assert tree.failed_test(ROOT, ["a.py", "b.py", "c.py"], {}) is None

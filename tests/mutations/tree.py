@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ def copy_of_the_tree(folder: Path) -> Path:
     return folder
 
 
-#: Processor time of the tests of one mutant: one that never ends is noticed too.
+#: Processor time of one run of tests: a test that never ends has noticed the mutant.
 SECONDS = 300
 _TEST = re.compile(r"^tests/(.*?::.*?)(?: (?:[A-Z]+) +\[.*|\s*)$", re.MULTILINE)
 
@@ -44,7 +45,19 @@ _TEST = re.compile(r"^tests/(.*?::.*?)(?: (?:[A-Z]+) +\[.*|\s*)$", re.MULTILINE)
 def failed_test(
     copy: Path, tests: Sequence[str], settings: Mapping[str, str], without: Sequence[str] = ()
 ) -> str | None:
-    """The function of the first test that fails in a copy or ends the interpreter, None when all pass."""
+    """The function of the first test that fails in a copy, ends the interpreter or does not end, None when all pass."""
+    name, out_of_time = _first_failure(copy, tests, settings, without)
+    if not out_of_time or not name or "::" not in name or _first_failure(copy, [name], settings, without)[0]:
+        return name
+    files = [test.partition("::")[0] for test in tests]  # many tests, none of which takes long: go on with the others
+    at = files.index(name.partition("::")[0])
+    return failed_test(copy, tests[max(at, 1) :], settings, without) if len(tests) > 1 else None
+
+
+def _first_failure(
+    copy: Path, tests: Sequence[str], settings: Mapping[str, str], without: Sequence[str]
+) -> tuple[str | None, bool]:
+    """The first test that fails, and true if the time of all had gone by then."""
     arguments = ["-x", "-v", "--no-header", "--tb=no", "--no-summary", "-p", "no:cacheprovider"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "HYPOTHESIS_PROFILE": "first",
                    **settings}
@@ -60,8 +73,9 @@ def failed_test(
         run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False,
                              preexec_fn=limit, timeout=2 * SECONDS)  # fmt: skip
     except subprocess.TimeoutExpired:  # one that waits for ever spends no time of the processor
-        return "exit without end"
+        return "exit without end", False
     if run.returncode == 0:
-        return None
+        return None, False
     last = _TEST.findall(run.stdout)
-    return last[-1].partition("[")[0] if last else f"exit {run.returncode}"
+    out_of_time = run.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+    return last[-1].partition("[")[0] if last else f"exit {run.returncode}", out_of_time
