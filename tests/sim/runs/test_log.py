@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
 
 import h5py
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ModelFileError, StateError
+from soacraft.sim.runs import log
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.reading import progress
@@ -219,6 +221,26 @@ FULL = """
         print(wrong.t, len(wrong.run), wrong.run.t[-1])
     print(p.advance_to(p.t + 0.1).t[-1] > 0.2)
 """
+
+
+@pytest.mark.parametrize("where", ["disk", "limit of a file"])
+def test_room_for_twice_the_rows_and_the_end_of_the_file_is_left(tmp_path, monkeypatch, where):
+    file, need = tmp_path / "run.h5", 2 * 500 + 2**18
+    file.write_bytes(bytes(1000))
+    free = None
+
+    def disk(path):
+        return types.SimpleNamespace(f_bavail=free, f_frsize=1)
+
+    if where == "disk":
+        monkeypatch.setattr(log.os, "statvfs", disk)
+    else:
+        monkeypatch.setattr(log.resource, "getrlimit", lambda kind: (1000 + free, -1))
+    free = need
+    log.require_room(file, 500)
+    free = need - 1
+    with pytest.raises(log.NoRoomError):
+        log.require_room(file, 500)
 
 
 BEGINS = """
