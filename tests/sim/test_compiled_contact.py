@@ -278,7 +278,18 @@ def test_a_large_island(monkeypatch):
     for x, y in zip(touch.steps, told.steps, strict=True):
         assert x.pairs == y.pairs
         assert x.unique == y.unique
-        np.testing.assert_allclose(x.impulses, y.impulses, rtol=0, atol=1e-6 * np.abs(y.impulses).max())
+        a, b = ((z.impulses if z.unique else on_bodies(z)) for z in (x, y))
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-6 * np.abs(y.impulses).max())
+
+
+def on_bodies(step):
+    """The sum of the impulses on each body: it is what moves it, also where its parts are not unique."""
+    names = sorted({name for pair in step.pairs for name in pair})
+    total = np.zeros((len(names), 3))
+    for (a, b), impulse in zip(step.pairs, step.impulses, strict=True):
+        total[names.index(a)] -= impulse
+        total[names.index(b)] += impulse
+    return total
 
 
 def balls_in_a_row(count=30):
