@@ -71,6 +71,19 @@ def test_what_is_restored_goes_on_with_the_same_bits(case, tmp_path):
         assert work[0] == first.work[name][-1] if name in first.work else True
 
 
+def test_a_log_goes_on_in_the_segment_of_the_checkpoint(tmp_path):
+    """As if the run had not ended in between: one segment, with the rows of one run."""
+    whole = swinging(integrator="rk4", step=0.01).advance_to(0.6)
+    swinging(integrator="rk4", step=0.01).advance_to(0.3, log=tmp_path / "run.h5", checkpoint=tmp_path / "a.h5")
+    other = swinging(integrator="rk4", step=0.01)
+    other.restore(tmp_path / "a.h5")
+    other.advance_to(0.6, log=tmp_path / "run.h5")
+    log = sim.read(tmp_path / "run.h5")
+    assert len(log.segments) == 1
+    assert log.t.tobytes() == whole.t.tobytes()
+    assert log.q.tobytes() == whole.q.tobytes()
+
+
 def test_compiled_and_plain_steps_are_not_disturbed_by_checkpoints(tmp_path):
     plain, kept = swinging(integrator="rk4", step=0.01), swinging(integrator="rk4", step=0.01)
     a = plain.advance_to(1.0)
