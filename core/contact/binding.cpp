@@ -56,6 +56,29 @@ void set_extent(Shape& s) {
     for (index i = 0; i < s.count; ++i) s.extent = std::max(s.extent, norm(s.points[i]));
 }
 
+// Half the least width across a face of a polytope, which may be less wide across two edges.
+double thin_hull(const Shape& s) {
+    double least = HUGE_VAL;
+    for (std::size_t i = 0; i < s.hull->normal.size(); ++i)
+        least = std::min(least, s.hull->offset[i] + dot(-s.hull->normal[i], support(s, -s.hull->normal[i])));
+    return std::isfinite(least) ? 0.5 * std::max(least, 0.0) : 0.0;
+}
+
+void set_thin(Shape& s) {
+    constexpr double OF_EXTENT = 0.01;  // a solid of triangles, whose width is not known
+    const double* x = s.size;
+    switch (s.kind) {
+        case SPHERE:
+        case CAPSULE: s.thin = 2.0 * x[0]; break;
+        case CYLINDER: s.thin = 2.0 * std::min(x[0], x[1]); break;
+        case BOX:
+        case ELLIPSOID: s.thin = 2.0 * std::min({x[0], x[1], x[2]}); break;
+        case PLANE: s.thin = HUGE_VAL; break;
+        case HULL: s.thin = thin_hull(s); break;
+        case MESH: s.thin = s.mesh->closed ? OF_EXTENT * s.extent : 0.0; break;
+    }
+}
+
 Shape make_primitive(int kind, nb::handle size_) {
     const Array<double> size(size_, "size", 1);
     if (kind < 0 || kind >= KINDS || kind == HULL || kind == MESH) refuse("there is no primitive shape %d", kind);
@@ -66,7 +89,7 @@ Shape make_primitive(int kind, nb::handle size_) {
         s.size[i] = size.data()[i];
         if (!(s.size[i] >= 0.0) || !std::isfinite(s.size[i])) refuse("size must be finite and not negative");
     }
-    set_extent(s);
+    set_extent(s), set_thin(s);
     return s;
 }
 
@@ -85,7 +108,7 @@ Shape make_hull(nb::handle points, nb::handle normals, nb::handle offsets, nb::h
         refuse("the arrays of a hull do not fit each other");
     Shape s;
     s.kind = HULL, s.points = h->vertex.data(), s.count = count, s.hull = h.get(), s.owned_hull = h;
-    set_extent(s);
+    set_extent(s), set_thin(s);
     return s;
 }
 
@@ -99,6 +122,7 @@ Shape make_mesh(nb::handle points, nb::handle triangles, bool closed) {
     Shape s;
     s.kind = MESH, s.mesh = m;
     for (const Vec3& x : m->vertex) s.extent = std::max(s.extent, norm(x));
+    set_thin(s);
     return s;
 }
 
@@ -224,6 +248,32 @@ public:
         return nb::make_tuple(as_array(numbers, SPOT), integers(places, 3));
     }
 
+    // The least sum of the widths of two shapes that may touch; infinite where one of every two is a half space.
+    double thinnest() const {
+        std::vector<index> order(shapes_.size());
+        for (index i = 0; i < count(); ++i) order[static_cast<std::size_t>(i)] = i;
+        const auto thin = [&](index i) { return shape(i).thin; };
+        std::sort(order.begin(), order.end(), [&](index a, index b) { return thin(a) < thin(b); });
+        double least = HUGE_VAL;
+        for (std::size_t i = 0; i < order.size(); ++i)
+            for (std::size_t j = i + 1; j < order.size() && thin(order[i]) + thin(order[j]) < least; ++j)
+                if (may(std::min(order[i], order[j]), std::max(order[i], order[j]))) least = thin(order[i]) + thin(order[j]);
+        return least;
+    }
+    // Poses (2, shapes, 12) and velocities (2, shapes, 6) at the ends of a step of length h -> None where it leads no shapes through
+    // each other, else the two, the part of it that does not, how much closer they come, from which gap, and how thick they are.
+    nb::object passing(nb::handle poses_, nb::handle velocities_, double h) const {
+        const Array<double> poses(poses_, "poses", 3), velocities(velocities_, "velocities", 3);
+        if (poses.size(0) != 2 || poses.size(1) != count() || poses.size(2) != POSE || velocities.size(0) != 2 ||
+            velocities.size(1) != count() || velocities.size(2) != 6)
+            refuse("poses and velocities must have the shapes (2, %lld, 12) and (2, %lld, 6)", static_cast<long long>(count()), static_cast<long long>(count()));
+        const double *x = poses.data(), *u = velocities.data();
+        const StepEnds ends{x, x + POSE * count(), u, u + 6 * count(), h};
+        const Passed worst = worst_passed(ends);
+        if (worst.part >= 1.0) return nb::none();
+        return nb::make_tuple(worst.a, worst.b, worst.part, worst.closes, worst.gap, worst.thick);
+    }
+
     // One set of poses (1, shapes, 12), rays (count, 6), shapes that do not count (-1: none) by ray -> (count, 5): t, n
     // and the number of the shape.
     void rays(nb::handle poses_, nb::handle rays_, nb::handle but_, nb::handle out_) const {
@@ -284,7 +334,8 @@ void bind(nb::module_& m) {
     const auto array = [](const char* name) { return nb::arg(name).none(); };
     nb::class_<Shape>(m, "ContactShape", "A shape in its own frame.")
         .def_prop_ro("kind", [](const Shape& s) { return static_cast<int>(s.kind); })
-        .def_prop_ro("extent", [](const Shape& s) { return s.extent; });
+        .def_prop_ro("extent", [](const Shape& s) { return s.extent; })
+        .def_prop_ro("thin", [](const Shape& s) { return s.thin; });
     m.def("contact_primitive", &make_primitive, nb::arg("kind"), array("size"), "A primitive shape.");
     m.def("contact_hull", &make_hull, array("points"), array("normals"), array("offsets"), array("face_start"),
           array("face"), array("near_start"), array("near_to"), "A convex polytope.");
@@ -298,6 +349,8 @@ void bind(nb::module_& m) {
              array("padding"), array("classes"), array("exceptions"), array("padded"), array("pair_padding"))
         .def("pairs", &Scene::pairs)
         .def("pair_count", &Scene::pair_count)
+        .def("thinnest", &Scene::thinnest)
+        .def("passing", &Scene::passing, array("poses"), array("velocities"), nb::arg("h"))
         .def("run", &Scene::run, array("poses"), nb::arg("within"), nb::arg("several"), nb::arg("threads"))
         .def("rays", &Scene::rays, array("poses"), array("rays"), array("but"), array("out"));
 }

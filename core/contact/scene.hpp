@@ -7,7 +7,7 @@
 
 #include <unordered_map>
 
-#include "pair_query.hpp"
+#include "passage.hpp"
 #include "soacraft/contact/touch.hpp"
 #include "spot_query.hpp"
 
@@ -72,7 +72,50 @@ public:
         touches(0, poses, within, true, out);
     }
 
+    Passed passed(const StepEnds& ends, const std::vector<NearPair>& pairs) const override {
+        Passed worst;
+        std::vector<Spot> spots;
+        for (const NearPair& x : pairs) {
+            const Shape &a = shapes_[at(x.a)], &b = shapes_[at(x.b)];
+            const double thick = a.thin + b.thin + 2.0 * x.pad;
+            if (!std::isfinite(thick)) continue;
+            const Passage passage(build_of(a), build_of(b), thick, ends.h);
+            Moving of_a[2], of_b[2];
+            read_moving(ends, x.a, of_a), read_moving(ends, x.b, of_b);
+            const double coarse = passage.coarse(of_a, of_b);
+            const double *at_a = ends.from + POSE * x.a, *at_b = ends.from + POSE * x.b;
+            if (coarse <= passage.least_room() || surely_apart(a, at_a, b, at_b, coarse + x.pad)) continue;
+            spots.clear();
+            touch(a, at_a, b, at_b, coarse + x.pad, false, spots);
+            if (spots.empty()) continue;
+            const double gap = spots[0].gap - x.pad, closes = passage.closes(of_a, of_b, spots[0].n);
+            if (closes <= passage.room(gap)) continue;
+            const double part = std::min(rounded_down(passage.aim(gap) / closes), SHORTER);
+            if (part < worst.part) worst = {x.a, x.b, part, closes, gap, thick};
+        }
+        return worst;
+    }
+
+    // The same of all pairs.
+    Passed worst_passed(const StepEnds& ends) const {
+        double reach = 0.0;
+        for (index i = 0; i < count(); ++i) reach = std::max(reach, travel(ends, i));
+        std::vector<NearPair> pairs;
+        close_pairs(ends.from, 2.0 * reach, pairs);
+        return passed(ends, pairs);
+    }
+
 protected:
+    // How far a shape goes in a step, at most.
+    double travel(const StepEnds& x, index shape) const {
+        const Build none{0.0, true, true};
+        Moving own[2], still[2];
+        read_moving(x, shape, own);
+        if (shapes_[at(shape)].kind == PLANE) return 0.0;
+        still[0] = still[1] = {own[0].at, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+        return Passage(build_of(shapes_[at(shape)]), none, 0.0, x.h).coarse(own, still);
+    }
+
     struct Class {
         index group, above, type, affinity;
     };
@@ -130,6 +173,7 @@ protected:
     }
 
 private:
+    static constexpr double SHORTER = 0.9;  // of a step that is cut
     // How much farther than asked for pairs are kept: in what was asked for, or in the mean size of the shapes.
     static constexpr double WIDER = 8.0, SKIN = 0.1;
 

@@ -95,9 +95,12 @@ private:
 
     bool fixed(index row, const double* x, const double* w) {
         const index grid = course_.origin + ((course_.now - course_.origin) / course_.step + 1) * course_.step;
-        const index stop = next_tick(next_stop()), end = grid < stop ? grid : stop;
-        stepper_.t1 = seconds(end);
-        return stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now)) && ended(row, end, x);
+        const index stop = next_tick(next_stop());
+        for (index end = grid < stop ? grid : stop; end > course_.now; end = stepper_.shorter(course_.now, end)) {
+            stepper_.t1 = seconds(end);
+            if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x);
+        }
+        return false;
     }
 
     // The next tick, if it comes before a stop.

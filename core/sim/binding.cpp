@@ -142,6 +142,7 @@ void read_contact(nb::handle of, Held& held, const rigid::Model& model, ContactS
     for (std::size_t i = 0; i < rubbed.size(); ++i) to.rubs.push_back({rubbed[i], dry[i]});
     to.energy = integer(of, "energy") != 0, to.tolerance = number(of, "tolerance");
     if (!(to.tolerance > 0.0)) refuse("tolerance must be positive");
+    to.thin = number(of, "thin");
 }
 
 nb::object as_table(const std::vector<double>& x, index columns) {

@@ -54,10 +54,16 @@ private:
         for (index i = 0; i < steps; ++i) {
             interrupt::check();
             if (m.hold(i)) stepper.forget();
-            const double t = static_cast<double>(i * step) / 1e9, h = static_cast<double>(step) / 1e9;
-            if (i == 0 && !m.rates(t, x.data(), w.data())) return i;
-            if (!stepper.take(t, x.data(), w.data(), h)) return i;
-            x = stepper.x1, w = stepper.w1;
+            if (i == 0 && !m.rates(0.0, x.data(), w.data())) return i;
+            const index goal = (i + 1) * step;
+            for (index now = i * step, end = goal; now < goal;) {  // in parts where shapes would pass each other
+                const double t = static_cast<double>(now) / 1e9, h = static_cast<double>(end - now) / 1e9;
+                if (stepper.take(t, x.data(), w.data(), h)) {
+                    x = stepper.x1, w = stepper.w1, now = end, end = goal;
+                } else if ((end = stepper.shorter(now, end)) <= now) {
+                    return i;
+                }
+            }
             store(state, i + 1, x, m);
         }
         return -1;

@@ -53,15 +53,7 @@ public:
 
     // The points of contact with gaps of at most `within`, where a tree is.
     void look(const spatial::TreeRows& tree, double within, std::vector<ContactPoint>& points) {
-        for (index i = 0; i < set_.scene->shapes(); ++i) {
-            const Carried& shape = shapes_[at(i)];
-            spatial::Place<double> X = shape.at;
-            if (shape.element >= 0) X = spatial::Place<double>{tree.limb(shape.element).R, tree.limb(shape.element).p} * X;
-            double* to = poses_.data() + i * contact::POSE;
-            const spatial::Vec3* columns[] = {&X.R.a, &X.R.b, &X.R.c};
-            for (int j = 0; j < 3; ++j) to[j] = columns[j]->x, to[3 + j] = columns[j]->y, to[6 + j] = columns[j]->z;
-            to[9] = X.p.x, to[10] = X.p.y, to[11] = X.p.z;
-        }
+        place(tree, poses_.data());
         set_.scene->spots(poses_.data(), within, spots_);
         points.clear();
         for (std::size_t i = 0; i < spots_.numbers.size() / at(contact::SPOT); ++i) {
@@ -80,13 +72,49 @@ public:
         }
     }
 
+    // Whether some pair is so thin that it may pass each other in a step in which no two points come closer by more than this.
+    bool may_pass(double way) const { return way > NEVER * set_.thin; }
+    // Of the pairs that the last look had near, the one of which least of a step of length h may be taken, between two trees.
+    contact::Passed passed(const spatial::TreeRows& from, const spatial::TreeRows& to, double h) {
+        constexpr index SIX = 6;
+        const index count = set_.scene->shapes();
+        double* to_poses[2];
+        double* to_velocities[2];
+        ends_.resize(at(2 * count * (contact::POSE + SIX)));
+        for (int i = 0; i < 2; ++i) {
+            to_poses[i] = ends_.data() + i * count * contact::POSE;
+            to_velocities[i] = ends_.data() + 2 * count * contact::POSE + i * count * SIX;
+            const spatial::TreeRows& tree = i ? to : from;
+            place(tree, to_poses[i]);
+            for (index k = 0; k < count; ++k) {
+                const index element = shapes_[at(k)].element;
+                const spatial::Twist u = tree.velocity(element, vec(to_poses[i] + k * contact::POSE + 9));
+                const double numbers[] = {u.w.x, u.w.y, u.w.z, u.v.x, u.v.y, u.v.z};
+                std::copy(numbers, numbers + SIX, to_velocities[i] + k * SIX);
+            }
+        }
+        return set_.scene->passed({to_poses[0], to_poses[1], to_velocities[0], to_velocities[1], h}, spots_.pairs);
+    }
+
 private:
+    static constexpr double NEVER = 0.1;  // of the width of a pair, below the least that a step may take (`contact/passage.hpp`)
     struct Carried {  // a shape: the element that carries it, -1 for the ground, and its pose there
         index element;
         spatial::Place<double> at;
     };
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
     static spatial::Vec3 vec(const double* x) { return {x[0], x[1], x[2]}; }
+    // poses (shapes, 12) of the shapes of a tree.
+    void place(const spatial::TreeRows& tree, double* to) const {
+        for (const Carried& shape : shapes_) {
+            spatial::Place<double> X = shape.at;
+            if (shape.element >= 0) X = spatial::Place<double>{tree.limb(shape.element).R, tree.limb(shape.element).p} * X;
+            const spatial::Vec3* columns[] = {&X.R.a, &X.R.b, &X.R.c};
+            for (int j = 0; j < 3; ++j) to[j] = columns[j]->x, to[3 + j] = columns[j]->y, to[6 + j] = columns[j]->z;
+            to[9] = X.p.x, to[10] = X.p.y, to[11] = X.p.z;
+            to += contact::POSE;
+        }
+    }
     void place_shape(index i) {
         const double* local = set_.local + i * contact::POSE;
         spatial::Place<double> X = spatial::place_at<double>(local, local + 9);
@@ -114,7 +142,7 @@ private:
     const ContactSetting& set_;
     const rigid::Model& model_;
     std::vector<Carried> shapes_;
-    std::vector<double> poses_;
+    std::vector<double> poses_, ends_;  // ends_: poses and velocities at both ends of a step
     contact::Spots spots_;
 };
 

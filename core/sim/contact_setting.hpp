@@ -36,6 +36,7 @@ struct ContactSetting {
     std::vector<Rub> rubs;
     bool energy;  // restitution is made smaller where the energy would rise
     double tolerance;
+    double thin;  // the least width of two shapes that may touch, together
 };
 
 // Numbers for each step with a contact problem, and for each point of contact in it.
@@ -51,6 +52,7 @@ public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
     ContactLog log;
     bool recorded = true;  // whether forces and a log are wanted
+    double part = 1.0;     // of a step that would lead shapes through each other: what of it does not
 
     virtual ~Impulses() = default;
     // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
@@ -61,8 +63,11 @@ public:
     virtual bool begin_midway(const double* q, const double* v) = 0;
     // vdot <- Mcal^-1 (force - C) there with velocities v; `ground` (6): the acceleration of the base.
     virtual void accelerate(const double* v, const double* force, const double* ground, double* vdot) = 0;
-    // The same as `act`, with all that touches in the middle.
-    virtual bool act_midway(double t, double h, const double* q, const double* v_free, bool& pressed) = 0;
+    // The same as `act`, with all that touches in the middle, from the start (q0, v0) of the step.
+    virtual bool act_midway(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
+    // Whether a step from (q0, v0) to (q1, v1) leads no shapes through each other: the last thing that is asked of it. Else `part`
+    // is what of it does not.
+    virtual bool keeps_sides(double h, const double* q0, const double* v0, const double* q1, const double* v1, bool pressed) = 0;
     // dq (nv) <- the displacement out of what a step that ends at q would be in, and not into anything near. `needed`: whether it
     // is in anything.
     virtual bool way_out(const double* q, const double* v_end, double* dq, bool& needed) = 0;

@@ -29,7 +29,8 @@ public:
         tree_.place(q, v_free);
         midway_ = false;
         keep_velocities(end_);
-        return press(t, h, 0.5 * h, q, v_free, search_.fastest(end_), pressed);
+        speed_ = search_.fastest(end_);
+        return press(t, h, 0.5 * h, q, v_free, [&] { return parted(h, end_, tree_); }, pressed);
     }
 
     bool begin_midway(const double* q, const double* v0) override {
@@ -43,10 +44,26 @@ public:
         if (!tree_.moves(v_now)) tree_.move(v_now);
         tree_.accelerate(spatial::spatial<double>(ground), forces, vdot);
     }
-    bool act_midway(double t, double h, const double* q, const double* v_free, bool& pressed) override {
+    bool act_midway(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) override {
         tree_.move(v_free);
         half_ = 0.5 * h;
-        return press(t, h, 0.0, q, v_free, speed_, pressed);
+        const auto apart = [&] {
+            end_.place(q0, v0);
+            return parted(half_, end_, tree_);
+        };
+        return press(t, h, 0.0, q, v_free, apart, pressed);
+    }
+
+    bool keeps_sides(double h, const double* q0, const double* v0, const double* q1, const double* v1, bool pressed) override {
+        if (!midway_) {
+            if (!pressed) return true;  // the smooth end, which was looked at
+            end_.place(q1, v1);
+        } else if (pressed) {
+            tree_.move(v.data());
+        }
+        if (!search_.may_pass(h * 2.0 * std::fmax(speed_, search_.fastest(midway_ ? tree_ : end_)))) return true;
+        end_.place(q1, v1), tree_.place(q0, v0);
+        return parted(h, tree_, end_);
     }
 
     bool way_out(const double* q, const double* v_end, double* dq, bool& needed) override {
@@ -87,15 +104,24 @@ private:
         return carried(x - (midway_ ? tree_ : end_).limb(element).p, before_[at(element)]).v;
     }
 
-    // Impulses for (q, v_free), `past` seconds after the middle of the step.
-    bool press(double t, double h, double past, const double* q, const double* v_free, double speed, bool& pressed) {
+    // Whether no shapes pass each other within h, from one tree to another; else `part` of it they do not.
+    bool parted(double h, const spatial::TreeRows& from, const spatial::TreeRows& to) {
+        part = search_.passed(from, to, h).part;
+        return part >= 1.0;
+    }
+
+    // Impulses for (q, v_free), `past` seconds after the middle of the step. `apart`: whether shapes are there on the sides from
+    // which they came, so that normals tell the way out.
+    template <class Apart>
+    bool press(double t, double h, double past, const double* q, const double* v_free, const Apart& apart, bool& pressed) {
         pressed = false;
         std::memcpy(v.data(), v_free, v.size() * sizeof(double));
         for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
         std::memset(force.data(), 0, force.size() * sizeof(double));
         if (!(h * search_.turning(tree_) <= rigid::LARGEST_TURN)) return false;  // Python says so
-        reach_ = h * 2.0 * std::fmax(speed, search_.fastest(tree_));
+        reach_ = h * 2.0 * std::fmax(speed_, search_.fastest(tree_));
         search_.look(tree_, AHEAD * reach_, points_);
+        if (search_.may_pass(reach_) && !apart()) return false;
         choose(past);
         b_.clear(), laws_.clear(), bounce_.clear(), allowed_.clear(), leaves_.clear();
         if (!rows(q, v_free, h, past)) return false;

@@ -49,6 +49,13 @@ public:
 
     const ContactLog* contacts() const { return touch_ ? &touch_->log : nullptr; }
 
+    // Where a step that could not be taken may end, in nanoseconds; `now`, if it cannot be taken at all. It is shorter where shapes
+    // would pass each other in it.
+    index shorter(index now, index end) const {
+        if (!touch_ || !(touch_->part < 1.0)) return now;
+        return now + static_cast<index>(touch_->part * static_cast<double>(end - now));
+    }
+
     // States alone are wanted of the steps: no work, forces or contacts, and no rates.
     void states_alone() {
         lean_ = true;
@@ -71,6 +78,7 @@ public:
             case MOREAU:
             case MIDPOINT: {  // on the way out without a step, nothing of the log has changed
                 const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
+                touch_->part = 1.0;
                 if (method_ == MOREAU ? moreau(t, x, w, h) : midpoint(t, x, w, h)) return true;
                 touch_->log.steps.resize(steps), touch_->log.points.resize(points);
                 return false;
@@ -322,6 +330,7 @@ private:
             };
             if (!balance(x, weighed, needed, work)) return false;
         }
+        if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
         m_.contact_force = touch_->force;
         if (!ended(t, h)) return false;
         known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = !lean_;
@@ -351,7 +360,7 @@ private:
             if (!rigid::finite(v, nv)) return false;
         }
         bool pressed = false, needed = false;
-        if (!touch_->act_midway(t + h, h, q, v, pressed)) return false;
+        if (!touch_->act_midway(t + h, h, x, x + nq, q, v, pressed)) return false;
         const std::vector<double>& v1 = touch_->v;
         for (index i = 0; i < nv; ++i) u[at(i)] = 0.5 * h * v1[at(i)], x1[at(nq + i)] = v1[at(i)];
         if (!m_.inside(u.data())) return false;
@@ -370,8 +379,9 @@ private:
             work(), work_.back() = 0.0;
             for (index i = 0; i < m_.names; ++i) x1[at(nq + nv + i)] = x[nq + nv + i] + work_[at(i)];
         }
-        m_.contact_force = touch_->force;
         if (!rigid::finite(x1.data(), m_.points)) return false;
+        if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
+        m_.contact_force = touch_->force;
         if (lean_) return true;
         m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv, true);
         if (!m_.difference(x, x1.data(), u.data())) return false;

@@ -822,6 +822,14 @@ class ContactScene(ContactQuery):
         """The pairs (count, 2) that may touch."""
     def pair_count(self) -> int:
         """How many may touch."""
+    def thinnest(self) -> float:
+        """The least sum of the widths of two that may touch."""
+    def passing(
+        self, poses: _Reals, velocities: _Reals, h: float
+    ) -> tuple[int, int, float, float, float, float] | None:
+        """Two shapes that a step of length h may lead through each other, the part of it that does not, how much
+        closer they come, their gap and thickness: of poses (2, shapes, 12) and velocities (2, shapes, 6) at its ends.
+        """
     def run(self, poses: _Reals, within: float, several: bool, threads: int) -> tuple[_Reals, _Integers]:
         """Spots (count, 11) and their places (count, 3): state, shape a, shape b; poses are (states, shapes, 12)."""
     def rays(self, poses: _Reals, rays: _Reals, but: _Integers, out: _Reals) -> None:

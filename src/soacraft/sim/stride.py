@@ -10,6 +10,7 @@ from soacraft.errors import SimulationError, SoacraftError, StaleError
 from soacraft.sim.clock import Instant
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.events import Crossing, Watch
+from soacraft.sim.forces.touching import PassesThrough
 from soacraft.sim.integrators.pace import Pace
 from soacraft.sim.integrators.steps import Method, Problem, SelfPaced, Step
 from soacraft.sim.runs.block import Block
@@ -18,6 +19,8 @@ from soacraft.spatial.checks import Array
 
 #: Steps this much shorter than the longest that end off the branch are not tried shorter still.
 _DOUBTFUL = 1e-3
+#: No step of a method that adapts is shorter, in seconds.
+_SHORTEST = 2e-9
 
 
 class Stride:
@@ -128,11 +131,9 @@ class Stride:
         if not problem.manifold.size:  # there is nothing to integrate
             return Step(problem, t, now.until(stop), x, x, w, w, np.zeros((1, 0))), Instant(stop), None
         if not self._method.adaptive:
-            return self._method.step(problem, t, x, now.until(stop), w), Instant(stop), None
+            return *self._fixed(problem, now, x, w, stop), None
         if isinstance(self._method, SelfPaced):
-            left = now.until(stop)
-            step = self._method.march(problem, t, x, w, left)
-            return step, Instant(stop) if step.h >= left else now.later(step.h), 1.0
+            return *self._marched(self._method, problem, now, x, w, stop), 1.0
         if self._length is None:
             self._length = self._first(problem, t, x, w)
         refused = False
@@ -143,6 +144,8 @@ class Stride:
             try:
                 step = self._method.step(problem, t, x, h, w)
                 error = self._pace.error(problem, step)
+                if error <= 1.0:
+                    problem.require_sides(step)
             except SoacraftError as wrong:
                 if isinstance(wrong, StaleError):
                     raise
@@ -164,13 +167,46 @@ class Stride:
                     f"independent dofs are off by {error:.3g} times what is allowed, as at a dead point. Let the "
                     "solver choose the independent dofs (solver='ce'), or integrate all (solver='ta')."
                 )
-            self._length = 0.25 * h if not np.isfinite(error) else self._pace.next(h, error, True)
-            if self._length < 2e-9:
+            if isinstance(cause, PassesThrough):
+                self._length = cause.part * h
+            else:
+                self._length = 0.25 * h if not np.isfinite(error) else self._pace.next(h, error, True)
+            if self._length < _SHORTEST:
                 why = f": {cause}" if cause is not None else f" (the error is {error:.3g} times what is allowed)."
                 raise SimulationError(
                     f"the step size fell below a nanosecond{why} A force that jumps needs an event where it does; a "
                     "stiff problem an implicit method; else loosen rtol."
                 ) from cause
+
+    def _fixed(self, problem: Problem, now: Instant, x: Array, w: Array, stop: int) -> tuple[Step, Instant]:
+        """A step of a fixed length, cut short where shapes would pass each other if the method has contact."""
+        end = stop
+        while True:
+            try:
+                step = self._method.step(problem, now.seconds, x, now.until(end), w)
+                problem.require_sides(step)
+                return step, Instant(end)
+            except PassesThrough as wrong:
+                shorter = now.ns + int(wrong.part * (end - now.ns))
+                if not self._method.touches or shorter <= now.ns:
+                    raise
+                end = shorter
+
+    def _marched(
+        self, method: SelfPaced, problem: Problem, now: Instant, x: Array, w: Array, stop: int
+    ) -> tuple[Step, Instant]:
+        """A step of the method's own length, begun anew with a shorter one where shapes would pass each other."""
+        left = now.until(stop)
+        while True:
+            step = method.march(problem, now.seconds, x, w, left)
+            try:
+                problem.require_sides(step)
+                return step, Instant(stop) if step.h >= now.until(stop) else now.later(step.h)
+            except PassesThrough as wrong:
+                method.forget()
+                left = wrong.part * step.h
+                if left < _SHORTEST:
+                    raise
 
     @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite end the run by name
     def cut(self, step: Step, now: Instant, crossing: Crossing, watch: Watch) -> tuple[Step, Instant]:

@@ -27,6 +27,7 @@ from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
+from soacraft.sim.forces.touching import Touching
 from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
 from soacraft.sim.integrators.steps import Step
@@ -333,6 +334,12 @@ class Mechanism:
             return np.zeros(self.mb.nv)
         state = self.mb.state(q, v)
         return np.asarray(sum(x.force(t, state) for x in self._loads))
+
+    def require_sides(self, step: Step) -> None:
+        """Refuse a step that may lead shapes through each other which touch by forces or events."""
+        for load in self._loads:
+            if isinstance(load, Touching):
+                load.require_sides(step.t0, step.h, self.parts(step.x0)[:2], self.parts(step.x1)[:2])
 
     def inverse_dynamics(self, q: Array, v: Array, vdot: Array) -> Array:
         """The generalized force of the tree for given accelerations, its own springs and dampers counted."""

@@ -30,6 +30,7 @@ struct Shape {
     Kind kind = SPHERE;
     double size[3] = {0.0, 0.0, 0.0};  // radius; radius, half length; half edges; radius, half length; three radii
     double extent = 0.0;               // the largest distance from the origin; infinite for a plane
+    double thin = 0.0;                 // no more than its least width; zero for a surface of triangles
     const Vec3* points = nullptr;      // of a hull or a triangle
     index count = 0;
     const Hull* hull = nullptr;  // null for a triangle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -79,6 +80,11 @@ class Placement:
     body: Integers
     moving: dict[int, Array]
     core: ContactScene
+
+    @cached_property
+    def thinnest(self) -> float:
+        """The least thickness of two shapes that may touch, together."""
+        return self.core.thinnest()
 
 
 def key_of(mb: Multibody) -> tuple[Any, ...]:

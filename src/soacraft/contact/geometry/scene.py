@@ -14,6 +14,7 @@ from soacraft.attributes import Remade
 from soacraft.contact.geometry.compiled import ContactScene, contact_smooth, require_near
 from soacraft.contact.geometry.filters import Integers, Names, Placed, collision_shapes
 from soacraft.contact.geometry.impact import first_impact
+from soacraft.contact.geometry.passage import Passing
 from soacraft.contact.geometry.placement import Choices, Placement, key_of, place
 from soacraft.contact.geometry.queries import Hits, hits_of, read_rays, read_within
 from soacraft.contact.geometry.records import MESHES, ShapeMaker
@@ -283,7 +284,44 @@ class Scene(Remade):
         t, rows, places = first_impact(built, start[0], end[0])
         return t, self._table(built, q, rows, places)
 
+    @property
+    def thinnest(self) -> float:
+        """The least thickness of two shapes that may touch, together, in metres; infinite where one of every two is a
+        plane. O(shapes^2) where few may touch, once."""
+        return self._current().thinnest
+
+    def passing(self, start: tuple[Any, Any], end: tuple[Any, Any], h: float) -> Passing | None:
+        """Two shapes that a step of h seconds between two states (q, v) may lead through each other: of all those that
+        with the least of it left; None where all end on the side from which they came (see
+        `soacraft.contact.geometry.passage`). O(n + shapes log shapes + pairs that are near).
+
+        >>> import soacraft as sc
+        >>> mb = sc.Multibody()
+        >>> _ = mb.root.add_geometry(sc.Geometry("wall", "box", (0.01, 1.0, 1.0)))
+        >>> ball = mb.add_body("ball", None, sc.Prismatic("x"), sc.Inertia(1.0))
+        >>> _ = ball.add_geometry(sc.Geometry("skin", "sphere", (0.01,)))
+        >>> Scene(mb).passing(([-0.05], [10.0]), ([0.05], [10.0]), 0.01)
+        'ball/skin' and 'inertial/wall', 0.03 m thick together, come 0.1 m closer from a gap of 0.035 m
+        >>> Scene(mb).passing(([-0.05], [10.0]), ([-0.01], [10.0]), 0.004) is None
+        True
+        """
+        built, names = self._current(), self.names
+        poses_, velocities_ = zip(*(self._moving(q, v, built) for q, v in (start, end)), strict=True)
+        worst = built.core.passing(np.concatenate(poses_), np.array(velocities_), float(h))
+        return None if worst is None else Passing(names[worst[0]], names[worst[1]], *worst[2:])
+
     # -- behind them -----------------------------------------------------------------------------------------
+
+    def _moving(self, q: Any, v: Any, built: Placement) -> tuple[Array, Array]:
+        """Poses (1, shapes, 12) of the shapes at one state, and the velocities (shapes, 6) of their origins."""
+        at, mb, found = self._poses(q, built)[0], self.model, np.zeros((len(built.placed), 6))
+        moving = np.flatnonzero(built.body >= 0)
+        if len(moving):
+            body = built.body[moving]
+            V = np.asarray(velocities(mb, q, v, ignore_loops=True))[body]
+            arm = at[0, moving, 9:] - poses(mb, q).translation[body]
+            found[moving] = np.hstack([V[:, :3], V[:, 3:] + np.cross(V[:, :3], arm)])
+        return at, found
 
     def _run(self, q: Any, within: float, several: bool, threads: int | None) -> Contacts:
         built = self._current()

@@ -45,6 +45,8 @@ class CompiledContact(NamedTuple):
     dry: Array
     energy: int
     tolerance: float
+    thin: float
+    """The least thickness of two shapes that may touch, together."""
 
 
 def compiled_contact(
@@ -79,6 +81,7 @@ def compiled_contact(
         np.array([x[1] for x in rubbing], dtype=float),
         int(energy),
         tolerance,
+        scene.thinnest,
     )
 
 

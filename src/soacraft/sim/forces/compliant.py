@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from soacraft.contact.dynamics.rows import contact_rows
+from soacraft.contact.dynamics.rows import ContactRows, contact_rows
 from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.touching import Touching
 from soacraft.spatial.checks import Array, finite
+
+#: Shapes that are in each other by more than this part of their thickness are about to leave on the other side.
+_THROUGH = 0.45
 
 
 class CompliantContact(Touching):
@@ -65,6 +68,8 @@ class CompliantContact(Touching):
         """Take the model and its shapes."""
         super().bind(mb)
         self._placed, self._surfaces = self.scene.placed, self.made_surfaces()
+        shapes = self.scene.shapes.values()
+        self._thick = np.array([np.inf if x.kind in ("mesh", "heightfield") else x.core.thin for x in shapes])
         for a, b in self.scene.pairs:
             e = self._surfaces.of(a, b)[1]
             if e > 0.0:
@@ -78,6 +83,7 @@ class CompliantContact(Touching):
         if self.scene.placed != self._placed:
             self.bind(self.scene.model)
         rows = contact_rows(self.scene, self._surfaces, np.asarray(state.q), 0.0)
+        self._require_shallow(t, rows)
         u, p = rows.J @ state.v + rows.slip, np.zeros(len(rows.J))
         for law, first, gap in zip(rows.laws, rows.normals, rows.gap, strict=True):
             N = self._stiffness * max(-gap, 0.0) ** self._exponent * max(1.0 - self._damping * u[first], 0.0)
@@ -88,3 +94,17 @@ class CompliantContact(Touching):
                 root = np.hypot(np.linalg.norm(way), mu[0] * self._slip)
                 p[mine] = -mu * N * way / root if root > 0.0 else 0.0
         return np.asarray(rows.J.T @ p)
+
+    def _require_shallow(self, t: float, rows: ContactRows) -> None:
+        """Raise where shapes are so deep in each other that the way out is on the other side, next."""
+        c = rows.contacts
+        thick = self._thick[c.a] + self._thick[c.b]
+        through = np.flatnonzero((thick > 0.0) & (-rows.gap > _THROUGH * thick))
+        if len(through):
+            i = int(through[0])
+            a, b = c.pairs[i]
+            raise SimulationError(
+                f"{a!r} and {b!r}, {thick[i]:.3g} m thick together, are {-rows.gap[i]:.3g} m in each other at t = "
+                f"{t:.9g} s: {self.name} of {self._stiffness:g} N/m^{self._exponent:g} lets them through. Make it "
+                "stiffer, or use sc.sim.Contact, which is rigid."
+            )

@@ -76,9 +76,9 @@ class Contact(Remade, Touching):
     `soacraft.contact.dynamics.restitution`). A contact problem that is not solved to `tolerance` raises, or warns, or
     is only reported, as `otherwise` says. A start in penetration deeper than `penetration` times the size of the
     smaller shape, or beyond a limit by more than that in radians or lengths of the model, is refused; where
-    `penetration` is given (else 1e-3), the run begins with them moved apart. Contacts are found at the ends of steps:
-    what is thinner than the way of a step may be passed through; take a shorter step then. What approaches no faster
-    than forces make it in one step does not bounce.
+    `penetration` is given (else 1e-3), the run begins with them moved apart. A step that
+    may lead two shapes through each other is cut: no pair comes deeper in one step than 2/5 of its thickness (see
+    `soacraft.contact.geometry.passage`). What approaches no faster than forces make it in one step does not bounce.
 
     `steps` has what happened in each step.
 

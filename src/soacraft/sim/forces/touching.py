@@ -10,12 +10,25 @@ from soacraft.contact.dynamics.impulses import Further
 from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import tied_rows
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
+
+#: No two shapes pass each other where nothing moves by more than this part of the least thickness of two.
+_NEVER = 0.1
+
+
+class PassesThrough(SimulationError):
+    """A step that may lead shapes through each other: a shorter one is needed, this `part` of it."""
+
+    part: float
+
+    def __init__(self, text: str, part: float = 0.0) -> None:
+        super().__init__(text)
+        self.part = part
 
 
 class Touching:
@@ -31,6 +44,23 @@ class Touching:
         if self._scene is not None and self._scene.model is not mb:
             raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
         self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
+
+    def require_sides(self, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]) -> None:
+        """Refuse a step of length h from t on, between two states (q, v), that may lead shapes through each other."""
+        fastest = max(self.scene.fastest(*start), self.scene.fastest(*end))
+        if not 2.0 * h * fastest > _NEVER * self.scene.thinnest:
+            return
+        passing = self.scene.passing(start, end, h)
+        if passing is not None:
+            longest = passing.longest(h)
+            cure = f"take steps of at most {longest:.2g} s"
+            if not longest > 0.0:
+                cure = f"give one of them a width, or let them keep clear, as scene.set_padding(1e-3, {passing.a!r})"
+            raise PassesThrough(
+                f"in the step of {h:.3g} s from t = {t:.9g} s on {passing!r}: they may pass through each other "
+                f"unseen; {cure}.",
+                passing.part,
+            )
 
     def made_surfaces(self) -> Surfaces:
         """Friction and restitution of all pairs, as the model has them now."""

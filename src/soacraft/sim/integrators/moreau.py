@@ -53,7 +53,9 @@ class Moreau(Method):
         self._coordinates = smooth.F[0]
         free = smooth.x1
         q_f, v_f = free[:nq], free[nq : nq + nv]
-        done = contact.act(mechanism, t + h, h, (x[:nq], x[nq : nq + nv]), (q_f, v_f))
+        start = x[:nq], x[nq : nq + nv]
+        contact.require_sides(t, h, start, (q_f, v_f))
+        done = contact.act(mechanism, t + h, h, start, (q_f, v_f))
         if done.impulses is None or not done.impulses.p.any():
             return smooth
         u = self._travel(problem, t, x, h, free, done)
@@ -68,6 +70,7 @@ class Moreau(Method):
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
             end = lifted(mechanism, t + h, end, out, max(taken, 0.0))
             end[own] = self._work(mechanism, t, x, free, end, h)
+        contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         F = hermite(u, h * w, h * problem.manifold.rate(x, u, w1))

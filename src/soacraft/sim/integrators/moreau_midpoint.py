@@ -54,6 +54,9 @@ class MoreauMidpoint(Method):
             rate = problem.rates(middle, np.concatenate([q, v, rest]))
             v = v0 + way * space.straight(v, rate[nt : nt + nv])
             rest = x[nq + nv :] + way * rate[nt + nv :]
+        start = x[:nq], x[nq : nq + nv]
+        if contact is not None:
+            contact.require_sides(t, 0.5 * h, start, (q, v))
         done = None if contact is None else contact.act(mechanism, t + h, h, (q, v0), (q, v), 0.0)
         pressed = done is not None and done.impulses is not None and bool(done.impulses.p.any())
         v1 = done.v if done is not None and pressed else v
@@ -62,6 +65,8 @@ class MoreauMidpoint(Method):
         work = 0.5 * h * forces @ (v0 + v1)
         if contact is not None and pressed:
             end = self._balanced(mechanism, t + h, h, x, end, v1, work)
+        if contact is not None:
+            contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         names = len(mechanism.names)
         end[nq + nv : nq + nv + names] = x[nq + nv : nq + nv + names] + work
         u = np.concatenate([mechanism.mb.difference(x[:nq], end[:nq]), end[nq:] - x[nq:]])

@@ -48,6 +48,9 @@ class Problem(Protocol):
     def kept(self, x: Array, u: Array) -> Array:
         """What is left of a small tangent vector u at x where its end is put back so."""
 
+    def require_sides(self, step: Step) -> None:
+        """Refuse a step that may lead shapes through each other."""
+
     @property
     def told_now(self) -> Any:
         """What a step is taken with now, to be asked later: motions that are prescribed, the model's versions."""
