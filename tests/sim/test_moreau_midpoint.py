@@ -107,3 +107,19 @@ def test_refusals():
         moved(top, free(0, 0, 5.0), [100.0, 0, 0, 0, 0, 0], 0.1, 0.1)
     with pytest.raises(StateError, match=r"which 'verlet' cannot take"):
         sc.sim.Propagator(mb, integrator="verlet", step=0.01).add(sc.sim.Contact())
+
+
+@pytest.mark.parametrize("by", ["compiled", "python"])
+def test_an_impact_that_spins_too_fast_is_refused_in_its_own_step(by):
+    """A ball whose mass is beside its middle: 264 rad/s after the impact, 6.6 rad within the rest of the step."""
+    mb = ground()
+    ball = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0, (0.05, 0, 0), np.diag([0.004, 0.0065, 0.0065])))
+    ball.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.set_state(free(0, 0, 1.5), [0, 0, 0, 0, 0, -100.0])
+    p = sc.sim.Propagator(mb, integrator="moreau_midpoint", step=0.05)
+    p.add(sc.sim.Contact())
+    if by == "python":
+        p.event("never", lambda t, state: 1.0)
+    with pytest.raises(SimulationError, match=r"at t = 0 s a step of 0.05 s turns a hinge by 6.61 rad") as refused:
+        p.advance_to(0.1)
+    assert refused.value.t == 0.0

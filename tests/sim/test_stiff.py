@@ -10,6 +10,7 @@ import soacraft as sc
 from soacraft.sim import jacobian
 from soacraft.sim.choice import read_solver
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.integrators.radau import Radau
 from soacraft.sim.system import Mechanism
 
 
@@ -160,3 +161,16 @@ def test_car_axis(integrator, rtol, within):
     found = np.concatenate([left, right])
     wanted = [0.0493455784275402809, 0.496989460230171154, 1.04174252488542152, 0.373911027265361257]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=within)
+
+
+@pytest.mark.parametrize("length", [1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4])
+def test_a_step_that_goes_far_ends_in_rounding_in_all_units(length):
+    """A million lengths of a slide in one step of radau: what its Newton steps still change is rounding of that way."""
+    mb = sc.Multibody("slide", gravity=(0, 0, 0))
+    slide = mb.add_body("slide", None, sc.Prismatic((0, 0, 1)), sc.Inertia.box(1.0, (length, length, length)))
+    slide.passive = sc.Passive(damping=0.7)
+    m = Mechanism(mb)
+    x = m.point(np.zeros(1), np.array([1e6 * length]))
+    for h in (0.5, 1.0):
+        end = Radau(1e-12).step(m, 0.0, x, h, m.rates(0.0, x)).x1
+        assert end[0] == pytest.approx(1e6 * length * (1.0 - np.exp(-0.7 * h)) / 0.7, rel=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from PIL import Image, ImageSequence
 
 import soacraft as sc
 from soacraft.errors import SpaceError, ViewError
-from soacraft.view.drawing.marks import Box, Line
+from soacraft.view.drawing.marks import Box, Line, Words, width_of
 from soacraft.view.palette import rgb
 
 
@@ -134,3 +135,16 @@ def test_bodies_are_coloured_by_whether_they_wait_are_computed_or_are_done():
     assert third == [done, done, now]
     assert len({now, waits, done}) == 3
     assert sum(rgb(waits)) > sum(rgb(done)) > sum(rgb(now))  # from pale to full
+
+
+@pytest.mark.parametrize("name", ["pendulum", "double_pendulum", "biped"])
+def test_words_are_within_the_picture_and_not_over_each_other(name):
+    H, phi, M = sc.operators(sc.load(name), "H phi M")
+    picture = sc.view.sweep(H * phi * M * phi.T * H.T * H * phi * M * phi.T * H.T).picture(0)
+    words = [x for x in picture.marks if isinstance(x, Words)]
+    for x in words:
+        assert x.y >= 0.5 * x.size
+        assert x.anchor == "middle" or x.x + width_of(x.text, x.size) <= picture.width
+    lines = sorted((x for x in words if x.anchor == "start"), key=lambda x: x.y)
+    assert len(lines) == 3
+    assert all(b.y - a.y >= 0.5 * (a.size + b.size) for a, b in pairwise(lines))

@@ -49,3 +49,14 @@ def test_what_is_used_of_a_range_with_two_sides():
     assert nothing.part(np.array([0.0]))[0] == 0.0
     free = efforts_of(mb)
     assert free.part(np.array([1e9]))[0] == 0.0
+
+
+def test_a_motor_with_a_force_of_its_own_at_rest():
+    """Its range is of gain u + bias, and turns round where the gain is negative."""
+    mb = planar(1.0, 1.0).mb
+    for name, gain, gear in (("l1", 10.0, 2.0), ("l2", -10.0, 1.0)):
+        law = {"gainprm": (gain,), "biastype": "affine", "biasprm": (3.0, 0.0, 0.0), "ctrlrange": (-1.0, 2.0)}
+        mb.add_actuator(sc.Actuator(f"m{name}", "general", {name: gear}, law))
+    e = efforts_of(mb)
+    assert (e.lower[0], e.upper[0]) == (2.0 * (3.0 - 10.0), 2.0 * (3.0 + 20.0))
+    assert (e.lower[1], e.upper[1]) == (3.0 - 20.0, 3.0 + 10.0)
