@@ -2,7 +2,9 @@
 // in whole nanoseconds.
 #pragma once
 
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "methods.hpp"
 #include "soacraft/interrupt.hpp"
@@ -18,6 +20,9 @@ struct Course {
     index stop_count;
     double rtol, length;    // of an adaptive method: of the next step, in seconds
     index unstable, calm;   // steps at the boundary of stability, and in a row within it
+    double longest;         // that any step of an adaptive method may have, in seconds
+    const double* breaks;   // times at which components jump, in seconds, growing; `stops` has their nanoseconds
+    index break_count;
 };
 
 // What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open. Of
@@ -39,6 +44,7 @@ public:
         index done = 0;
         Plan* const plan = m_.plan();
         if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
+            between(course_.now, course_.now);
             if (!m_.rates(seconds(course_.now), x, track_.begun)) return 0;
             w = track_.begun;
         }
@@ -87,6 +93,24 @@ private:
         return to;
     }
     static double seconds(index ns) { return static_cast<double>(ns) / NANOSECONDS; }
+    static index nanoseconds(double t) { return static_cast<index>(std::nearbyint(t * NANOSECONDS)); }
+
+    // Let components see the times of a step from a to b, away from jumps at its ends: each belongs to the step beyond it
+    // (sim/breaks.py). Whether there is one at b.
+    bool between(index a, index b) {
+        constexpr double ALL = std::numeric_limits<double>::infinity();
+        while (course_.break_count && nanoseconds(*course_.breaks) < a) ++course_.breaks, --course_.break_count;
+        double low = -ALL, high = ALL;
+        for (index i = 0; i < course_.break_count && nanoseconds(course_.breaks[i]) <= b; ++i) {
+            const double at = course_.breaks[i];
+            if (nanoseconds(at) == a)
+                low = std::fmax(low, std::fmax(at, seconds(a)));
+            else if (nanoseconds(at) == b)
+                high = std::fmin(high, std::nextafter(std::fmin(at, seconds(b)), -ALL));
+        }
+        m_.see(low, high);
+        return high < ALL;
+    }
 
     index next_stop() {
         while (course_.stop_count && *course_.stops <= course_.now) ++course_.stops, --course_.stop_count;
@@ -98,6 +122,7 @@ private:
         const index stop = next_tick(next_stop());
         for (index end = grid < stop ? grid : stop; end > course_.now; end = stepper_.shorter(course_.now, end)) {
             stepper_.t1 = seconds(end);
+            jumps_ = m_.plan() && between(course_.now, end);
             if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x);
         }
         return false;
@@ -117,9 +142,13 @@ private:
         if (pause && !pause(end)) return false;
         index when = 0;
         std::uint64_t which = 0;
+        const double* x = stepper_.x1.data();
+        const double t = seconds(end);
+        if (jumps_) {
+            between(end, end);
+            if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
+        }
         if (plan.next(when, which) && when == end) {
-            const double* x = stepper_.x1.data();
-            const double t = seconds(end);
             if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
         }
@@ -129,7 +158,7 @@ private:
     // A step whose error is small enough. On the way out without one, nothing of the course has changed.
     bool adapted(index row, const double* x, const double* w) {
         const index stop = next_tick(next_stop());
-        double length = course_.length;
+        double length = std::fmin(course_.length, course_.longest);
         for (bool refused = false;; refused = true) {
             const double left = seconds(stop - course_.now);
             index end = stop;
@@ -179,6 +208,7 @@ private:
     Course& course_;
     const Track& track_;
     index rows_;
+    bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
 };
 

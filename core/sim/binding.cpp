@@ -156,11 +156,11 @@ Course read_course(nb::handle of, const Tableau& tableau) {
     Course c = {};
     c.now = integer(of, "now"), c.goal = integer(of, "goal"), c.step = integer(of, "step"), c.origin = integer(of, "origin");
     c.rtol = number(of, "rtol"), c.length = number(of, "length");
-    c.unstable = integer(of, "unstable"), c.calm = integer(of, "calm");
+    c.unstable = integer(of, "unstable"), c.calm = integer(of, "calm"), c.longest = number(of, "longest");
     constexpr index LAST = index(1) << 62;
     const auto off = [&](index x) { return x <= -LAST || x >= LAST; };
     if (off(c.now) || off(c.goal) || off(c.origin) || c.origin > c.now) refuse("a course goes from its origin on");
-    if (tableau.adaptive() ? !(c.rtol > 0.0 && c.length > 0.0) : c.step < 1 || off(c.step)) refuse("a course needs a step");
+    if (tableau.adaptive() ? !(c.rtol > 0.0 && c.length > 0.0 && c.longest > 0.0) : c.step < 1 || off(c.step)) refuse("a course needs a step");
     return c;
 }
 
@@ -273,6 +273,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const nb::object stops_given = field(course, "stops"), ends_given = field(track, "ends");
     const Array<index> stops(stops_given, "stops", 1), ends(ends_given, "ends", 1, true);
     way.stops = stops.data(), way.stop_count = stops.size(), way.most = ends.size();
+    const nb::object breaks_given = field(course, "breaks");
+    const Array<double> breaks(breaks_given, "breaks", 1);
+    way.breaks = breaks.data(), way.break_count = breaks.size();
     const auto held_tables = tree.pin(set.job);
     chain.solver.tree = chain.mover.tree = set.job.model;
     const nb::object held_given = field(setting, "held");

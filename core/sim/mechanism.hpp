@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "chart.hpp"
@@ -144,6 +145,8 @@ public:
     }
 
     Plan* plan() const { return set_.plan; }
+    // The times between which components are evaluated: those beyond are taken for the nearer one.
+    void see(double low, double high) { low_ = low, high_ = high; }
     // vdot at x under the forces that components have given last, into the slots of the plan.
     bool accelerate(double t, const double* x) {
         push(t, x, x + nq, forces_.data(), powers_.data(), true);
@@ -348,7 +351,7 @@ private:
     // What forces and rates of components need at x, but for what depends on the accelerations.
     bool place(double t, const double* x) {
         Plan& plan = *set_.plan;
-        plan.place(t, x, x + nq, nq, nv, x + nq + nv + names);
+        plan.place(t < low_ ? low_ : t > high_ ? high_ : t, x, x + nq, nq, nv, x + nq + nv + names);
         const auto count = static_cast<index>(plan.frames.size());
         if (count) {
             rigid::Job& job = bare_;
@@ -469,6 +472,7 @@ private:
     bool plain_ = true;            // all coordinates are numbers that are added
     rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
     const double* held_ = nullptr;
+    double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();  // `see`
     std::vector<double> total_, zeros_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };

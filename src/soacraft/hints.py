@@ -135,7 +135,7 @@ referenceConfigurations key keys: mb.keyframes
 #: Arguments of functions of other libraries -> ours.
 ARGUMENT: Mapping[str, str] = _table(
     """
-dt timestep time_step h delta_t stepsize max_step: step=, the length of a step in seconds
+dt timestep time_step h delta_t stepsize: step=, the length of a step in seconds
 tau torque torques u ctrl actuation generalized_forces qfrc joint_torques forces: force=
 a acc qacc qdd qddot ddq vd accelerations: vdot=
 qd dq qvel qdot velocity velocities: v=

@@ -8,13 +8,14 @@ from typing import Any, cast
 from soacraft.errors import StaleError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
-from soacraft.sim.forces.prescribed import Prescribed, find_dof
+from soacraft.sim.forces.prescribed import Prescribed, find_dof, knots_of
 from soacraft.sim.integrators.methods import METHODS
 from soacraft.sim.system import Mechanism
 
@@ -30,6 +31,7 @@ class Acting:
         self.loads: list[Load] = []
         self.controls: dict[str, Control] = {}
         self.prescribed = Prescribed(mb)
+        self._breaks: dict[str, Breaks] = {}
         self.carried: Carried | None = None
         """Components whose states are integrated with those of the model."""
         self.running = False
@@ -67,14 +69,22 @@ class Acting:
         assert self._problem is not None
         return self._problem
 
+    @property
+    def breaks(self) -> list[Breaks]:
+        """Where steps end: the breaks of all that acts, and the samples of controls."""
+        controls = [x.knots for x in self.controls.values()]
+        carried = [] if self.carried is None else [self.carried.breaks]
+        return [x for x in (*self._breaks.values(), *controls, *carried) if x.ns]
+
     def begin(self) -> Mechanism:
         """The problem with all that acts now."""
         if self._problem is None or self._problem.parameters != self.mb.parameters:
             self._problem = Mechanism(self.mb, self.all, self.prescribed, self.closed, self.carried)
         return self._problem
 
-    def add(self, loads: Sequence[Load | Callable[[float, State], Any]]) -> list[Load]:
-        """Let force elements or functions act, all of them or none."""
+    def add(self, loads: Sequence[Load | Callable[[float, State], Any]], breaks: Any = ()) -> list[Load]:
+        """Let force elements or functions act, all of them or none, with the times at which they jump."""
+        times = Breaks(breaks, "breaks of a force")
         added: list[Load] = []
         for load in loads:
             known = {x.name for x in [*self.loads, *added]} | set(self.controls)
@@ -94,6 +104,7 @@ class Acting:
         for element in added:  # nothing is refused from here on
             use(element, self.mb, self._place)
             self.loads.append(element)
+            self._breaks[f"the force {element.name!r}"] = times
             self._problem = None
         return added
 
@@ -102,9 +113,9 @@ class Acting:
         self._refuse_new("what is carried along", "Give it before.")
         self.carried, self._problem = carried, None
 
-    def control(self, name: str, u: Any) -> None:
+    def control(self, name: str, u: Any, breaks: Any = ()) -> None:
         """Drive an actuator or a dof; a new control takes the place of the old one."""
-        control = Control(name, u)
+        control = Control(name, u, breaks)
         control.bind(self.mb)
         if name in self.controls and self._problem is not None:
             self._problem.replace(self.controls[name], control)
@@ -113,15 +124,18 @@ class Acting:
             self._problem = None
         self.controls[name] = control
 
-    def prescribe(self, name: str, motion: Any, t: float) -> None:
+    def prescribe(self, name: str, motion: Any, t: float, breaks: Any = ()) -> None:
         """Let a dof move as told from t on; None lets it go."""
         number, _ = find_dof(self.mb, name)
+        times = [Breaks(breaks, f"breaks of the motion of {name!r}"), knots_of(motion, name)]
         if motion is not None and self.closed is not None:
             self.closed.require_free(number, name, self.prescribed.dofs)
         if not self.prescribed.dofs:
             self._refuse_new(f"the motion of {name!r}", "Prescribe it before.")
             self._problem = None
         self.prescribed.set(name, motion, t)
+        for kind, x in zip(("breaks", "knots"), times, strict=True):
+            self._breaks[f"the {kind} of the motion of {name!r}"] = x
 
     def _refuse_new(self, what: str, cure: str) -> None:
         if self.running:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
 from soacraft.spatial.checks import Array
@@ -94,6 +95,10 @@ class Carried(Protocol):
 
     def feel(self, step: ContactStep | None, h: float) -> None:
         """and takes those of a step of length h that was taken; None: there were none."""
+
+    @property
+    def breaks(self) -> Breaks:
+        """Times at which components jump by themselves, between ticks."""
 
     @property
     def next_tick(self) -> int | None:

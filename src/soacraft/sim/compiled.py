@@ -22,6 +22,7 @@ from soacraft.kinematics.compiled import rows_of
 from soacraft.model.flat.compiled import CompiledModel, passive_in_python
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
@@ -52,6 +53,8 @@ _METHODS: dict[type[Method], int] = {
     Gauss6: 6,
     MoreauMidpoint: 7,
 }
+#: Of a run without components.
+NONE = Breaks()
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
 #: Numbers that a call writes, and nanoseconds that it may take where it waits for a clock.
@@ -129,6 +132,10 @@ class Course(NamedTuple):
     length: float
     unstable: int
     calm: int
+    longest: float
+    """That any step of an adaptive method may have, in seconds."""
+    breaks: Array
+    """Times in seconds at which components jump: `stops` has their nanoseconds."""
 
 
 class Track(NamedTuple):
@@ -230,7 +237,7 @@ class CompiledMotion:
             frames_of(mb, model),
             None,
         )
-        self._stops = np.unique(np.array([ns for x in loads for ns in x.knots], dtype=np.int64))
+        self._stops = np.unique(np.array([ns for x in loads for ns in x.knots.ns], dtype=np.int64))
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
         self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
@@ -244,11 +251,13 @@ class CompiledMotion:
         pace: tuple[float, int, int],
         held: Array | None = None,
         pause: Callable[[int], object] | None = None,
+        longest: float = np.inf,
     ) -> tuple[Block | None, tuple[float, int, int]]:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
         step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
         with which the rates w are computed anew. `pause` is called with the end of each step, before components tick.
+        No step of an adaptive method is longer than `longest`, in seconds.
         """
         self.raised = None
         problem, size = self._problem, len(w)
@@ -256,7 +265,9 @@ class CompiledMotion:
         if problem.closed is not None and chain is None:
             return None, pace
         now, goal, step, _ = course
-        most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(self._stops))
+        breaks = NONE if problem.carried is None else problem.carried.breaks
+        stops = np.union1d(self._stops, np.array(breaks.ns, dtype=np.int64))
+        most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(stops))
         tableau = self._setting.tableau
         rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv
@@ -272,7 +283,7 @@ class CompiledMotion:
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
         shapes = [*((most, n) for n in widths), (1, size)]
         track = Track(np.empty(most, dtype=np.int64), *(np.empty(shape) for shape in shapes))
-        way = Course(*course, self._stops, rtol, *pace)
+        way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
         touch = problem.contact
         if touch is not None:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])

@@ -110,7 +110,7 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> 
 
     def pushed(q: Array, v: Array) -> Array:
         state = m.mb.state(q, v)
-        return np.asarray(sum(x.force(t, state) for x in others))
+        return np.asarray(sum(x.force(m.seen(t), state) for x in others))
 
     here = pushed(q, v)
     unit = m.scale(m.point(q, v), np.zeros(m.manifold.size))

@@ -31,7 +31,7 @@ from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.identity import of_load
-from soacraft.sim.integrators.methods import find_method
+from soacraft.sim.integrators.methods import find_method, read_max_step
 from soacraft.sim.rollout import read_force
 from soacraft.sim.rollouts import ROLLOUTS, Row
 from soacraft.sim.run_derivatives import rollout_derivatives
@@ -57,9 +57,10 @@ class Propagator(Uncopied, Strict):
     `integrator`: "dop853" or, for stiff problems, "radau", "cvode", "ida" (adaptive, to `rtol` per step in the model's
     own units); with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
     "variational4", and for contact "moreau", "moreau_midpoint"; "generalized_alpha" with a step or without, of the
-    spectral radius `rho_inf` (default 0.8). "cvode" and "ida" need the extra `dae`. "ida" and "generalized_alpha" solve
-    closed chains as differential-algebraic equations. Of fixed steps, one run and the same in two halves give the same
-    bits; "cvode" and "ida" end a step at every pause, so they agree to `rtol`.
+    spectral radius `rho_inf` (default 0.8). No step of an adaptive one is longer than `max_step` in
+    seconds. "cvode" and "ida" need the extra `dae`. "ida" and "generalized_alpha" solve closed chains as
+    differential-algebraic equations. Of fixed steps, one run and the same in two halves give the same bits; "cvode" and
+    "ida" end a step at every pause, so they agree to `rtol`.
 
     Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
     has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
@@ -92,6 +93,7 @@ class Propagator(Uncopied, Strict):
         rho_inf: float | None = None,
         stabilization: str = "projection",
         time_constant: float | None = None,
+        max_step: float | None = None,
     ) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
@@ -106,10 +108,12 @@ class Propagator(Uncopied, Strict):
         if not self._method.adaptive and step is None:
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
+        self._max_step = read_max_step(max_step, self._method)
         self._acting = Acting(mb, closed, self._method.name)
         self._prints: dict[str, Fingerprint] = {}  # of the functions and elements that act, as they were given
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
-        self._runner = Runner(self._acting, self._method, self._rtol, self._step, nanoseconds(t, "t"))
+        longest = np.inf if self._max_step is None else self._max_step / 1e9
+        self._runner = Runner(self._acting, self._method, self._rtol, self._step, nanoseconds(t, "t"), longest)
 
     # -- what users set ----------------------------------------------------------------------------------------
 
@@ -128,26 +132,43 @@ class Propagator(Uncopied, Strict):
         """The model, if its structure is still the one the propagator was made for."""
         return self._acting.mb
 
-    def add(self, *loads: Load | Callable[[float, State], Any]) -> None:
+    def add(self, *loads: Load | Callable[[float, State], Any], breaks: Sequence[float] = ()) -> None:
         """Let force elements or functions act. A function f(t, state) gives {node: wrench}, a generalized force (nv),
-        a pair of both, or None. Springs and dampers of the model act without being added."""
+        a pair of both, or None. Springs and dampers of the model act without being added. `breaks` are times in seconds
+        at which these forces jump or bend: steps end there."""
         prints = [of_load(x) for x in loads]
-        for load, taken in zip(self._acting.add(loads), prints, strict=True):
+        for load, taken in zip(self._acting.add(loads, breaks), prints, strict=True):
             self._prints[f"the force {load.name!r}"] = taken
             self._runner.watch(load)
 
-    def control(self, name: str, u: Any) -> None:
+    def control(self, name: str, u: Any, breaks: Sequence[float] = ()) -> None:
         """Drive an actuator or a dof with u: a number, a function of (t, state), or (times, values), linear in between.
-        A new control takes the place of the old one."""
+        A new control takes the place of the old one.
+
+        Steps end at samples, and at the `breaks` of a function: the times in seconds at which it jumps or bends. A
+        pulse shorter than a step is not seen without them:
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("cart_pole")
+        >>> mb.gravity = (0, 0, 0)
+        >>> p = sc.sim.Propagator(mb, rtol=1e-3)
+        >>> p.control("cart", lambda t, state: 1000.0 if 50.0 <= t < 50.001 else 0.0, breaks=[50.0, 50.001])
+        >>> run = p.advance_to(100.0)
+        >>> momentum = sc.dynamics.mass_matrix(mb, mb.q) @ mb.v           # 1 N s
+        >>> round(float(momentum[0]), 9)
+        1.0
+        """
         taken = fingerprint(u)
-        self._acting.control(name, u)
+        self._acting.control(name, u, breaks)
         self._prints[f"the control of {name!r}"] = taken
 
-    def prescribe(self, name: str, motion: Any) -> None:
+    def prescribe(self, name: str, motion: Any, breaks: Sequence[float] = ()) -> None:
         """Let a dof move as told: `motion(t)` gives (coordinate, rate, acceleration), or is a spline of scipy. None
-        lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused."""
+        lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused.
+        Steps end at the knots of a spline, and at the `breaks` of a function: times in seconds at which its
+        acceleration jumps or bends."""
         taken = fingerprint(motion)
-        self._acting.prescribe(name, motion, self.t)
+        self._acting.prescribe(name, motion, self.t, breaks)
         self._prints[f"the motion of {name!r}"] = taken
         if motion is None:
             del self._prints[f"the motion of {name!r}"]
@@ -306,6 +327,7 @@ class Propagator(Uncopied, Strict):
             "integrator": repr(self._method),
             "rtol": self._rtol,
             "step": self._step,
+            "max_step": self._max_step,
             "solver": self._why,
             "loads": [[x.name, type(x).__name__] for x in acting.loads],
             "controls": sorted(acting.controls),

@@ -24,7 +24,7 @@ def rollout_contact(
     why = obstacle_to_run(mb, method, loads, problem.is_told)
     if why:
         raise ModelError(f"rollout of {mb.name!r} with contact is not compiled: {why}; use p.advance_to.")
-    between = [(x.name, ns) for x in problem.loads if isinstance(x, Control) for ns in x.knots if ns % step]
+    between = [(x.name, ns) for x in problem.loads if isinstance(x, Control) for ns in x.knots.ns if ns % step]
     if between:
         name, ns = between[0]
         raise StateError(

@@ -15,6 +15,7 @@ from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.state import State
 from soacraft.progress import Bar
 from soacraft.sim.acting import Acting
+from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.events import Crossing, Event, Happened, Watch
@@ -56,13 +57,16 @@ class Look(Protocol):
 class Runner:
     """Carries the point of what acts through time, from `now` on.
 
-    `step` is the fixed length of steps, or the largest first one, in nanoseconds.
+    `step` is the fixed length of steps, or the largest first one, in nanoseconds; `max_step` the longest of an adaptive
+    method, in seconds.
     """
 
-    def __init__(self, acting: Acting, method: Method, rtol: float, step: int | None, now: int) -> None:
+    def __init__(
+        self, acting: Acting, method: Method, rtol: float, step: int | None, now: int, max_step: float = np.inf
+    ) -> None:
         self._acting, self._method, self._rtol = acting, method, rtol
         self.now = Instant(now)
-        self._stride = Stride(method, rtol, step, now)
+        self._stride = Stride(method, rtol, step, now, max_step)
         self._stability = Stability(method)
         self.callbacks: list[tuple[int, int, Callable[[float, State], Any]]] = []
         """Next time, period, function."""
@@ -196,6 +200,7 @@ class Runner:
                 raise
             finally:
                 self._acting.running, self._keeping = False, Keeping()
+                problem.see(ALWAYS)
                 if log is not None and self.last is not before:  # it ended with an error
                     log.close()
         run = self._end(recorder, stopped)
@@ -222,18 +227,21 @@ class Runner:
             if block is not None:
                 self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
                 self._stride.require_fine()
+                self._acting.problem.see(window(self._acting.breaks, self.now))
                 x, w = self._call_back(block.x[-1], block.w[-1], recorder)
                 x, w = self._kept_at(x, w, recorder)
                 bar.at(self.t)
                 continue
-            step, end, error = self._stride.take(self._acting.problem, self.now, x, w, self._next_stop(goal))
+            breaks = self._acting.breaks
+            until = self._next_stop(goal)
+            step, end, error = self._stride.take(self._acting.problem, self.now, x, w, until, breaks)
             crossing = self._watch.find(step)
             if crossing is not None:
                 step, end = self._stride.cut(step, self.now, crossing, self._watch)
             step = self._acting.problem.weighed(step)
             self.now, self._x, before = end, step.x1, self._acting.problem.masses
             self._acting.problem.holds.require_kept(step.x1)
-            x, w = step.x1, step.w1
+            x, w = step.x1, self._beyond(step.x1, step.w1)
             if self._pace is not None:
                 self._pace.wait(end.ns)
             if crossing is None:
@@ -307,7 +315,7 @@ class Runner:
         carried = self._acting.carried
         if carried is not None and carried.next_tick is not None:
             due.append(carried.next_tick)
-        due += [ns for control in self._acting.controls.values() for ns in control.knots if ns > self.now.ns]
+        due += [ns for x in self._acting.breaks if (ns := x.after(self.now.ns)) is not None]
         return self._stride.stop(self.now, min([goal, *due]))
 
     @property
@@ -390,6 +398,13 @@ class Runner:
                 q, v, _ = problem.parts(x)
                 recorder.events += [Happened(self.t, name, np.array(q), np.array(v)) for name in names]
         return x
+
+    def _beyond(self, x: Array, w: Array) -> Array:
+        """The rates at the present point as the next step has them: anew where something jumps here."""
+        problem = self._acting.problem
+        span = window(self._acting.breaks, self.now)
+        problem.see(span)
+        return w if span == ALWAYS else problem.rates(self.t, x)
 
     def _weigh(self, x: Array, w: Array, before: Array | None) -> tuple[Array, Array]:
         """The point with the work of masses that jumped here, from those before; None where none varies."""
@@ -617,6 +632,7 @@ class Runner:
                 load.begin_run(problem.parts(x)[0])
         if problem.contact is not None:
             x = problem.contact.pushed_out(problem, self.t, x)
+        problem.see(window(self._acting.breaks, self.now))
         x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x, [], False)

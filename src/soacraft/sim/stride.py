@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, StaleError
+from soacraft.sim.breaks import Breaks, window
 from soacraft.sim.clock import Instant
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.events import Crossing, Watch
@@ -26,12 +27,15 @@ _SHORTEST = 2e-9
 class Stride:
     """The steps of a run: of a fixed length from `origin` on, or as long as the method's error allows.
 
-    `step` is the fixed length, or the largest first one, in nanoseconds.
+    `step` is the fixed length, or the largest first one, in nanoseconds; `max_step` is the longest that an adaptive
+    method may take, in seconds.
     """
 
-    def __init__(self, method: Method, rtol: float, step: int | None, origin: int) -> None:
+    def __init__(
+        self, method: Method, rtol: float, step: int | None, origin: int, max_step: float = np.inf
+    ) -> None:
         self._method, self._rtol, self._step, self.origin = method, rtol, step, origin
-        self._pace = Pace(method, rtol)
+        self._pace, self._max_step = Pace(method, rtol), max_step
         self._length: float | None = None  # of the next step, where it adapts
         self._longest = 0.0  # of all steps
         self._compiled: CompiledMotion | None = None
@@ -89,7 +93,9 @@ class Stride:
             self._length = self._first(problem, now.seconds, x, w)
         course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
-        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, pause=pause)
+        block, (length, *counts) = motion.advance(
+            course, x, w, self._rtol, pace, pause=pause, longest=self._max_step
+        )
         self._raised = motion.raised
         if block is None:
             self.require_fine()
@@ -118,16 +124,24 @@ class Stride:
         first = self._pace.first(problem, t, x, w)
         return first if self._step is None else min(first, self._step / 1e9)
 
-    def take(self, problem: Problem, now: Instant, x: Array, w: Array, stop: int) -> tuple[Step, Instant, float | None]:
+    def longest(self) -> float:
+        """The longest that the next step of an adaptive method may be, in seconds, whatever its error."""
+        return self._max_step
+
+    def take(
+        self, problem: Mechanism, now: Instant, x: Array, w: Array, stop: int, breaks: Sequence[Breaks] = ()
+    ) -> tuple[Step, Instant, float | None]:
         """A step that is good enough, and no longer than to the stop; where it ends; its error, relative to what is
-        allowed, where the method knows it."""
+        allowed, where the method knows it. Functions that jump at its ends are evaluated on its side of their
+        `breaks`."""
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
-            return self._take(problem, now, x, w, stop)
+            return self._take(problem, now, x, w, stop, breaks)
 
     def _take(
-        self, problem: Problem, now: Instant, x: Array, w: Array, stop: int
+        self, problem: Mechanism, now: Instant, x: Array, w: Array, stop: int, breaks: Sequence[Breaks]
     ) -> tuple[Step, Instant, float | None]:
         t = now.seconds
+        problem.see(window(breaks, now, stop))
         if not problem.manifold.size:  # there is nothing to integrate
             return Step(problem, t, now.until(stop), x, x, w, w, np.zeros((1, 0))), Instant(stop), None
         if not self._method.adaptive:
@@ -138,7 +152,9 @@ class Stride:
             self._length = self._first(problem, t, x, w)
         refused = False
         while True:
-            end = _end(now, self._length, stop)
+            length = min(self._length, self.longest())
+            end = _end(now, length, stop)
+            problem.see(window(breaks, now, end))
             h = now.until(end)
             cause: SoacraftError | None = None
             try:
@@ -152,7 +168,7 @@ class Stride:
                 cause, error = wrong, np.inf  # a shorter step may not meet it
             if error <= 1.0:
                 self._longest = max(self._longest, h)
-                if h >= 0.5 * self._length or refused:  # not one that was cut short by a stop
+                if h >= 0.5 * length or refused:  # not one that was cut short by a stop
                     self._length = self._pace.next(h, error, refused)
                 if self._pace.is_stiff(problem, step):
                     raise SimulationError(
@@ -196,7 +212,7 @@ class Stride:
         self, method: SelfPaced, problem: Problem, now: Instant, x: Array, w: Array, stop: int
     ) -> tuple[Step, Instant]:
         """A step of the method's own length, begun anew with a shorter one where shapes would pass each other."""
-        left = now.until(stop)
+        left = min(now.until(stop), self.longest())
         while True:
             step = method.march(problem, now.seconds, x, w, left)
             try:

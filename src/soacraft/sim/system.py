@@ -20,6 +20,7 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
+from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.contact import Contact
@@ -73,6 +74,7 @@ class Mechanism:
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
         self._varying = VaryingMass(carried.weighs) if carried is not None and carried.weighs else None
+        self._span = ALWAYS  # the times at which functions are evaluated
         self.ticks_first = False
         """True before the first tick of a run: masses are those of the model, as nothing that ticks gave one yet."""
         self._reweighed = 0  # by how much the version of the parameters grew by masses that vary
@@ -190,8 +192,23 @@ class Mechanism:
         """The states that are carried along."""
         return x[..., self.sizes[0] + self.sizes[2] + len(self.names) :]
 
+    def see(self, span: tuple[float, float]) -> None:
+        """Evaluate functions of time within a span, until another one is given: those beyond are taken for the nearer
+        end (`breaks.window`)."""
+        if span != self._span:
+            self._span = span
+            self.displaced()
+
+    def seen(self, t: float) -> float:
+        """The time at which functions are evaluated for those of a time."""
+        first, last = self._span
+        return min(max(t, first), last)
+
     def place(self, t: float, x: Array) -> None:
         """Let what is carried along have the values of a point, and bodies the masses that it gives there."""
+        self._place(self.seen(t), x)
+
+    def _place(self, t: float, x: Array) -> None:
         if self.carried is None or (self._placed is not None and self._placed[1] is x and self._placed[0] == t):
             return
         q, v, rest = self.parts(x)
@@ -332,7 +349,7 @@ class Mechanism:
             return np.asarray(self._forces(t, q, v)[: self.count].sum(axis=0))
         if not self._loads:
             return np.zeros(self.mb.nv)
-        state = self.mb.state(q, v)
+        t, state = self.seen(t), self.mb.state(q, v)
         return np.asarray(sum(x.force(t, state) for x in self._loads))
 
     def require_sides(self, step: Step) -> None:
@@ -375,7 +392,7 @@ class Mechanism:
         elif self.closed is not None and held:
             vdot, reaction = self._held(t, q, v, total, held)
         else:
-            vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(t), mask)
+            vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(self.seen(t)), mask)
             reaction = np.where(mask, force - total, 0.0)  # what it takes besides the loads
         for x in held:
             forces[self._loads.index(x), x.number] += reaction[x.number]
@@ -394,7 +411,7 @@ class Mechanism:
         assert self._prescribed is not None
         given = self.prescribed_dofs
         dofs = [x.number for x in held] + given
-        wanted = self._prescribed.accelerations(t)
+        wanted = self._prescribed.accelerations(self.seen(t))
         free, Y = self.accelerations(q, v, total), self.compliance(q)
         bounds = [x.bounds for x in held] + [(-np.inf, np.inf)] * len(given)
         reaction = np.zeros(len(v))
@@ -450,7 +467,7 @@ class Mechanism:
             self.carried.push(q, forces[own : self.count])
         if not self._busy:
             return forces
-        state = self.mb.state(q, v)
+        t, state = self.seen(t), self.mb.state(q, v)
         for i, x in enumerate(self._loads):
             forces[i] = x.force(t, state)
         for i, x in enumerate(self._silent, self.count):
@@ -531,7 +548,7 @@ class Mechanism:
         if self.closed is None and told.motions is None:
             return x
         if told.motions is not None:
-            self.place(t, x)
+            self._place(t, x)
         q, v, work = self.parts(np.array(x))
         if told.motions is not None:
             told.motions.impose(t, q, v)

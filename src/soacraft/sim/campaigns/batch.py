@@ -16,6 +16,7 @@ from soacraft.sim.campaigns.lanes import Lane, Lanes, Values, linked, require_nu
 from soacraft.sim.campaigns.measures import Measure, Series, split
 from soacraft.sim.campaigns.variations import is_argument
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
+from soacraft.sim.components.component import Component
 from soacraft.sim.integrators.manifold import LARGEST_TURN, Coordinates
 from soacraft.sim.links.ports import Linked
 from soacraft.sim.systems.frames import OF_FRAME
@@ -50,6 +51,8 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
     for path, part in sorted(system._parts.items()):
         if part.component.interface.crossings:
             return f"{path!r} has crossings"
+        if part.clock is None and _jumps(part.component, path, paths, system._start / 1e9):
+            return f"{path!r} jumps between ticks, where steps end"
         if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
             return f"{path!r} is no plain component"
     for path, plant in sorted(system._plants.items()):
@@ -65,6 +68,13 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
         if key not in known and (path not in system._plants or port.partition("[")[0] not in _OF_NODE):
             return f"{key!r} is used"
     return ""
+
+
+def _jumps(component: Component, path: str, paths: Sequence[str], start: float) -> bool:
+    """Whether a component jumps by itself after a start, or might where its parameters are drawn."""
+    if type(component).breaks is Component.breaks:
+        return False
+    return any(x.startswith(f"{path}.") for x in paths) or any(t > start for t in component.breaks(component.p))
 
 
 def _of_plant(plant: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, get_args, get_type_hints
 
@@ -115,6 +115,29 @@ class Component:
         """
         return {}
 
+    @staticmethod
+    def breaks(p: Any) -> Sequence[float]:
+        """Times in seconds at which outputs or rates jump, or bend, by themselves: steps end there, so that no pulse is
+        missed between two of them. None unless a class says so. A sampled component is asked at its ticks alone.
+
+        >>> from soacraft import sim
+        >>> class Pulse(sim.Component):
+        ...     class Params(sim.Params):
+        ...         start: float
+        ...         width: float
+        ...     @sim.output()
+        ...     def y(p, t): return np.where((t >= p.start) & (t < p.start + p.width), 1.0, 0.0)
+        ...     @staticmethod
+        ...     def breaks(p): return p.start, p.start + p.width
+        >>> s = sim.System("push", rtol=1e-3)
+        >>> _ = s.add("pulse", Pulse(start=50.0, width=1e-3)), s.add("sum", sim.Integrator())
+        >>> s.connect("pulse.y", "sum.u")
+        >>> _ = s.run(100.0)
+        >>> round(s.states["sum.x"], 12)
+        0.001
+        """
+        return ()
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{x}={getattr(self.p, x)!r}" for x in type(self.p).__struct_fields__)
         return f"{type(self).__name__}({fields})"
@@ -183,7 +206,7 @@ def read_class(cls: type) -> Interface:
     )
     names = found.quantities
     for name in [*names, *bundles]:
-        if name in (*RESERVED, "interface", "Params", "draw"):
+        if name in (*RESERVED, "interface", "Params", "draw", "breaks"):
             raise WiringError(f"{name!r} of {cls.__name__} is a reserved name; give the quantity another one.")
     for x in found.equations:
         known = [y for y in names if y not in found.outputs or not isinstance(x, Output)]

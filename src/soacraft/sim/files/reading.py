@@ -138,6 +138,7 @@ def _data(tables: schema.System, models: Mapping[str, Referred]) -> SystemData:
         integrator=tables.integrator,
         rtol=tables.rtol,
         step=tables.step,
+        max_step=tables.max_step,
         t=nanoseconds(tables.t, "t"),
         seed=tables.seed,
         plants={

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
 
 _OF_PART = ("every", "offset", "at", "convert", "active")
-_WHOLE = ("name", "integrator", "rtol", "step", "t", "seed")
+_WHOLE = ("name", "integrator", "rtol", "step", "max_step", "t", "seed")
 
 
 def reload(

@@ -110,6 +110,7 @@ class System(Table):
     integrator: Name = "dop853"
     rtol: float = 1e-9
     step: float | None = None
+    max_step: float | None = None
     t: float = 0.0
     seed: int = 0
     connections: tuple[Connection, ...] = ()

@@ -81,6 +81,7 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
         "integrator": data.integrator,
         "rtol": data.rtol,
         "step": data.step,
+        "max_step": data.max_step,
         "t": _seconds(data.t, "t"),
         "seed": data.seed,
         "connections": [

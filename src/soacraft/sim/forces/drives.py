@@ -12,7 +12,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.model.tree.parts.records import Actuator
-from soacraft.sim.clock import nanoseconds
+from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.calls import require_call
 from soacraft.spatial.checks import Array, finite, shape_text
 
@@ -28,12 +28,12 @@ class Control:
     servo gain = -b2 = kv.
     """
 
-    def __init__(self, name: str, u: Any) -> None:
+    def __init__(self, name: str, u: Any, breaks: Any = ()) -> None:
         if not isinstance(name, str):
             raise StateError(f"a control is of an actuator or a dof, by its name; got {name!r:.60}.")
         self.name, self._u = name, u
-        self.knots: list[int] = []
-        """Nanoseconds at which u has a kink: steps end there."""
+        self.knots = Breaks()
+        """Times at which u has a kink, or jumps: steps end there."""
         self.samples: tuple[Array, Array] | None = None
         """Times and values of u, a constant as one of them; None for a function."""
         if isinstance(u, tuple) and len(u) == 2:
@@ -46,11 +46,14 @@ class Control:
                 )
             self._u = lambda t, state: float(np.interp(t, times, values))
             self.samples = times, values
-            self.knots = [nanoseconds(t, f"a time of {name!r}") for t in times]
+            self.knots = Breaks(times, f"the samples of {name!r}", jumps=False)
         elif callable(u):
             require_call(u, f"the control of {name!r}")
+            self.knots = Breaks(breaks, f"breaks of the control of {name!r}")
         else:
             self.samples = np.zeros(1), finite(u, (), f"the control of {name!r}", StateError).reshape(1)
+        if self.samples is not None and np.size(breaks):
+            raise StateError(f"breaks= are of a control that is a function; {name!r} is a number or samples.")
 
     def bind(self, mb: Multibody) -> None:
         """Find the actuator or the dof."""

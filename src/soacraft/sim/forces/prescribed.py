@@ -11,6 +11,7 @@ from soacraft.errors import ModelError, StateError, near
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
+from soacraft.sim.breaks import Breaks
 from soacraft.spatial.checks import Array, finite
 
 
@@ -84,6 +85,20 @@ def find_dof(mb: Multibody, name: str) -> tuple[int, int]:
             f"{type(body.hinge).__name__}, whose coordinates are a quaternion. Use a Gimbal in its place."
         )
     return number, known[name]
+
+
+def knots_of(motion: Any, name: str) -> Breaks:
+    """The times between which a spline of scipy is one polynomial; none of a function.
+
+    >>> from scipy.interpolate import CubicSpline
+    >>> knots_of(CubicSpline([0.0, 0.5, 1.0], [0.0, 1.0, 0.0]), "x").seconds
+    array([0. , 0.5, 1. ])
+    """
+    known = [getattr(motion, x, None) for x in ("t", "x")]
+    if hasattr(motion, "get_knots"):
+        known.append(motion.get_knots())
+    times = next((x for x in known if isinstance(x, np.ndarray)), ())
+    return Breaks(times, f"the knots of the motion of {name!r}", jumps=False)
 
 
 def _read(name: str, motion: Any) -> Callable[[float], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from soacraft.errors import StateError, near
+from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.integrators.cvode import Cvode
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
@@ -22,6 +23,19 @@ _FIXED: tuple[type[Method], ...] = (
 )  # fmt: skip
 _EITHER: tuple[type[Method], ...] = (GeneralizedAlpha,)
 METHODS = {x.name: x for x in _ADAPTIVE + _FIXED + _EITHER}
+
+
+def read_max_step(max_step: float | None, method: Method) -> int | None:
+    """The longest step that is allowed, in nanoseconds; None where the error alone tells.
+
+    >>> read_max_step(0.5, find_method("dop853"))
+    500000000
+    """
+    if max_step is None:
+        return None
+    if not method.adaptive:
+        raise StateError(f"max_step= bounds the steps of an adaptive method; those of {method.name!r} are step= long.")
+    return positive_nanoseconds(max_step, "max_step")
 
 
 def find_method(name: str, rtol: float = 1e-9, fixed: bool = False, rho_inf: float | None = None) -> Method:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -52,6 +53,11 @@ class Step(Component):
     def y(p, t):
         return pick(t >= p.at, p.after, p.before)
 
+    @staticmethod
+    def breaks(p: Any) -> Sequence[float]:
+        """Where it steps."""
+        return (p.at,)
+
 
 class Ramp(Component):
     """A ramp:  y = slope (t - at) from t = at on, 0 before.
@@ -68,6 +74,11 @@ class Ramp(Component):
     @output(unit_of, twin=ours("Ramp.y"))
     def y(p, t):
         return pick(t >= p.at, p.slope * (t - p.at), 0.0)
+
+    @staticmethod
+    def breaks(p: Any) -> Sequence[float]:
+        """Where it begins."""
+        return (p.at,)
 
 
 class Sine(Component):

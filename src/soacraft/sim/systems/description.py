@@ -103,6 +103,7 @@ class SystemData(_Data):
     integrator: str = "dop853"
     rtol: float = 1e-9
     step: float | None = None
+    max_step: float | None = None
     t: int = 0
     seed: int = 0
     plants: dict[str, PlantData] = {}
@@ -226,7 +227,7 @@ def build(
     >>> print(build(describe(s), {"Constant": sim.Constant}).tree())
     target: Constant(value=0.5, unit=None)
     """
-    system = System(data.name, data.integrator, data.rtol, data.step, data.t / 1e9, data.seed)
+    system = System(data.name, data.integrator, data.rtol, data.step, data.t / 1e9, data.seed, data.max_step)
     system._start = data.t  # also where seconds would round it
     for path, plant in data.plants.items():
         system.add(path, Plant(_model(path, plant, models or {}), plant.solver, _forces(path, plant, forces or {})))

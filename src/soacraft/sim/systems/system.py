@@ -78,9 +78,9 @@ class Handle(Strict):
 class System(Uncopied, Strict):
     """Components joined by signals, around a model, carried through time.
 
-    Integrator, tolerance and step are those of `sc.sim.Propagator`, which takes the steps: none crosses a tick or a
-    crossing. Time is in whole nanoseconds, from `t` on. `seed` is that of all noise. The order of evaluation depends on
-    names alone. `s.check()` lists every fault at once; `run` checks first.
+    Integrator, tolerance and lengths of steps are those of `sc.sim.Propagator`, which takes the steps: none crosses a
+    tick, a crossing, or a time of `Component.breaks`. Time is in whole nanoseconds, from `t` on. `seed` is that of all
+    noise. The order of evaluation depends on names alone. `s.check()` lists every fault at once; `run` checks first.
 
     >>> import soacraft as sc
     >>> from soacraft import sim
@@ -113,6 +113,7 @@ class System(Uncopied, Strict):
         step: float | None = None,
         t: float = 0.0,
         seed: int = 0,
+        max_step: float | None = None,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise WiringError(f"a system has a name, got {name!r:.60}.")
@@ -121,7 +122,7 @@ class System(Uncopied, Strict):
                 f"integrator {integrator!r:.60} does not carry states of components"
                 f"{near(str(integrator), _INTEGRATORS)}"
             )
-        self._name, self._how = name, {"integrator": integrator, "rtol": rtol, "step": step}
+        self._name, self._how = name, {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
         self._start, self._seed = nanoseconds(t, "t"), whole_number(seed, "the seed of a system", 0)
         Propagator(Multibody(name), **self._how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
         self._parts: dict[str, Part] = {}

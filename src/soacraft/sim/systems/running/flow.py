@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
+from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
 from soacraft.sim.systems.plants.masses import require_masses
@@ -53,6 +54,7 @@ class Flow:
         )
         self._place_plant()
         self._inertias_of = -1  # the version of the parameters that inertias are of
+        self._breaks: tuple[list[float], Breaks] = [], Breaks()
         self.record({})
 
     def record(self, columns: Columns) -> None:
@@ -274,6 +276,15 @@ class Flow:
         """Hold the contacts of a step."""
         for key, touch in self._s.touches.items():
             self.values[self._s.slots[key]] = touch.value(step, h)
+
+    @property
+    def breaks(self) -> Breaks:
+        """Times at which components jump by themselves, between ticks."""
+        slots = self._s.slots
+        times = [t for key, x in self._s.breaking.items() for t in x.breaks(self.values[slots[key]])]
+        if times != self._breaks[0]:
+            self._breaks = times, Breaks(times, "the breaks of components", inclusive=True)
+        return self._breaks[1]
 
     # -- ticks -------------------------------------------------------------------------------------------------
 

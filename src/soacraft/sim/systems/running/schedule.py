@@ -47,6 +47,8 @@ class Schedule:
         """Slots of masses, centres and moments of bodies, and what gives them as the model has them now."""
         self.touches: dict[str, Touch] = {}
         """Contacts that are asked for, by key: they are held from step to step."""
+        self.breaking = {f"{x.path}:p": x.component for _, x in sorted(parts.items()) if x.active and x.clock is None}
+        """Components between ticks, which may jump by themselves, by the keys of their parameters."""
         self._place_states()
         self._place_plant()
         for key, signal in sorted(wiring.sources.items()):
