@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "contact/spot_query.hpp"
 #include "soacraft/rigid/model/model.hpp"
@@ -58,6 +59,9 @@ public:
     // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
     // `pressed`: whether there are impulses.
     virtual bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
+
+    // (Mcal^-1)_kk of some dofs at (q, v); false where a hinge has no inertia to move.
+    virtual bool compliance(const double* q, const double* v, const std::vector<index>& dofs, double* to) = 0;
 
     // In the middle of a step, where it is at q with the velocities v that it began with: the inertias there.
     virtual bool begin_midway(const double* q, const double* v) = 0;

@@ -33,6 +33,13 @@ public:
         return press(t, h, 0.5 * h, q, v_free, [&] { return parted(h, end_, tree_); }, pressed);
     }
 
+    bool compliance(const double* q, const double* v, const std::vector<index>& dofs, double* to) override {
+        end_.place(q, v);
+        if (!end_.articulate()) return false;
+        for (const index dof : dofs) *to++ = end_.compliance(dof);
+        return true;
+    }
+
     bool begin_midway(const double* q, const double* v0) override {
         tree_.place(q, v0);
         midway_ = true;

@@ -12,57 +12,13 @@
 
 #include "chart.hpp"
 #include "contact_setting.hpp"
+#include "implicit.hpp"
 #include "loops/job.hpp"
 #include "plan.hpp"
 #include "rigid/algorithms.hpp"
 
 namespace soacraft {
 namespace sim {
-
-// A control (sim/forces/drives.py): u(t), linear between its knots; its force gain u + b0 + b1 length + b2 velocity,
-// within limits; and the dofs that feel it.
-struct Load {
-    const double *row, *length;   // by dof and by coordinate
-    const double *times, *values;
-    index knots;
-    double gain, bias[3], control[2], force[2];  // limits: lower, upper
-    index row_first = 0, row_last = 0, length_first = 0, length_last = 0;  // their entries from the first that is not zero to the last
-};
-
-// From the first entry of x that is not zero to the last.
-inline void span_of(const double* x, index n, index& first, index& last) {
-    for (first = 0; first < n && x[first] == 0.0;) ++first;
-    for (last = n; last > first && x[last - 1] == 0.0;) --last;
-}
-
-// The value of broken lines at t, as numpy.interp gives it.
-inline double interpolated(const Load& load, double t) {
-    const index last = load.knots - 1;
-    if (t <= load.times[0]) return load.values[0];
-    if (t >= load.times[last]) return load.values[last];
-    const double guess = static_cast<double>(last) * ((t - load.times[0]) / (load.times[last] - load.times[0]));
-    index low = 0, high = last;  // knots are often evenly spaced: between two of them at once then
-    const index near = guess >= 0.0 && guess < static_cast<double>(last) ? static_cast<index>(guess) : 0;
-    (load.times[near] <= t ? low : high) = near;
-    if (low + 1 < last && load.times[low + 1] > t) high = low + 1;
-    while (high - low > 1) {
-        const index middle = (low + high) / 2;
-        (load.times[middle] <= t ? low : high) = middle;
-    }
-    const double slope = (load.values[low + 1] - load.values[low]) / (load.times[low + 1] - load.times[low]);
-    return slope * (t - load.times[low]) + load.values[low];
-}
-
-inline double within(double x, const double* limits) {
-    const double above = x < limits[0] ? limits[0] : x;
-    return above > limits[1] ? limits[1] : above;
-}
-
-inline double dot(const double* a, const double* b, index n) {
-    double sum = 0.0;
-    for (index i = 0; i < n; ++i) sum += a[i] * b[i];
-    return sum;
-}
 
 // The solver of a closed chain and what projects its states.
 struct Chain {
@@ -98,6 +54,7 @@ public:
           derivatives_(model_.flexible_count ? nullptr : &named("inverse_dynamics_derivatives")),
           kinetic_(named("kinetic_energy")), potential_(named("potential_energy")), motions_(named("node_motion")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+        if (s.contact) implicit_.begin(s.loads, s.job.passive, springs_row(), model_);
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
         contact_force = numbers(s.contact ? nv : 0), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
@@ -139,7 +96,12 @@ public:
         if (nv) std::memcpy(w, v, bytes(nv));
         if (set_.plan && !place(t, x)) return false;
         push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv, !forces);
-        if (!accelerations(q, v, w + nv)) return false;
+        const bool implicit = takes_implicitly_ && implicit_.acts();
+        if (implicit) implicit_.shift(t, q, v, total_.data()), own_.model = &implicit_.model();
+        const bool fine = accelerations(q, v, w + nv);
+        own_.model = set_.job.model;
+        if (!fine) return false;
+        if (implicit) implicit_.answer(w + nv, v, forces ? forces : forces_.data(), w + 2 * nv);
         if (set_.plan && !of_components(w)) return false;
         return rigid::finite(w, size);
     }
@@ -190,10 +152,15 @@ public:
         *powers = dot(of, v, nv);
     }
 
+    // Forces of single dofs that a step may take implicitly; whether `rates` takes them so.
+    Implicit& implicit() { return implicit_; }
+    // The tree that answers impulses.
+    const rigid::Model& pressed_model() const { return implicit_.model(); }
+    void take_implicitly(bool how) { takes_implicitly_ = how; }
+
     const ContactSetting* contact() const { return set_.contact; }
     // The row of springs and dampers among those of a run with contact, -1 where there are none.
     index springs_row() const { return set_.passive ? names - 2 : -1; }
-    const rigid::Model& model() const { return model_; }
 
     // Kinetic and potential energy: what grows by the work of all forces, springs included.
     double mechanical_energy(const double* x) {
@@ -404,14 +371,6 @@ private:
         return true;
     }
 
-    double force_of(const Load& load, double t, const double* q, const double* v) const {
-        const double u = within(interpolated(load, t), load.control);
-        const index lengths = load.length_last - load.length_first, rows = load.row_last - load.row_first;
-        const double length = load.bias[1] != 0.0 ? dot(load.length + load.length_first, q + load.length_first, lengths) : 0.0;
-        const double speed = load.bias[2] != 0.0 ? dot(load.row + load.row_first, v + load.row_first, rows) : 0.0;
-        return within(load.gain * u + load.bias[0] + load.bias[1] * length + load.bias[2] * speed, load.force);
-    }
-
     bool run(const rigid::Algorithm& a, const double* q, const double* v, const double* x, double* to) {
         return with(own_, a, q, v, x, to);
     }
@@ -473,6 +432,8 @@ private:
     rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
     const double* held_ = nullptr;
     double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();  // `see`
+    Implicit implicit_;
+    bool takes_implicitly_ = false;
     std::vector<double> total_, zeros_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };

@@ -42,7 +42,7 @@ public:
         scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (!touches(method)) return;
-        touch_ = contact_kernels().begin(*m_.contact(), m_.model());
+        touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model());
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
         work_ = numbers(m_.names);
     }
@@ -285,16 +285,70 @@ private:
     }
 
     // A smooth step, then the impulses of all that touches (sim/integrators/moreau.py). The rates at the end have the mean
-    // acceleration of the step; those that the next one begins with are kept here.
+    // acceleration of the step; those that the next one begins with are kept here. Fast springs, dampers and servos are taken
+    // implicitly; where actuators would go beyond their limits, the step is taken again with them held there.
     bool moreau(double t, const double* x, const double* w, double h) {
+        Implicit& implicit = m_.implicit();
+        if (!implicit.any()) return pressed(t, x, w, h);
+        if (!look_ahead(t, x, h)) return false;
+        const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
+        while (pressed(t, x, w, h)) {
+            if (!implicit.acts()) return true;
+            mean_acceleration(x, h, last_.data() + m_.nv);
+            if (!implicit.hold(t, last_.data() + m_.nv)) return true;
+            touch_->log.steps.resize(steps), touch_->log.points.resize(points);
+            begun_ = false;
+        }
+        return false;
+    }
+
+    // Choose what is taken implicitly, and the actuators that are at their limits from the beginning.
+    bool look_ahead(double t, const double* x, double h) {
+        Implicit& implicit = m_.implicit();
+        const double* v = x + m_.nq;
+        implicit.clear();
+        for (index i = 0; i < m_.nv; ++i) u[at(i)] = h * v[i];
+        m_.integrate(x, u.data(), stage_.data());
+        const std::vector<index>& dofs = implicit.look(t, h, stage_.data(), m_.nq, v);
+        if (dofs.empty()) return true;
+        compliance_.resize(dofs.size());
+        if (!touch_->compliance(x, v, dofs, compliance_.data())) return false;
+        implicit.choose(compliance_);
+        if (!implicit.acts()) return true;
+        weighed_ = weighed_ && begun_ && std::equal(known_.begin(), known_.end(), x);
+        do {
+            if (!rates_implicitly(t, x)) return false;
+        } while (implicit.hold(t, rates_.data() + m_.nv));
+        known_.assign(x, x + m_.points), begun_ = true;
+        return true;
+    }
+    // rates_ <- those at x with what is taken implicitly.
+    bool rates_implicitly(double t, const double* x) {
+        m_.take_implicitly(m_.implicit().acts());
+        const bool fine = m_.rates(t, x, rates_.data());
+        m_.take_implicitly(false);
+        return fine;
+    }
+    bool stages_implicitly(double t, const double* x, double h) {
+        m_.take_implicitly(m_.implicit().acts());
+        const bool fine = stages(t, x, rates_.data(), h);
+        m_.take_implicitly(false);
+        return fine;
+    }
+    // (v1 - v0)/h
+    void mean_acceleration(const double* x, double h, double* to) const {
+        for (index i = 0; i < m_.nv; ++i) to[i] = (x1[at(m_.nq + i)] - x[m_.nq + i]) / h;
+    }
+
+    bool pressed(double t, const double* x, const double* w, double h) {
         constexpr double STILL = 1e-6;  // that of sim/integrators/moreau.py
         const index nq = m_.nq, nv = m_.nv;
         std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
         const bool known = begun_ && std::equal(known_.begin(), known_.end(), x), weighed = known && weighed_;
         weighed_ = false;
-        if (!known && !m_.rates(t, x, rates_.data())) return false;
+        if (!known && !rates_implicitly(t, x)) return false;
         slope_ = rates_, begun_ = true;
-        if (!stages(t, x, rates_.data(), h)) return false;
+        if (!stages_implicitly(t, x, h)) return false;
         m_.move(x, u.data(), x1.data());
         if (!rigid::finite(x1.data(), m_.points)) return false;
         bool pressed = false;
@@ -302,6 +356,7 @@ private:
         if (!pressed) {
             if (!ended(t, h)) return false;
             known_ = x1, rates_ = w1;
+            if (m_.implicit().acts()) slope_.assign(w, w + m_.size), mean_acceleration(x, h, w1.data() + nv);
             return true;
         }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
@@ -322,11 +377,14 @@ private:
         if (!ends_apart(needed)) return false;
         if (needed || !lean_) {
             m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
+            for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
+            m_.implicit().answer_at(t + h, free_.data(), free_.data() + nq, w_.data(), forces.data());
             const auto work = [&] {  // what it was in the smooth step, and along h/2 (v1 - v_f) since then
                 for (index i = 0; i + 1 < m_.names; ++i) {
                     work_[at(i)] = smooth_[at(2 * nv + i)];
                     for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
                 }
+                m_.implicit().impulse_work(x + nq, free_.data() + nq, x1.data() + nq, work_.data());
             };
             if (!balance(x, weighed, needed, work)) return false;
         }
@@ -334,7 +392,7 @@ private:
         m_.contact_force = touch_->force;
         if (!ended(t, h)) return false;
         known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = !lean_;
-        for (index i = 0; i < nv; ++i) w1[at(nv + i)] = (x1[at(nq + i)] - x[nq + i]) / h;
+        mean_acceleration(x, h, w1.data() + nv);
         return true;
     }
 
@@ -457,7 +515,7 @@ private:
     std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
     std::unique_ptr<Impulses> touch_;
     bool begun_ = false, weighed_ = false, lean_ = false;
-    std::vector<double> free_, smooth_, known_, rates_, slope_, work_;  // known_: the point that rates_ are at, and energy_ if weighed_; work_: of a step
+    std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_;  // known_: the point that rates_ are at, and energy_ if weighed_; work_: of a step
     double energy_ = 0.0;
 };
 

@@ -30,6 +30,7 @@ from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.touching import Touching
 from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
+from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
 from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array
@@ -333,6 +334,14 @@ class Mechanism:
         vdot = self.accelerations(q, v, total)
         idle = np.zeros(len(self.names) - len(powers))
         return np.concatenate([self.tangent(q, v), vdot, powers, idle, self.carried.rates(vdot)])
+
+    def implicit_rates(self, t: float, x: Array, implicit: Implicit) -> Array:
+        """The same with forces of single dofs taken implicitly."""
+        q, v, _ = self.parts(x)
+        self.place(t, x)
+        vdot, forces = implicit.applied(t, q, v, *self._solved(t, q, v))
+        carried = np.zeros(0) if self.carried is None else self.carried.rates(vdot)
+        return np.concatenate([self.tangent(q, v), vdot, forces @ v, carried])
 
     def all_forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of everything in `names`, (names, nv)."""

@@ -42,6 +42,7 @@ from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
+    from soacraft.sim.implicit import Implicit
     from soacraft.sim.system import Mechanism
 
 #: A dof with limits whose coordinate is its own: number, place in q, limits, name.
@@ -137,6 +138,7 @@ class Contact(Remade, Touching):
         self._stride = np.zeros(0)  # and how far dofs may
         self._seen: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
         """Of the present step: gaps of all that is near, and how they grow with the velocities."""
+        self._implicit: Implicit | None = None
         self._pressed: tuple[ContactRows, Array, set[tuple[int, float]]] | None = None
         """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits."""
 
@@ -237,7 +239,7 @@ class Contact(Remade, Touching):
     def begin(self, t: float, q: Array) -> None:
         """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""
-        self._force = self._pressed = None  # nothing is known of this step yet
+        self._force = self._pressed = self._implicit = None  # nothing is known of this step yet
         self._follow()
         if self._began:
             return
@@ -313,10 +315,11 @@ class Contact(Remade, Touching):
         start: tuple[Array, Array],
         end: tuple[Array, Array],
         past: float | None = None,
+        implicit: Implicit | None = None,
     ) -> Resolved:
         """Velocities at the end of a step of length h, whose start and smooth end are given as (q, v). Contacts that
         would close within the step may close, not more. `past`: how long after the middle of the step the coordinates
-        of its end are, in seconds: half the step unless given."""
+        of its end are, in seconds: half the step unless given. `implicit`: forces that answer the impulses."""
         q, v_free = end
         past = 0.5 * h if past is None else past
         self._require_followed(t, h, end)
@@ -336,7 +339,7 @@ class Contact(Remade, Touching):
             # what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
         more = self._more(problem, t, q, v_free, h, past)
-        inverse = self._dynamics.mass_matrix_inverse(q)
+        inverse = self._compliance(q, implicit)
         near = {
             (x[0], sign)
             for x in self._stops
@@ -369,6 +372,11 @@ class Contact(Remade, Touching):
                 f"followed up to {LARGEST_TURN:g} rad in a step. Take steps below {0.9 * LARGEST_TURN / speed:.2g} s; "
                 "if nothing should turn so fast, look for what drives it, as a control too stiff for its period."
             )
+
+    def _compliance(self, q: Array, implicit: Implicit | None) -> Array:
+        """The inverse of the mass matrix of the tree, with implicit forces (M + A)^-1."""
+        self._implicit, inverse = implicit, self._dynamics.mass_matrix_inverse(q)
+        return np.asarray(inverse if implicit is None else implicit.inverse(inverse))
 
     def out_of_end(self, problem: Mechanism, t: float, h: float, q: Array, v: Array) -> Array | None:
         """The same as `out_of`, of a step that ends at q with velocities v since its middle; shapes are looked at where
@@ -412,7 +420,7 @@ class Contact(Remade, Touching):
             before, inverse, _ = self._pressed
             N = [*before.J[before.normals[same]], *N]
         else:
-            inverse = self._dynamics.mass_matrix_inverse(q)
+            inverse = self._compliance(q, self._implicit)
             N = [*rows.J[rows.normals], *N]
         return push_out(np.array(N), lambda X: np.asarray(inverse @ X), np.array(gaps), np.vstack(held))
 

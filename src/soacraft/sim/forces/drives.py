@@ -96,6 +96,12 @@ class Control:
         u = finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError)
         return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
 
+    def uncut(self, t: float, state: State) -> float:
+        """The force itself, not cut to its limits."""
+        u = self._u(t, state) if callable(self._u) else self._u
+        u = float(finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError))
+        return u if self._law is None else self._law.uncut(u, state)
+
     @property
     def along(self) -> Array:
         """How the length that the law knows grows along the dofs, (nv)."""
@@ -161,9 +167,13 @@ class Law:
 
     def force(self, u: float, state: State) -> float:
         """gain u + b0 + b1 length + b2 velocity, within its limits."""
-        u = self._cut(u, "ctrlrange")
+        return self._cut(self.uncut(u, state), "forcerange")
+
+    def uncut(self, u: float, state: State) -> float:
+        """The same beyond the limits of force, too."""
         b0, b1, b2 = self._bias
-        return self._cut(self._gain * u + b0 + b1 * (self.length @ state.q) + b2 * (self.row @ state.v), "forcerange")
+        u = self._cut(u, "ctrlrange")
+        return float(self._gain * u + b0 + b1 * (self.length @ state.q) + b2 * (self.row @ state.v))
 
     @property
     def numbers(self) -> Array:

@@ -17,12 +17,14 @@ import numpy as np
 
 from soacraft.sim.forces.loads import Passive
 from soacraft.sim.forces.varying_mass import VaryingMass
+from soacraft.sim.implicit import Implicit, ImplicitProblem
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.contact.dynamics.impulses import Resolved
+    from soacraft.sim.forces.contact import Contact
     from soacraft.sim.system import Mechanism
 
 
@@ -47,46 +49,78 @@ class Moreau(Method):
         contact = mechanism.contact
         if contact is None:
             return self._smooth.step(problem, t, x, h, w)
-        nq, nt, nv = problem.sizes
+        nq, _, nv = problem.sizes
         contact.begin(t, x[:nq])
+        implicit = Implicit.of(mechanism, t, h, x)
+        while True:
+            step = self._with(mechanism, contact, t, x, h, w, implicit)
+            mean = (step.x1[nq : nq + nv] - x[nq : nq + nv]) / h
+            beyond = {} if implicit is None else implicit.beyond(t, mean)
+            if not beyond or implicit is None:
+                return step
+            implicit = implicit.holding(beyond)
+
+    def _with(
+        self, mechanism: Mechanism, contact: Contact, t: float, x: Array, h: float, w: Array, implicit: Implicit | None
+    ) -> Step:
+        """The step with some forces taken implicitly."""
+        problem: Problem = mechanism
+        nq, nt, nv = mechanism.sizes
+        if implicit is not None:
+            problem = cast("Problem", ImplicitProblem(mechanism, implicit))
         smooth = self._smooth.step(problem, t, x, h, problem.rates(t, x))
         self._coordinates = smooth.F[0]
         free = smooth.x1
         q_f, v_f = free[:nq], free[nq : nq + nv]
         start = x[:nq], x[nq : nq + nv]
         contact.require_sides(t, h, start, (q_f, v_f))
-        done = contact.act(mechanism, t + h, h, start, (q_f, v_f))
+        done = contact.act(mechanism, t + h, h, start, (q_f, v_f), implicit=implicit)
         if done.impulses is None or not done.impulses.p.any():
-            return smooth
-        u = self._travel(problem, t, x, h, free, done)
+            return smooth if implicit is None else self._unpressed(mechanism, smooth, w)
+        u = self._travel(mechanism, t, x, h, free, done)
         u[nt:] = np.concatenate([done.v, free[nq + nv :]]) - x[nq:]
-        check_turn(problem.manifold, u, t, h)
-        end = problem.settle(t + h, problem.manifold.move(x, u), True)
+        check_turn(mechanism.manifold, u, t, h)
+        end = mechanism.settle(t + h, mechanism.manifold.move(x, u), True)
         out = contact.out_of(mechanism, t + h, end[:nq])
         own = slice(nq + nv, nq + nv + len(mechanism.names))
-        end[own] = self._work(mechanism, t, x, free, end, h)
+        end[own] = self._work(mechanism, t, x, free, end, h, implicit)
         if out is not None:
             done_by = dict(zip(mechanism.names, mechanism.work_of(end) - mechanism.work_of(x), strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
             end = lifted(mechanism, t + h, end, out, max(taken, 0.0))
-            end[own] = self._work(mechanism, t, x, free, end, h)
+            end[own] = self._work(mechanism, t, x, free, end, h, implicit)
         contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
-        w1 = problem.rates(t + h, end)
+        w1 = mechanism.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
-        F = hermite(u, h * w, h * problem.manifold.rate(x, u, w1))
-        return Step(problem, t, h, x, end, w, w1, F, weighed=mechanism.varies)
+        F = hermite(u, h * w, h * mechanism.manifold.rate(x, u, w1))
+        return Step(mechanism, t, h, x, end, w, w1, F, weighed=mechanism.varies)
+
+    def _unpressed(self, mechanism: Mechanism, smooth: Step, w: Array) -> Step:
+        """A smooth step with implicit forces, with the mean acceleration at its end."""
+        t, h, u = smooth.t0, smooth.h, smooth.F[0]
+        w1, (nq, nt, nv) = mechanism.rates(t + h, smooth.x1), mechanism.sizes
+        w1[nt : nt + nv] = (smooth.x1[nq : nq + nv] - smooth.x0[nq : nq + nv]) / h
+        F = hermite(u, h * w, h * mechanism.manifold.rate(smooth.x0, u, w1))
+        return Step(mechanism, t, h, smooth.x0, smooth.x1, w, w1, F)
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """That of its smooth step."""
         return self._smooth.amplification(hJ, nt)
 
-    def _work(self, mechanism: Mechanism, t: float, x: Array, free: Array, end: Array, h: float) -> Array:
+    def _work(
+        self, mechanism: Mechanism, t: float, x: Array, free: Array, end: Array, h: float, implicit: Implicit | None
+    ) -> Array:
         """Work of every force in the step from t on: that of the smooth step, and along h/2 (v1 - v_f) since then; of
-        masses that vary by the mean of both ends; of the contacts all that the energy grew by besides."""
+        implicit forces also of -A (v1 - v_f) along (v0 + v1)/2; of masses that vary by the mean of both ends; of the
+        contacts all that the energy grew by besides."""
         (q, v, _), v1 = mechanism.parts(free), mechanism.parts(end)[1]
         mechanism.place(t + h, free)
         forces = mechanism.all_forces(t + h, q, v)
+        if implicit is not None:
+            forces = implicit.forces(t + h, q, v, (v - mechanism.parts(x)[1]) / h, forces)
         done = mechanism.work_of(free) + 0.5 * h * forces @ (v1 - v)
+        if implicit is not None:
+            done -= implicit.added @ (0.5 * (mechanism.parts(x)[1] + v1) * (v1 - v))
         own = mechanism.names.index(mechanism.contact.name) if mechanism.contact is not None else -1
         before = mechanism.work_of(x)
         done[own] = before[own]

@@ -156,6 +156,17 @@ public:
         for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
     }
 
+    // (Mcal^-1)_kk of a dof, after the inertias. Rows of before are forgotten. O(depth)
+    double compliance(index dof) {
+        forget();
+        add(DofRow{dof, 1.0});
+        const complementarity::RowBlock& way = rows.blocks.back();
+        const double* row = rows.row(way, 0);
+        double sum = 0.0;
+        for (index i = 0; i < way.width; ++i) sum += row[i] * row[i];
+        return sum;
+    }
+
     // dv <- Mcal^-1 N* p, of the rows or of some of them
     void release(const complementarity::SparseRows& some, const double* p, double* dv) {
         double* y = w_.push;

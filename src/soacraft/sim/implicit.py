@@ -1,0 +1,187 @@
+"""Springs, dampers and servos of single dofs, taken implicitly in steps with contact.
+
+    (M + A) vdot = f + f_s(q0 + h v0, v0),     A = h B + h^2 K,     M dv = N* p - A dv     of an impulse p
+
+with B and K how the forces f_s of single dofs vary with their velocities and coordinates: of hinges (`body.passive`),
+tendons of one dof, and actuators by their laws, as far as they are within their limits of force. A force at the end of
+the step is f_s - A vdot, so that what touches sees the velocities that the step ends with. A is no inertia: energy and
+momentum are those of M. Forces that are slow for the step, A (Mcal^-1)_kk <= `SLOW`, are left to the smooth step, which
+has order four; so is what acts on several dofs, such as springs between nodes, and stability limits the step for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.model.flat import laws
+from soacraft.model.flat.passive import displacement
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.loads import Passive
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+#: Forces of a dof that change its velocity by no more than this part of itself in a step are no stiff ones.
+SLOW = 1e-2
+#: Beyond a limit of force by this part of it is rounding.
+_ROUNDING = 1e-9
+
+
+class Slopes(NamedTuple):
+    """Forces of single dofs at a state, row by row of `Mechanism.names`, and how they fall with coordinates and
+    velocities, (names, nv) each. Those of actuators are not cut to their limits."""
+
+    force: Array
+    stiffness: Array
+    damping: Array
+
+
+def slopes(m: Mechanism, t: float, q: Array, v: Array) -> Slopes:
+    """Those of springs, dampers and servos. O(n)."""
+    found = Slopes(*(np.zeros((len(m.names), m.mb.nv)) for _ in range(3)))
+    if m.has_passive:
+        _of_hinges(m, m.names.index(Passive.name), q, v, found)
+    for i, load in servos(m).items():
+        k = int(np.flatnonzero(load.row)[0])
+        _, _, b1, b2, *_ = load.law
+        found.force[i, k] = load.row[k] * load.uncut(t, m.mb.state(q, v))
+        found.stiffness[i, k] = -b1 * load.row[k] * load.along[k]
+        found.damping[i, k] = -b2 * load.row[k] ** 2
+    return found
+
+
+def servos(m: Mechanism) -> dict[int, Control]:
+    """Actuators of one dof whose forces vary with its state, by their places among the loads."""
+    return {
+        i: x
+        for i, x in enumerate(m.loads)
+        if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
+    }
+
+
+def _of_hinges(m: Mechanism, row: int, q: Array, v: Array, found: Slopes) -> None:
+    layout = m.mb.layout
+    for number in layout.sprung:
+        body, dofs, passive = layout.bodies[number], layout.hinge_v[number], layout.bodies[number].passive
+        found.force[row, dofs] -= passive.damping * v[dofs]
+        found.damping[row, dofs] += passive.damping
+        if passive.stiffness.any():
+            found.force[row, dofs] -= passive.stiffness * displacement(body, q[layout.hinge_q[number]])
+            found.stiffness[row, dofs] += passive.stiffness
+    for tendon, at_q, at_v, c in layout.pulls:
+        if len(at_v) > 1:
+            continue
+        length, rate = q[at_q] @ c, v[at_v] @ c
+        k, d = laws.slopes(tendon, length, rate)
+        found.force[row, at_v] -= laws.tension(tendon, length, rate) * c
+        found.stiffness[row, at_v] += k * c**2
+        found.damping[row, at_v] += d * c**2
+
+
+class Implicit:
+    """The forces of single dofs in one step that are taken implicitly."""
+
+    def __init__(
+        self, m: Mechanism, h: float, start: tuple[Array, Array], full: Array, held: Mapping[int, float]
+    ) -> None:
+        self._m, self.h = m, h
+        self._q, self._v = start
+        self._ahead = m.mb.integrate(self._q, h * self._v)
+        self._full, self._held = full, held
+        self._taken: npt.NDArray[np.bool_] = full > 0.0
+        self.added = np.array(full)
+        """A of each force, row by row of `Mechanism.names`, (names, nv)."""
+        for i in held:
+            self.added[i] = 0.0
+
+    @classmethod
+    def of(cls, m: Mechanism, t: float, h: float, x: Array) -> Implicit | None:
+        """Those of a step of length h from x; None where none of them is fast. Actuators that would go beyond their
+        limits are held there."""
+        q, v, _ = m.parts(x)
+        if not (m.has_passive or servos(m)):
+            return None
+        at = slopes(m, t, m.mb.integrate(q, h * v), v)
+        added = h * np.maximum(at.damping, 0.0) + h**2 * np.maximum(at.stiffness, 0.0)
+        fast = compliance(m, q).diagonal() * added.sum(axis=0) > SLOW
+        if not fast.any():
+            return None
+        made = cls(m, h, (q, v), np.where(fast, added, 0.0), {})
+        while beyond := made.beyond(t, m.implicit_rates(t, x, made)[m.sizes[1] :][: m.mb.nv]):
+            made = made.holding(beyond)
+        return made
+
+    @property
+    def armature(self) -> Array:
+        """A, (nv)."""
+        return np.asarray(self.added.sum(axis=0))
+
+    def inverse(self, Y: Array) -> Array:
+        """(M + A)^-1 from Y = M^-1, of what closures leave free where they do."""
+        return np.asarray(np.linalg.solve(np.eye(len(Y)) + Y * self.armature, Y))
+
+    def holding(self, forces: Mapping[int, float]) -> Implicit:
+        """The same with some actuators at their limits."""
+        return Implicit(self._m, self.h, (self._q, self._v), self._full, {**self._held, **forces})
+
+    def applied(self, t: float, q: Array, v: Array, vdot: Array, forces: Array) -> tuple[Array, Array]:
+        """Accelerations and forces (names, nv), from those at a stage where all is explicit."""
+        shift, Y = self._shift(t, q, v), compliance(self._m, q)
+        vdot = np.linalg.solve(np.eye(len(Y)) + Y * self.armature, vdot + Y @ shift.sum(axis=0))
+        return vdot, self.forces(t, q, v, vdot, forces)
+
+    def forces(self, t: float, q: Array, v: Array, vdot: Array, forces: Array) -> Array:
+        """Forces (names, nv) at a state where all is explicit, as they are with accelerations."""
+        return np.asarray(forces + self._shift(t, q, v) - self.added * vdot)
+
+    def _shift(self, t: float, q: Array, v: Array) -> Array:
+        """f_s(q0 + h v0, v0) - f_s(q, v) of what is taken, (names, nv)."""
+        m = self._m
+        now, then = slopes(m, t, q, v).force, slopes(m, t, self._ahead, self._v).force
+        for i, load in servos(m).items():
+            now[i] = load.force(t, m.mb.state(q, v))
+            if i in self._held:
+                then[i] = self._held[i]
+        return np.where(self._taken, then - now, 0.0)
+
+    def beyond(self, t: float, vdot: Array) -> dict[int, float]:
+        """Actuators whose forces, with a mean acceleration over the step, are beyond their limits, and these limits, as
+        generalized forces."""
+        found = {}
+        then = slopes(self._m, t, self._ahead, self._v).force
+        for i, load in servos(self._m).items():
+            if i in self._held or not self._taken[i].any():
+                continue
+            k = int(np.flatnonzero(load.row)[0])
+            force = (then[i, k] - self.added[i, k] * vdot[k]) / load.row[k]
+            least, most = load.law[6:]
+            if not least - _ROUNDING * abs(least) <= force <= most + _ROUNDING * abs(most):
+                found[i] = load.row[k] * float(np.clip(force, least, most))
+        return found
+
+
+def compliance(m: Mechanism, q: Array) -> Array:
+    """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
+    Y, told = m.compliance(q), np.flatnonzero(m.told)
+    if not len(told):
+        return Y
+    return np.asarray(Y - Y[:, told] @ np.linalg.pinv(Y[np.ix_(told, told)]) @ Y[told])
+
+
+class ImplicitProblem:
+    """A mechanism whose rates are those with implicit forces, for the smooth step of a method."""
+
+    def __init__(self, problem: Mechanism, implicit: Implicit) -> None:
+        self._problem, self._implicit = problem, implicit
+
+    def rates(self, t: float, x: Array) -> Array:
+        """With implicit forces."""
+        return self._problem.implicit_rates(t, x, self._implicit)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
