@@ -289,6 +289,7 @@ private:
     // implicitly; where actuators would go beyond their limits, the step is taken again with them held there.
     bool moreau(double t, const double* x, const double* w, double h) {
         Implicit& implicit = m_.implicit();
+        std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
         if (!implicit.any()) return pressed(t, x, w, h);
         if (!look_ahead(t, x, h)) return false;
         const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();

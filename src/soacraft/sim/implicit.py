@@ -165,6 +165,50 @@ class Implicit:
         return found
 
 
+class Linear(NamedTuple):
+    """Forces of single dofs in small motions: how they fall along the dofs and with velocities, (nv) each, and
+    Mcal^-1."""
+
+    stiffness: Array
+    damping: Array
+    compliance: Array
+
+    @classmethod
+    def of(cls, m: Mechanism, t: float, x: Array, unit: Array) -> Linear:
+        """Those at a point, where dofs are measured by `unit`. Actuators at their limits do not vary."""
+        q, v, _ = m.parts(x)
+        at = slopes(m, t, q, v)
+        for i, load in servos(m).items():
+            k = int(np.flatnonzero(load.row)[0])
+            if at.force[i, k] != load.force(t, m.mb.state(q, v))[k]:
+                at.stiffness[i, k] = at.damping[i, k] = 0.0
+        K, B = (np.maximum(one, 0.0).sum(axis=0) * unit**2 for one in at[1:])
+        return cls(K, B, compliance(m, q) / np.outer(unit, unit))
+
+    def fast(self, h: float) -> Linear:
+        """Those that a step of length h takes implicitly."""
+        is_fast = self.compliance.diagonal() * (h * self.damping + h**2 * self.stiffness) > SLOW
+        return Linear(self.stiffness * is_fast, self.damping * is_fast, self.compliance)
+
+    def amplification(self, J: Array, nt: int, h: float) -> Array:
+        """A step of RK4 with what is fast taken implicitly, as a matrix: rates are J times coordinates and velocities.
+
+            [q; v]1 = R(hJ') [q; v] + h R1(hJ') F [q; v],    J' = J without these forces, and W in front of vdot,
+            F = -W Y [K, B + h K],    W = (1 + Y A)^-1,    R(z) = 1 + z R1(z)
+        """
+        K, B, Y = self.fast(h)
+        go, nv = J[: len(K), nt:], len(K)
+        W = np.linalg.inv(np.eye(nv) + Y * (h * B + h**2 * K))
+        part, held = np.array(J), np.zeros_like(J)
+        part[nt:, :nv] += Y * K @ go
+        part[nt:, nt:] += Y * B @ go
+        part[nt:] = W @ part[nt:]
+        held[nt:, :nv], held[nt:, nt:] = -W @ (Y * K) @ go, -W @ (Y * (B + h * K)) @ go
+        z, eye = h * part, np.eye(len(J))
+        one = eye + z @ (eye + z @ (eye + z / 4) / 3) / 2
+        return np.asarray(eye + z @ one + h * one @ held)
+
+
 def compliance(m: Mechanism, q: Array) -> Array:
     """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
     Y, told = m.compliance(q), np.flatnonzero(m.told)

@@ -23,6 +23,7 @@ from soacraft.errors import SimulationError, SoacraftError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
+from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.system import Mechanism, has_passive
 from soacraft.spatial.checks import Array
@@ -214,51 +215,64 @@ def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[
 
 def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
     """The logarithm of how much more a step of length h from x grows than the motion; 0 where it is short enough."""
-    J = _jacobian(problem, t, x)
-    return 0.0 if J is None else _log_growth(method, J, h, problem.sizes[1])
+    modes = _modes(method, problem, t, x)
+    return 0.0 if modes is None else modes.log_growth(h)
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
     """What limits the steps of a method at x; empty where steps of length h are short enough."""
-    J, nt = _jacobian(problem, t, x), problem.sizes[1]
-    if not method.limited or J is None or _log_growth(method, J, h, nt) <= 0.0:
+    modes = _modes(method, problem, t, x)
+    if not method.limited or modes is None or modes.log_growth(h) <= 0.0:
         return ""
     short, long = 0.0, h
     while long - short > 1e-3 * long:
         middle = 0.5 * (short + long)
-        short, long = (short, middle) if _log_growth(method, J, middle, nt) > 0.0 else (middle, long)
-    within = 1.0 / float(np.abs(np.linalg.eigvals(J)).max())
+        short, long = (short, middle) if modes.log_growth(middle) > 0.0 else (middle, long)
+    within = 1.0 / float(np.abs(np.linalg.eigvals(modes.J)).max())
     return (
         f"the problem is stiff: stability limits the steps of {method.name!r} to {long:.2g} s, since springs or "
         f"dampers act within {within:.2g} s. Take such steps, or integrator='radau'."
     )
 
 
-def _jacobian(problem: Mechanism, t: float, x: Array) -> Array | None:
-    """J of coordinates and velocities, in radians and lengths of the model; None where it is not known."""
+class _Modes(NamedTuple):
+    """Small motions about a state, in radians and lengths of the model, and the method that takes steps."""
+
+    method: Method
+    J: Array
+    nt: int
+    implicit: Linear | None
+    """Forces that the method takes implicitly."""
+
+    def log_growth(self, h: float) -> float:
+        """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
+        J, nt = self.J, self.nt
+        if h * _bound(J, nt) < _FAST:
+            return 0.0
+        modes = h * np.linalg.eigvals(J)
+        if np.abs(modes).max() < _FAST:
+            return 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = self.method.amplification(h * J, nt) if self.implicit is None else self.implicit.amplification(J, nt, h)
+        if not np.isfinite(A).all():
+            return np.inf
+        grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, modes.real.max())
+        return float(grown) if grown > _LEAST else 0.0
+
+
+def _modes(method: Method, problem: Mechanism, t: float, x: Array) -> _Modes | None:
+    """Those at a point; None where they are not known."""
     _, nt, nv = problem.sizes
     unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
-    unit = np.concatenate([unit, unit[:nv]])
+    units = np.concatenate([unit, unit[:nv]])
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            J = problem.jacobian(t, x)[: nt + nv, : nt + nv] * unit / unit[:, None]
+            J = problem.jacobian(t, x)[: nt + nv, : nt + nv] * units / units[:, None]
+            takes = method.implicit and problem.contact is not None
+            implicit = Linear.of(problem, t, x, unit[:nv]) if takes else None
     except (SoacraftError, np.linalg.LinAlgError):
         return None
-    return J if np.isfinite(J).all() else None
-
-
-def _log_growth(method: Method, J: Array, h: float, nt: int) -> float:
-    if h * _bound(J, nt) < _FAST:
-        return 0.0
-    modes = h * np.linalg.eigvals(J)
-    if np.abs(modes).max() < _FAST:
-        return 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        A = method.amplification(h * J, nt)
-    if not np.isfinite(A).all():
-        return np.inf
-    grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, modes.real.max())
-    return float(grown) if grown > _LEAST else 0.0
+    return _Modes(method, J, nt, implicit) if np.isfinite(J).all() else None
 
 
 def _bound(J: Array, nt: int) -> float:

@@ -39,6 +39,7 @@ class Moreau(Method):
     order = 4
     limited = True
     touches = True
+    implicit = True
 
     def __init__(self) -> None:
         self._smooth = RK4()

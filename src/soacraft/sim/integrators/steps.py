@@ -145,6 +145,8 @@ class Method(ABC):
     long."""
     touches: ClassVar[bool] = False
     """Whether it takes the impulses of a `Contact`."""
+    implicit: ClassVar[bool] = False
+    """Whether it takes springs, dampers and servos of single dofs implicitly, where there is a `Contact`."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 
