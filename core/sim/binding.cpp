@@ -257,14 +257,14 @@ bool paused(nb::handle pause, index ns) {
 }
 
 // Steps from x, where the rates are w, as long as compiled code is sure of them. Returned is the course as it is then: steps
-// taken, length of the next, and the counts of stability; and the log of contacts, (steps, 8) and (points, 13), what an
-// equation in Python raised, or None.
+// taken, length of the next, and the counts of stability; the log of contacts, (steps, 8) and (points, 13), or None; and what an
+// equation in Python or the handler of a signal raised, or None.
 nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course, nb::handle x_, nb::handle w_, nb::handle track) {
     Given given(setting);
     const Tableau& tableau = given.tableau;
     const Method method = given.method;
     Course way = read_course(course, tableau);
-    const auto nothing = [&] { return nb::make_tuple(index(0), way.length, way.unstable, way.calm, nb::none()); };
+    const auto nothing = [&] { return nb::make_tuple(index(0), way.length, way.unstable, way.calm, nb::none(), nb::none()); };
     if (!given.read(tree, setting)) return nothing();
     Setting& set = given.set;
     Chain& chain = given.chain;
@@ -315,12 +315,12 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
         const nb::gil_scoped_release free;
         walked();
     }
-    if (PyErr_Occurred()) return nb::make_tuple(done, way.length, way.unstable, way.calm, raised());
-    nb::object log = nb::none();
+    nb::object wrong = nb::none(), log = nb::none();
+    if (PyErr_Occurred()) wrong = raised();
     if (const ContactLog* told = walk.contacts())
         log = nb::make_tuple(as_table(told->steps, ContactLog::STEP), as_table(told->points, ContactLog::POINT));
     if (theta) std::memcpy(theta->data(), m.theta.data(), m.theta.size() * sizeof(double));
-    return nb::make_tuple(done, way.length, way.unstable, way.calm, log);
+    return nb::make_tuple(done, way.length, way.unstable, way.calm, log, wrong);
 }
 
 // Steps of `step` nanoseconds with contact from each state of a batch, under forces that are held in each: `force` (count or 1,

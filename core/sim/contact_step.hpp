@@ -98,6 +98,7 @@ private:
     static constexpr double AHEAD = 2.0, RESTING = 1e-3, BEYOND = 1e-9, OUT = 1e-8;  // of sim/forces/contact.py, impulses.py
     static constexpr double GAINED = 1e-9;
     static constexpr double LEAVES = 1e-4;  // of what forces do in a step: slower than this a contact rests
+    static constexpr double FAST = 10.0, SHORTER = 0.9;  // those of sim/forces/contact.py
     static constexpr int HALVINGS = 30;
 
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
@@ -125,7 +126,11 @@ private:
         std::memcpy(v.data(), v_free, v.size() * sizeof(double));
         for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
         std::memset(force.data(), 0, force.size() * sizeof(double));
-        if (!(h * search_.turning(tree_) <= rigid::LARGEST_TURN)) return false;  // Python says so
+        const double turn = h * search_.turning(tree_);
+        if (!(turn <= rigid::LARGEST_TURN)) {  // a shorter step, or Python says so
+            if (turn <= FAST * rigid::LARGEST_TURN) part = SHORTER * rigid::LARGEST_TURN / turn;
+            return false;
+        }
         reach_ = h * 2.0 * std::fmax(speed_, search_.fastest(tree_));
         search_.look(tree_, AHEAD * reach_, points_);
         if (search_.may_pass(reach_) && !apart()) return false;

@@ -379,10 +379,10 @@ def closed_motion_call(
 
 def advance(
     tree: RigidModel, setting: Any, course: Any, x: _Reals, w: _Reals, track: Any
-) -> tuple[int, float, int, int, Any]:
+) -> tuple[int, float, int, int, Any, Any]:
     """Many steps of a motion from x, where the rates are w, into the arrays of a track (`soacraft.sim.compiled`): how
-    many, the length of the next, the counts of stability, and the contacts of the steps, if there can be any; or what
-    an equation of a plan raised.
+    many, the length of the next, the counts of stability, the contacts of the steps, if there can be any, and what
+    an equation of a plan or a signal raised, or None.
     """
 
 class SystemPlan:

@@ -174,7 +174,7 @@ def test_a_run_keeps_the_steps_before_a_signal() -> None:
     p = sc.sim.Propagator(mb, integrator="rk4", step=1e-6)
 
     def handle(number: int, frame: Any) -> None:
-        if p.t > 0.0:
+        if p.t > 0.01:
             raise Stop
 
     with pytest.raises(Stop), signals(handle):

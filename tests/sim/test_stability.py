@@ -209,8 +209,8 @@ def test_a_diverging_run_with_contact_ends_by_name(integrator, size):
             p.control(name, float(force))
 
     p.every(0.01, too_stiff)
-    with pytest.raises(sc.errors.SimulationError, match=r"'link\d' turns by .* rad in the step of 0.001 s"):
+    with pytest.raises(sc.errors.SimulationError, match=r"'link\d' turns by .* rad in the step of"):
         p.advance_to(10.0)
     assert 0.0 < p.t < 1.0
     assert np.isfinite(p.run.v).all()
-    assert np.abs(np.diff(p.run.q, axis=0)).max() < 3.0  # what was kept are steps that contacts can follow
+    assert np.abs(np.diff(p.run.q, axis=0)).max() < 6.0  # of two links by 3 rad at most, which contacts can follow

@@ -320,10 +320,11 @@ class CompiledMotion:
     ) -> Any:
         """The compiled call; clocks that tick together for the first time are made known to the plan."""
         if carried is None:
-            return _core.advance(self._kernels, setting, way, x, w, track)
+            *walked, self.raised = _core.advance(self._kernels, setting, way, x, w, track)
+            return walked
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
             while True:
-                done, *after, raised = _core.advance(self._kernels, setting, way, x, w, track)
+                done, *after, _, raised = _core.advance(self._kernels, setting, way, x, w, track)
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)

@@ -37,7 +37,7 @@ from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
-from soacraft.sim.forces.touching import Touching, closures, read_choice, read_tolerance
+from soacraft.sim.forces.touching import PassesThrough, Touching, closures, read_choice, read_tolerance
 from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.spatial.checks import Array, finite
 
@@ -59,6 +59,8 @@ _ROUNDS = 8
 _RESTING = 1e-3
 #: Two shapes of which no dof changes the depth by more than this, in lengths of the model, cannot be pushed apart.
 _STUCK = 1e-9
+#: A step in which a body turns by up to so many times `LARGEST_TURN` is taken in shorter ones, with this part of it.
+_FAST, _SHORTER = 10.0, 0.9
 #: A limit or a length passed by less than this part of the way of a step is not passed.
 _BEYOND = 1e-9
 
@@ -366,11 +368,14 @@ class Contact(Remade, Touching):
     def _require_followed(self, t: float, h: float, end: tuple[Array, Array]) -> None:
         """Raise where a body turns too far in the step for its contacts to be those of the step's end."""
         speed, body = self.scene.turning(*end)
-        if h * speed > LARGEST_TURN:
-            raise SimulationError(
-                f"{body!r} turns by {h * speed:.3g} rad in the step of {h:g} s that ends at {t:.9g} s; contacts are "
-                f"followed up to {LARGEST_TURN:g} rad in a step. Take steps below {0.9 * LARGEST_TURN / speed:.2g} s; "
-                "if nothing should turn so fast, look for what drives it, as a control too stiff for its period."
+        turn = h * speed
+        if turn > LARGEST_TURN:
+            part = _SHORTER * LARGEST_TURN / turn
+            raise PassesThrough(
+                f"{body!r} turns by {turn:.3g} rad in the step of {h:g} s that ends at {t:.9g} s; contacts are "
+                f"followed up to {LARGEST_TURN:g} rad in a step. Take steps below {part * h:.2g} s; if nothing should "
+                "turn so fast, look for what drives it, as a control too stiff for its period.",
+                part if turn <= _FAST * LARGEST_TURN else 0.0,
             )
 
     def _compliance(self, q: Array, implicit: Implicit | None) -> Array:
