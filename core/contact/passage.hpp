@@ -15,6 +15,10 @@
 //     D <= max(g, -T/5) + 2/5 T
 //
 // ends with every pair on the side from which it came. What rests comes no closer, and is never too fast.
+//
+// What is apart at both ends, or in each other at the second one by another normal, may have met between them, past an edge. Where
+// D is beyond the gap, the two are followed between their poses (conservative advancement), and the step ends where they are just
+// in each other.
 #pragma once
 
 #include "pair_query.hpp"
@@ -55,6 +59,13 @@ public:
     // A bound on D that needs no normal.
     double coarse(const Moving* a, const Moving* b) const { return closing(a, b, nullptr); }
 
+    // How deep in each other a pair may be, about, before it is followed.
+    double graze() const { return GRAZE * thick_; }
+    // A bound on the way of any point of one relative to the other.
+    double way(const Moving* a, const Moving* b) const {
+        return norm((a[1].at.p - a[0].at.p) - (b[1].at.p - b[0].at.p)) + turned(build_[0], a) + turned(build_[1], b);
+    }
+
     // D, from the ends of the step and the normal from a to b when it begins, in inertial axes.
     double closes(const Moving* a, const Moving* b, const Vec3& n) const {
         double least = closing(a, b, &n);
@@ -67,7 +78,7 @@ public:
     }
 
 private:
-    static constexpr double DEEP = 0.4, BEGUN = 0.2, SHORT = 0.1;  // of T
+    static constexpr double DEEP = 0.4, BEGUN = 0.2, SHORT = 0.1, GRAZE = 0.05;  // of T
     static constexpr double BOW = 4.0 / 27.0;
 
     static Moving seen(const Moving& x, const Moving& in) {
@@ -102,6 +113,22 @@ private:
     const double thick_, h_;
 };
 
+// The pose a part of the way from one to another: the origin along a line, turning about a fixed axis.
+inline void between(const Frame& from, const Frame& to, double part, double* pose) {
+    const Frame turn = relative(from, to);
+    const Mat3& R = turn.R;
+    const Vec3 twice{R.row[2].y - R.row[1].z, R.row[0].z - R.row[2].x, R.row[1].x - R.row[0].y};
+    const double sine = 0.5 * norm(twice), cosine = 0.5 * (R.row[0].x + R.row[1].y + R.row[2].z - 1.0);
+    const double angle = part * std::atan2(sine, cosine), s = std::sin(angle), c = std::cos(angle);
+    const Vec3 axis = sine > 0.0 ? (0.5 / sine) * twice : Vec3{0.0, 0.0, 1.0}, p = from.p + part * (to.p - from.p);
+    for (int j = 0; j < 3; ++j) {
+        const Vec3 e{j == 0 ? 1.0 : 0.0, j == 1 ? 1.0 : 0.0, j == 2 ? 1.0 : 0.0};
+        const Vec3 column = from.R * (c * e + s * cross(axis, e) + (1.0 - c) * dot(axis, e) * axis);
+        for (int i = 0; i < 3; ++i) pose[3 * i + j] = column[i];
+        pose[9 + j] = p[j];
+    }
+}
+
 inline void read_moving(const StepEnds& x, index shape, Moving* to) {
     const double *poses[] = {x.from, x.to}, *velocities[] = {x.from_velocity, x.to_velocity};
     for (int i = 0; i < 2; ++i) {
@@ -113,7 +140,8 @@ inline void read_moving(const StepEnds& x, index shape, Moving* to) {
 // A part of a step, to ten binary digits: less than it, and the same whatever the last digits of poses are, most often.
 inline double rounded_down(double part) {
     int exponent = 0;
-    return std::ldexp(std::floor(std::ldexp(std::frexp(part, &exponent), 10)), exponent - 10);
+    const double digits = std::frexp(part, &exponent);
+    return std::ldexp(std::floor(std::ldexp(digits, 10)), exponent - 10);
 }
 
 }  // namespace contact

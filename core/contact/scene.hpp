@@ -89,8 +89,11 @@ public:
             touch(a, at_a, b, at_b, coarse + x.pad, false, spots);
             if (spots.empty()) continue;
             const double gap = spots[0].gap - x.pad, closes = passage.closes(of_a, of_b, spots[0].n);
-            if (closes <= passage.room(gap)) continue;
-            const double part = std::min(rounded_down(passage.aim(gap) / closes), SHORTER);
+            double part = 1.0;
+            if (closes > passage.room(gap)) part = passage.aim(gap) / closes;
+            else if (gap > 0.0 && closes > gap + passage.graze()) part = meeting(x, of_a, of_b, passage, gap, spots[0].n);
+            if (!(part < 1.0)) continue;
+            part = std::min(rounded_down(part), SHORTER);
             if (part < worst.part) worst = {x.a, x.b, part, closes, gap, thick};
         }
         return worst;
@@ -106,6 +109,29 @@ public:
     }
 
 protected:
+    // The part of a step after which two shapes are just in each other that are apart when it ends, or there by another normal
+    // than n; 1 where they are not.
+    double meeting(const NearPair& x, const Moving* of_a, const Moving* of_b, const Passage& passage, double gap, const Vec3& n) const {
+        constexpr int LOOKS = 100;
+        constexpr double ALIKE = 0.9;  // the cosine of two normals
+        const double way = passage.way(of_a, of_b);
+        double part = 0.0, at_a[POSE], at_b[POSE];
+        std::vector<Spot> spots;
+        const auto apart = [&](double s) {
+            between(of_a[0].at, of_a[1].at, s, at_a), between(of_b[0].at, of_b[1].at, s, at_b);
+            spots.clear();
+            touch(shapes_[at(x.a)], at_a, shapes_[at(x.b)], at_b, HUGE_VAL, false, spots);
+            return spots.empty() ? HUGE_VAL : spots[0].gap - x.pad;
+        };
+        if (apart(1.0) <= 0.0 && dot(spots[0].n, n) > ALIKE) return 1.0;
+        for (int i = 0; i < LOOKS && gap > -passage.graze(); ++i) {
+            part += (gap + 1.5 * passage.graze()) / way;
+            if (!(part < 1.0)) return 1.0;
+            gap = apart(part);
+        }
+        return part;
+    }
+
     // How far a shape goes in a step, at most.
     double travel(const StepEnds& x, index shape) const {
         const Build none{0.0, true, true};

@@ -62,6 +62,7 @@ public:
     }
 
     bool keeps_sides(double h, const double* q0, const double* v0, const double* q1, const double* v1, bool pressed) override {
+        if (!search_.may_pass(HUGE_VAL)) return true;
         if (!midway_) {
             if (!pressed) return true;  // the smooth end, which was looked at
             end_.place(q1, v1);
