@@ -753,6 +753,9 @@ class ContactShape:
     @property
     def extent(self) -> float:
         """The largest distance of its points from the origin."""
+    @property
+    def thin(self) -> float:
+        """No more than its least width; infinite for a plane."""
 
 def contact_primitive(kind: int, size: _Reals) -> ContactShape:
     """A shape of a few sizes: three numbers, half lengths."""

@@ -262,7 +262,7 @@ def test_a_fixed_step_that_is_too_long_is_refused(integrator):
     with pytest.raises(SimulationError, match=r"in the step of 0\.1 s from t = 0\.[12] s on 'ball/skin'") as caught:
         p.advance_to(0.4)
     told = str(caught.value)
-    assert "'inertial/floor', 0.11 m thick together, come 0." in told
+    assert "'inertial/floor', 0.11 m thick together, come up to 0." in told
     assert "they may pass through each other unseen; take steps of at most 0.0" in told
     assert p.mb.q[6] > 0.05  # at the last good state
     run = falling(2e-3).advance_to(0.4)
@@ -303,6 +303,15 @@ def test_what_has_no_thickness_is_refused_where_it_would_meet():
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
     p.add(sc.sim.Contact(scene))
     assert p.advance_to(0.06).q[:, 4].max() < 0.0
+
+
+def test_reports_name_pairs_without_thickness():
+    mb = shot(radius=0.0, wall=0.0)
+    p = thrown(mb, 10.0, 0.01)
+    told = "'ball/skin' and 'inertial/wall' have no thickness: a run ends where they would meet; scene.set_padding"
+    assert f"caution: {told}" in p.report()
+    p = thrown(shot(), 10.0, 0.01)
+    assert "caution" not in p.report()
 
 
 @pytest.mark.parametrize("integrator", STEPPING)

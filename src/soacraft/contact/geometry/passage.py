@@ -45,6 +45,6 @@ class Passing:
 
     def __repr__(self) -> str:
         return (
-            f"{self.a!r} and {self.b!r}, {self.thick:.3g} m thick together, come {self.closer:.3g} m closer from a gap "
-            f"of {self.gap:.3g} m"
+            f"{self.a!r} and {self.b!r}, {self.thick:.3g} m thick together, come up to {self.closer:.3g} m closer from "
+            f"a gap of {self.gap:.3g} m"
         )

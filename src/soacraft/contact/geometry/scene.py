@@ -298,10 +298,10 @@ class Scene(Remade):
         >>> import soacraft as sc
         >>> mb = sc.Multibody()
         >>> _ = mb.root.add_geometry(sc.Geometry("wall", "box", (0.01, 1.0, 1.0)))
-        >>> ball = mb.add_body("ball", None, sc.Prismatic("x"), sc.Inertia(1.0))
+        >>> ball = mb.add_body("ball", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
         >>> _ = ball.add_geometry(sc.Geometry("skin", "sphere", (0.01,)))
         >>> Scene(mb).passing(([-0.05], [10.0]), ([0.05], [10.0]), 0.01)
-        'ball/skin' and 'inertial/wall', 0.03 m thick together, come 0.1 m closer from a gap of 0.035 m
+        'ball/skin' and 'inertial/wall', 0.03 m thick together, come up to 0.115 m closer from a gap of 0.035 m
         >>> Scene(mb).passing(([-0.05], [10.0]), ([-0.01], [10.0]), 0.004) is None
         True
         """

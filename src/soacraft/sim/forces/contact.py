@@ -211,7 +211,7 @@ class Contact(Remade, Touching):
         """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""
         law = f"{self._law.restitution} restitution, {self._law.order} impacts"
         lines = [f"{self.scene!r}", f"{len(self.scene.pairs)} pairs, {law}"]
-        return Text("\n".join([*lines, *translation(self.scene)]))
+        return Text("\n".join([*lines, *translation(self.scene), *self.cautions]))
 
     @property
     def lets(self) -> set[str]:

@@ -62,6 +62,17 @@ class Touching:
                 passing.part,
             )
 
+    @property
+    def cautions(self) -> list[str]:
+        """Lines on pairs without thickness, which tell nothing of the side on which they are."""
+        if self.scene.thinnest > 0.0:
+            return []
+        thin = {name: shape.core.thin for name, shape in self.scene.shapes.items()}
+        flat = [(a, b) for a, b in self.scene.pairs if thin[a] + thin[b] == 0.0]
+        more = f" and {len(flat) - 3} pairs more" if len(flat) > 3 else ""
+        named = ", ".join(f"{a!r} and {b!r}" for a, b in flat[:3])
+        return [f"{named}{more} have no thickness: a run ends where they would meet; scene.set_padding gives them some"]
+
     def made_surfaces(self) -> Surfaces:
         """Friction and restitution of all pairs, as the model has them now."""
         return Surfaces(self.scene, self._friction, self._restitution, self._pairs)

@@ -11,6 +11,7 @@ from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.sim.forces.drives import unknown_law
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import Prescribed
+from soacraft.sim.forces.touching import Touching
 from soacraft.spatial.checks import Array
 
 
@@ -41,6 +42,7 @@ def report(
     acting += [f"{type(x).__name__} {x.name!r}" for x in loads] + [f"control of {name!r}" for name in controls]
     acting += [f"prescribed motion of {_listed([mb.dof_names[i] for i in given.dofs])}"] if given.dofs else []
     lines += [f"  {x}" for x in acting] or ["  nothing"]
+    lines += [f"caution: {line}" for x in loads if isinstance(x, Touching) for line in x.cautions]
     idle = _idle(mb, loads, controls)
     return "\n".join([*lines, "does not act:", *(f"  {x}" for x in idle)] if idle else lines)
 
