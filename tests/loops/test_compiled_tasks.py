@@ -102,6 +102,10 @@ def test_driven_closures_of_a_batch():
         assert s._chosen.call.answered == before + 3
         with pytest.raises(StateError, match=f"u of '{name}'"):
             s.forward_dynamics(mb.q, zero, zero, U={name: (np.full(6, np.nan), np.zeros(6))})
+        six = np.zeros(6)
+        for wrong in ((six,), (six, six, six), [six], [six, six, six]):
+            with pytest.raises(StateError, match=rf"U of '{name}' must be a pair \(u, udot\), got"):
+                s.forward_dynamics(mb.q, zero, zero, U={name: wrong})
         with pytest.raises(LoopError, match="U names 'nothing'"):
             s.forward_dynamics(mb.q, zero, zero, U={"nothing": (np.zeros(6), np.zeros(6))})
         with pytest.raises(LoopError, match="opens at"):

@@ -7,7 +7,7 @@ from tests.sim.test_closed import four_bar
 import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.stability import growth
+from soacraft.sim.stability import growth, restless
 from soacraft.sim.system import Mechanism
 
 #: The end of the interval of stability on the real and on the imaginary axis (Hairer and Wanner, IV.2).
@@ -214,3 +214,13 @@ def test_a_diverging_run_with_contact_ends_by_name(integrator, size):
     assert 0.0 < p.t < 1.0
     assert np.isfinite(p.run.v).all()
     assert np.abs(np.diff(p.run.q, axis=0)).max() < 6.0  # of two links by 3 rad at most, which contacts can follow
+
+
+@pytest.mark.parametrize("factor", [1.0005, 1.01])
+@pytest.mark.parametrize("rows", [2, 3])
+def test_steps_are_looked_at_where_a_velocity_changes_from_two_rows_on(rows, factor):
+    mb = sc.load("double_pendulum")
+    v = np.array([[1.0, 2.0], [1.0, 2.0 * factor], [1.0, 2.0 * factor]])[:rows]
+    q = np.zeros_like(v)
+    np.testing.assert_array_equal(restless(mb, q, v), [factor > 1.003, False][: rows - 1])
+    assert restless(mb, q[:1], v[:1]).shape == (0,)

@@ -54,3 +54,16 @@ def test_a_camera_that_follows_something_is_fixed_on_its_body_and_said(tmp_path)
     assert "arm/far" in mb
     note = next(x.note for x in mb.import_report.recorded if x.attribute == "mode")
     assert note == "the node is fixed on its body, whatever the camera follows"
+
+
+def test_axes_of_a_camera_in_the_plane_of_two_others(tmp_path):
+    """Their cross product has one component; those that are parallel are no turn."""
+    pairs = ("0 1 1 0 -1 1", "1 0 1 -1 0 1", "1 1 0 -1 1 0")
+    parallel = ("0 1 1 0 2 2", "1 0 1 2 0 2", "1 1 0 2 2 0")
+    cameras = "".join(f'<camera name="c{k}" xyaxes="{x}"/>' for k, x in enumerate((*pairs, *parallel)))
+    (tmp_path / "arm.xml").write_text(f"<mujoco><worldbody>{cameras}</worldbody></mujoco>")
+    mb = sc.load(tmp_path / "arm.xml")
+    assert [node.name for node in mb.root.nodes] == ["c0", "c1", "c2"]
+    for node, pair in zip(mb.root.nodes, pairs, strict=True):
+        x = np.array(pair.split()[:3], dtype=float)
+        np.testing.assert_allclose(node.pose.rotation[:, 0], x / np.linalg.norm(x), atol=1e-12)

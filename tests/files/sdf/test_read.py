@@ -363,3 +363,29 @@ def test_shapes_and_cameras_of_a_link_that_is_turned_and_away(tmp_path):
     slope = shapes["slope"]
     np.testing.assert_allclose(slope.translation, own.translation, atol=1e-12)
     np.testing.assert_allclose(slope.rotation[:, 2], own.rotation @ np.array([0, 1, 1]) / np.sqrt(2), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("material", "rgba"),
+    [
+        ("", None),
+        ("<material/>", None),
+        ("<material><ambient>1 0 0 1</ambient></material>", None),
+        ("<material><diffuse>0 1 0 0.5</diffuse></material>", (0, 1, 0, 0.5)),
+    ],
+)
+def test_a_colour_is_that_of_diffuse_light(tmp_path, material, rgba):
+    skin = f"<visual name='skin'><geometry><box><size>1 2 3</size></box></geometry>{material}</visual>"
+    mb = sc.load(write(tmp_path, model(link("a", skin))))
+    assert mb["a"].geometries[0].rgba == rgba
+
+
+@pytest.mark.parametrize("length", [1e-4, 3.0])
+def test_two_axes_of_any_length(tmp_path, length):
+    """Those across each other are a universal joint, those along each other are one motion."""
+    across = axis(f"{length} 0 0") + axis(f"0 {2 * length} 0", tag="axis2")
+    mb = sc.load(write(tmp_path, model(link("a") + joint("j", "revolute2", "world", "a", across))))
+    assert mb["a"].hinge == sc.Universal((1, 0, 0), (0, 1, 0))
+    along = axis(f"0 0 {length}") + axis(f"0 0 {2 * length}", tag="axis2")
+    with pytest.raises(ModelFileError, match="are dependent in every configuration"):
+        sc.load(write(tmp_path, model(link("a") + joint("j", "revolute2", "world", "a", along))))

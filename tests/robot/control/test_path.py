@@ -51,6 +51,7 @@ def test_the_cost_to_go_is_what_the_linear_motion_costs():
         x = law.F[k] @ x + law.G[k] @ u
     cost += x @ Qf @ x
     assert abs(cost - start @ law.S[0] @ start) < 1e-12 * cost
+    np.testing.assert_array_equal(law.S, law.S.mT)
     # and it is the least: other gains cost more
     rng = np.random.default_rng(0)
     for _ in range(5):

@@ -79,6 +79,7 @@ def test_parts_frames_and_what_is_held():
     assert held.principal[0] == pytest.approx(np.full(3, 0.4 * 0.4 * 0.05**2))
     whole, some = study.mass_properties(rb), study.mass_properties(rb, bodies=["link1", "link2"], frame="link2")
     assert whole.mass == pytest.approx(mb.total_mass)
+    assert (whole.frame, some.frame) == ("inertial", "link2")
     X = mb.pose("link1", "link2")
     m1, m2 = mb["link1"].inertia, mb["link2"].inertia
     assert some.com[0] == pytest.approx((m1.mass * (X @ m1.com) + m2.mass * m2.com) / (m1.mass + m2.mass))

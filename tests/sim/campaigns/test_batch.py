@@ -10,6 +10,7 @@ import soacraft as sc
 from soacraft import sim
 from soacraft.errors import CampaignError
 from soacraft.sim.campaigns.batch import turn_rates, twist_rates
+from soacraft.sim.campaigns.lanes import _agree as agree
 from soacraft.sim.integrators.manifold import turn_rate, twist_rate
 
 
@@ -242,3 +243,20 @@ def test_rates_of_turns_are_those_of_single_ones():
     assert np.allclose(twist_rates(u, w), [twist_rate(a, b) for a, b in zip(u, w, strict=True)], rtol=1e-13)
     turned = [turn_rate(a[:3], b[:3]) for a, b in zip(u, w, strict=True)]
     assert np.allclose(turn_rates(u[:, :3], w[:, :3]), turned, rtol=1e-13)
+
+
+@pytest.mark.parametrize("changed", [None, 0, 1, 2])
+def test_a_call_that_changes_any_of_its_arguments_takes_no_batch(changed):
+    """What it gives is right, and what others read after it is not."""
+    arguments = [np.ones((4, 3)), 2.0 * np.ones((4, 3)), 3.0 * np.ones(4)]
+
+    def way(given):
+        total = given[0] + given[1] + given[2][:, None]
+        if changed is not None:
+            given[changed] += 1.0
+        return total
+
+    def by_run(given):
+        return np.array([given[0][i] + given[1][i] + given[2][i] for i in range(4)])
+
+    assert agree(way, by_run, arguments) == (changed is None)

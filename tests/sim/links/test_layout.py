@@ -148,3 +148,15 @@ def test_the_inputs_of_a_link_keep_the_frame_of_their_field():
     s.connect("a.y", "link.push")
     with pytest.raises(WiringError, match=r"'a.y' -> 'link.push': axes of 'inertial' are not those of 'arm:hand'"):
         s.check()
+
+
+def test_c_has_every_field_where_the_packet_has_it(tmp_path):
+    """Small fields one behind the other, and at the end: the compiler would put them closer together."""
+    on = sim.In(dtype=bool)
+    layout = Layout("small", {"a": on, "b": sim.In(dtype=bool, shape=3), "c": on, "x": "m", "d": on})
+    places = "".join(f'_Static_assert(offsetof(small_t, {x}) == {at}, "{x}");\n' for x, at in layout.offsets.items())
+    source = tmp_path / "small.c"
+    source.write_text(f'{layout.to_c()}\n#include <stddef.h>\n{places}'
+                      f'_Static_assert(sizeof(small_t) == {layout.size}, "size");\n')  # fmt: skip
+    subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", source], check=True, timeout=30)
+    assert layout.offsets == {"a": 32, "b": 40, "c": 48, "x": 56, "d": 64}

@@ -148,3 +148,9 @@ def test_springs_and_limits_of_a_hinge_go_with_it():
     edits.detach(mb, "lower")
     assert np.asarray(mb.velocity("lower")) == pytest.approx(V, abs=1e-14)
     assert not np.any(mb["lower"].passive.stiffness)
+
+
+def test_the_momentum_of_what_cannot_move_is_six_zeros():
+    mb = sc.Multibody("rock", gravity=(0, 0, 0))
+    mb.add_body("rock", None, sc.Weld(), sc.Inertia.sphere(1.0, 0.1))
+    np.testing.assert_array_equal(edits.momentum(mb), np.zeros(6))

@@ -122,3 +122,11 @@ def test_the_command_prints_the_address(capsys):
     assert capsys.readouterr().out.startswith("double_pendulum is at http://127.0.0.1:")
     with pytest.raises(ViewError, match="--port is a number from 0 to 65535, got 65536"):
         view("double_pendulum", 65536, False)
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_the_browser_opens_where_it_is_wanted(monkeypatch, show):
+    pages = []
+    monkeypatch.setattr("webbrowser.open", pages.append)
+    with sc.view.open_workbench("pendulum", show=show) as bench:
+        assert pages == [bench.url] * show
