@@ -27,6 +27,7 @@ from tests.strategies import SEEDS
 import soacraft as sc
 from soacraft.errors import SingularError
 from soacraft.loops import FullyAugmented, TreeAugmented, fully_augmented
+from soacraft.loops.full_pattern import Pattern
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
 BOTH = (TreeAugmented, FullyAugmented)
@@ -332,3 +333,18 @@ def test_so_near_a_singular_pose_a_row_counts_or_not(angle):
     folded = TreeAugmented(mb).forward_dynamics(np.array(q) * 0.0, v, force).vdot[0]
     assert min(abs(found.vdot[0] - whole), abs(found.vdot[0] - folded)) < 1e-5
     assert abs(whole - folded) > 1.0
+
+
+@pytest.mark.parametrize("name", ["five_bar", "cassie"])
+def test_one_factorization_of_the_system_and_one_for_multipliers_are_enough(name, monkeypatch):
+    """What slack leaves is refined with the same factors; softer ones are for what that does not settle."""
+    mb, factored, calls = sc.load(name), Pattern.factored, []
+
+    def counted(pattern, values):
+        calls.append(pattern)
+        return factored(pattern, values)
+
+    monkeypatch.setattr(Pattern, "factored", counted)
+    solver = without_compiled(FullyAugmented(mb))
+    solver.forward_dynamics(mb.q, np.zeros(mb.nv), np.ones(mb.nv))
+    assert len(calls) == 2

@@ -288,3 +288,28 @@ def test_a_dof_beyond_its_stop_is_told():
         text = r"dof 'upper' has passed the limit of upper by 0\.01 unseen, .* Give the stops restitution=0, or a"
         with pytest.raises(SimulationError, match=text):
             stop.require_kept(np.array([angle, 0.0]))
+
+
+@pytest.mark.parametrize("pressed", [False, True])
+def test_an_impact_draws_a_load_off_its_stop_or_presses_it_on(pressed):
+    """A load on a cart whose push holds it at a stop, until the cart strikes its own. In front of the load the stop
+    takes it along, behind it lets go: the load flies on at the speed of before."""
+    push = -1.0 if pressed else 1.0
+    mb = sc.Multibody("cart", gravity=(0, 0, 0))
+    mb.add_body("cart", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0, (0, 0, 0), np.eye(3)))
+    mb.add_body("load", "cart", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([0.0, 0.0], [1.0, 0.0])
+    p = sc.sim.Propagator(mb)
+    p.control("cart", push)
+    p.add(sc.sim.JointLimit("cart", upper=0.1, restitution=0.5))
+    p.add(sc.sim.JointLimit("load", **({"upper": 0.0} if pressed else {"lower": 0.0})))
+    run = p.advance_to(0.12)
+    assert len({x.t for x in run.events}) == 1
+    a, before = push / 3.0, np.sqrt(1.0 + 2.0 * push / 3.0 * 0.1)
+    after, rest = -0.5 * before, 0.12 - (before - 1.0) / a
+    if pressed:
+        near(mb.v, [after + a * rest, 0.0], 1e-8)
+        near(mb.q[1], 0.0, 1e-12)
+    else:
+        near(mb.v, [after + push / 2.0 * rest, before - after - push / 2.0 * rest], 1e-8)
+        near(mb.q[1], (before - after) * rest - push / 4.0 * rest**2, 1e-8)

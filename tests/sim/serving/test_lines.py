@@ -83,6 +83,8 @@ def test_a_line_that_is_too_long_is_answered_and_the_connection_closed(served):
         assert client.receive() is None
     with Client(served) as client:
         assert client.good("list", under="control")["parts"] == [{"path": "control", "type": "PD", "every": "0.001"}]
+        assert {x.partition(".")[0] for x in client.good("list", under="control")["names"]} == {"t", "control"}
+        assert {x.partition(".")[0] for x in client.good("list")["names"]} > {"t", "control"}
 
 
 def test_too_many_clients_are_told(served):
