@@ -450,3 +450,19 @@ def test_an_included_model_of_sdf_that_is_not_there(tmp_path):
     mb = sc.load(path, lenient=True)
     assert [x.note for x in mb.import_report.not_simulated if "'model://gone' is not found" in x.note]
     assert len(mb) == 1
+
+
+def test_a_body_without_mass_between_others_is_massless_and_they_are_not(tmp_path):
+    """It moves as one of next to no mass does in MuJoCo."""
+    inertia = '<inertial pos="0 0 .1" mass="{}" diaginertia=".1 .2 .2"/>'
+    joint = '<joint axis="0 1 0"/>'
+    bodies = (f'<body name="a">{joint}{inertia.format(2)}<body name="b" pos="0 0 1">{joint}'
+              '<geom type="sphere" size=".1" mass="0"/>'
+              f'<body name="c" pos="0 0 1">{joint}{inertia.format(1)}</body></body></body>')  # fmt: skip
+    mb = read(tmp_path, f"<mujoco><worldbody>{bodies}</worldbody></mujoco>", lenient=True)
+    assert [x.inertia.mass for x in mb.bodies] == [2.0, 0.0, 1.0]
+    assert not mb["b"].inertia.moment.any()
+    almost = bodies.replace('mass="0"', 'mass="1e-9"').replace('size=".1"', 'size="1e-3"')
+    least = '<compiler boundmass="1e-14" boundinertia="1e-14"/>'
+    other = read(tmp_path, f"<mujoco>{least}<worldbody>{almost}</worldbody></mujoco>")
+    np.testing.assert_allclose(mass_matrix(mb), mass_matrix(other), rtol=1e-7)
