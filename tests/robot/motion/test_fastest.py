@@ -9,6 +9,7 @@ from tests.profiles import tries
 import soacraft as sc
 from soacraft.errors import StateError
 from soacraft.robot import MotionLimits, Robot, minimum_jerk, spline, time_optimal
+from soacraft.robot.motion.fastest import _grid
 
 
 def cart(mass=2.0, damping=0.0):
@@ -149,3 +150,19 @@ def test_what_is_refused():
     rb.mb.couple("tied", {"link1": 1.0, "link2": -1.0})
     with pytest.raises(StateError, match=r"has loops or couplings"):
         time_optimal(rb, q, MotionLimits.of(rb, effort=100.0))
+
+
+def test_points_of_a_part_have_its_knots_and_none_beside_them():
+    """Whatever rounding does to its ends: 0.7 - 0.1 + 0.1 is beyond 0.7 in some knots."""
+    rng = np.random.default_rng(0)
+    beyond = 0
+    for _ in range(100):
+        knots = np.sort(rng.uniform(0.0, 3.0, rng.integers(2, 5)))
+        beyond += knots[0] + (knots[-1] - knots[0]) > knots[-1]
+        s = _grid(knots, 40)
+        assert np.isin(knots, s).all()
+        assert (s[0], s[-1]) == (knots[0], knots[-1])
+        assert (np.diff(s) > 0.0).all()
+        apart = np.diff(s)[~np.isin(s[:-1], knots) | ~np.isin(s[1:], knots)]  # knots may be close to each other
+        assert apart.min() > 0.2 * np.diff(_grid(knots[[0, -1]], 40)).min()
+    assert beyond > 0
