@@ -525,3 +525,16 @@ def test_what_is_too_large_to_be_read_is_not_written(home, monkeypatch):
     with pytest.raises(ModelFileError, match=r"cannot write '.*m.json': has more than 5 objects, too many to read"):
         sc.save(mb, home / "m.json")
     assert os.listdir(home) == []
+
+
+@pytest.mark.parametrize(("bodies", "keyframes", "large"), [(1, 40, 1), (1, 20, 0), (8, 14, 1), (8, 3, 0)])
+def test_keyframes_count_as_parts_for_the_bodies_that_they_place(home, monkeypatch, bodies, keyframes, large):
+    mb = sc.serial_chain(bodies)
+    for k in range(keyframes):
+        mb.add_keyframe(sc.Keyframe(f"k{k}", mb.q, mb.v))
+    monkeypatch.setattr("soacraft.files.native._MOST_PARTS", 35)
+    if large:
+        with pytest.raises(ModelFileError, match="the model is too large"):
+            sc.save(mb, home / "m.json")
+    else:
+        sc.save(mb, home / "m.json")
