@@ -15,8 +15,9 @@ import soacraft as sc
 from soacraft import Direction, Placement, Position, inverse_kinematics
 from soacraft.errors import ConvergenceError, LoopError, ModelError, StateError
 from soacraft.kinematics import assemble, descent, inverse
+from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.targets import Axes, aims_of, aims_rates, read_targets
+from soacraft.kinematics.targets import Axes, aim_at, aims_of, aims_rates, read_targets
 from soacraft.kinematics.tolerances import ASSEMBLED
 from soacraft.spatial.rotations import exp
 
@@ -682,3 +683,25 @@ def test_flexible_bodies_stay_bent_as_they_are():
     far = sc.inverse_kinematics(mb, {"body5/tip": (100.0, 0, 0)}, q0=start, allow_partial=True, starts=1, steps=20)
     assert not far.converged
     assert not far.impossible
+
+
+def test_costs_of_configurations_are_squares_of_angles_and_of_distances_over_the_length():
+    """Of many at once, among which a start is chosen, and of each that a descent is at; weights count squared."""
+    mb, rng = sc.load("panda"), np.random.default_rng(5)
+    goal = sc.dynamics.poses(mb, rng.uniform(-1.0, 1.0, mb.nq))
+    spot = np.array([0.3, -0.2, 0.4])
+    aims = [
+        aim_at(mb, "hand", "pose", (mb["link7"], mb.root), goal["link7"], weight=3.0),
+        aim_at(mb, "elbow", "position", (mb["link4"], mb.root), spot, weight=1.5),
+    ]
+    search = descent.Search(mb, Bounds(mb, np.zeros(mb.nv, dtype=bool), False), aims, 1e-9)
+    q = rng.uniform(-0.5, 0.5, (5, mb.nq))
+    for one, cost in zip(q, search.costs(q), strict=True):
+        seen = sc.dynamics.poses(mb, one)
+        off = seen["link7"].translation - goal["link7"].translation
+        R = goal["link7"].rotation.T @ seen["link7"].rotation
+        angle = np.arccos(0.5 * (np.trace(R) - 1.0))
+        wanted = angle**2 + (np.linalg.norm(off) / aims[0].length) ** 2
+        wanted += 0.25 * (np.linalg.norm(seen["link4"].translation - spot) / aims[1].length) ** 2
+        assert cost == pytest.approx(wanted, rel=1e-6)
+        assert search.at(one).cost == pytest.approx(wanted, rel=1e-9)
