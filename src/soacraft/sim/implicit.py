@@ -190,23 +190,32 @@ class Linear(NamedTuple):
         is_fast = self.compliance.diagonal() * (h * self.damping + h**2 * self.stiffness) > SLOW
         return Linear(self.stiffness * is_fast, self.damping * is_fast, self.compliance)
 
+    def rest(self, J: Array, nt: int, h: float) -> Array:
+        """Rates without what a step of length h takes implicitly, [[J_q, J_v], [W J'_q, W J'_v]], W = (1 + Y A)^-1."""
+        K, B, Y = self.fast(h)
+        go, part, nv = J[: len(K), nt:], np.array(J), len(K)
+        part[nt:, :nv] += Y * K @ go
+        part[nt:, nt:] += Y * B @ go
+        part[nt:] = self._answer(h) @ part[nt:]
+        return part
+
     def amplification(self, J: Array, nt: int, h: float) -> Array:
         """A step of RK4 with what is fast taken implicitly, as a matrix: rates are J times coordinates and velocities.
 
-            [q; v]1 = R(hJ') [q; v] + h R1(hJ') F [q; v],    J' = J without these forces, and W in front of vdot,
-            F = -W Y [K, B + h K],    W = (1 + Y A)^-1,    R(z) = 1 + z R1(z)
+            [q; v]1 = R(hJ') [q; v] + h R1(hJ') F [q; v],    J' of `rest`,    F = -W Y [K, B + h K],
+
+        and R(z) = 1 + z R1(z)
         """
         K, B, Y = self.fast(h)
-        go, nv = J[: len(K), nt:], len(K)
-        W = np.linalg.inv(np.eye(nv) + Y * (h * B + h**2 * K))
-        part, held = np.array(J), np.zeros_like(J)
-        part[nt:, :nv] += Y * K @ go
-        part[nt:, nt:] += Y * B @ go
-        part[nt:] = W @ part[nt:]
+        go, held, W, nv = J[: len(K), nt:], np.zeros_like(J), self._answer(h), len(K)
         held[nt:, :nv], held[nt:, nt:] = -W @ (Y * K) @ go, -W @ (Y * (B + h * K)) @ go
-        z, eye = h * part, np.eye(len(J))
+        z, eye = h * self.rest(J, nt, h), np.eye(len(J))
         one = eye + z @ (eye + z @ (eye + z / 4) / 3) / 2
         return np.asarray(eye + z @ one + h * one @ held)
+
+    def _answer(self, h: float) -> Array:
+        K, B, Y = self.fast(h)
+        return np.asarray(np.linalg.inv(np.eye(len(K)) + Y * (h * B + h**2 * K)))
 
 
 def compliance(m: Mechanism, q: Array) -> Array:

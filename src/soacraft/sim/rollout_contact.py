@@ -43,5 +43,5 @@ def rollout_contact(
             "contacts were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. "
             "Take a smaller step, or look at it with p.advance_to."
         )
-    check_rollout(mb, problem.closed, method, step / 1e9, Q, V)
+    check_rollout(mb, problem.closed, method, step / 1e9, Q, V, loads)
     return batch.given(Q, V)

@@ -6,12 +6,13 @@ mode of J is too fast for the step, h |lambda| > 1, and A grows faster than exp(
 It shows in the states, too: coordinates do not move by the mean of the velocities, h (v0 + v1)/2. So rows are looked at
 first, which is cheap, and J is asked where they do not fit. Where a method moves coordinates so by itself
 (`Method.even`), it is asked where velocities change. A force that jumps, or a motion that grows by itself, is not
-called stiff.
+called stiff. Where contacts press, what a step takes explicitly must have no mode with h |lambda| > 1: it would push
+them apart, or into each other, before their impulses answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from soacraft.errors import SimulationError, SoacraftError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
+from soacraft.sim.forces.loads import Load
 from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.system import Mechanism, has_passive
@@ -178,7 +180,9 @@ def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
     return ~fits.all(axis=-1) & (h[:, 0] > 0.0)
 
 
-def check_rollout(mb: Multibody, closed: Closed | None, method: Method, h: float, Q: Array, V: Array) -> None:
+def check_rollout(
+    mb: Multibody, closed: Closed | None, method: Method, h: float, Q: Array, V: Array, loads: Sequence[Load] = ()
+) -> None:
     """Raise `Stiff` where the rows of a rollout, (count, steps + 1, nq or nv), are none of the motion. All of them are
     looked at where the model has springs and dampers, else some."""
     rows = Q.shape[1]
@@ -194,7 +198,7 @@ def check_rollout(mb: Multibody, closed: Closed | None, method: Method, h: float
     if closed is None and len(suspects):
         suspects = _stiff_ones(mb, h, Q, V, [(i, k) for i in suspects.tolist() for k in some_of(off[i]).which])
     for i in suspects:
-        stability, problem = Stability(method), Mechanism(mb, closed=closed)
+        stability, problem = Stability(method), Mechanism(mb, loads, closed=closed)
         try:
             for first in range(0, rows, _STRETCH):
                 part = slice(first, first + _STRETCH)
@@ -228,6 +232,13 @@ def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> s
     while long - short > 1e-3 * long:
         middle = 0.5 * (short + long)
         short, long = (short, middle) if modes.log_growth(middle) > 0.0 else (middle, long)
+    if modes.implicit is not None:
+        rate = float(np.abs(np.linalg.eigvals(modes.implicit.rest(modes.J, problem.sizes[1], h))).max())
+        return (
+            f"the problem is stiff: stability with contact limits the steps of {method.name!r} to {long:.2g} s, since "
+            f"forces that it takes explicitly act within {1.0 / rate:.2g} s: springs between nodes, tendons and "
+            "actuators of several dofs, functions. Take such steps, or let springs and dampers of single dofs act."
+        )
     within = 1.0 / float(np.abs(np.linalg.eigvals(modes.J)).max())
     return (
         f"the problem is stiff: stability limits the steps of {method.name!r} to {long:.2g} s, since springs or "
@@ -242,7 +253,9 @@ class _Modes(NamedTuple):
     J: Array
     nt: int
     implicit: Linear | None
-    """Forces that the method takes implicitly."""
+    """Forces that the method takes implicitly,"""
+    still: Array | None
+    """and where contacts press J without speeds: what is taken explicitly must be slow for their steps."""
 
     def log_growth(self, h: float) -> float:
         """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
@@ -257,7 +270,15 @@ class _Modes(NamedTuple):
         if not np.isfinite(A).all():
             return np.inf
         grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, modes.real.max())
-        return float(grown) if grown > _LEAST else 0.0
+        return float(grown) if grown > _LEAST else self._log_pressed(h)
+
+    def _log_pressed(self, h: float) -> float:
+        """The logarithm of how much faster explicit forces are than steps that contacts press in; 0 where they are
+        not."""
+        if self.implicit is None or self.still is None:
+            return 0.0
+        rate = h * float(np.abs(np.linalg.eigvals(self.implicit.rest(self.still, self.nt, h))).max(initial=0.0))
+        return float(np.log(rate)) if rate > _FAST + _LEAST else 0.0
 
 
 def _modes(method: Method, problem: Mechanism, t: float, x: Array) -> _Modes | None:
@@ -268,11 +289,15 @@ def _modes(method: Method, problem: Mechanism, t: float, x: Array) -> _Modes | N
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             J = problem.jacobian(t, x)[: nt + nv, : nt + nv] * units / units[:, None]
-            takes = method.implicit and problem.contact is not None
-            implicit = Linear.of(problem, t, x, unit[:nv]) if takes else None
+            touch = problem.contact if method.implicit else None
+            implicit = None if touch is None else Linear.of(problem, t, x, unit[:nv])
+            still = None
+            if touch is not None and touch.presses:
+                at_rest = np.concatenate([x[: problem.sizes[0]], np.zeros(nv), x[problem.sizes[0] + nv :]])
+                still = problem.jacobian(t, at_rest)[: nt + nv, : nt + nv] * units / units[:, None]
     except (SoacraftError, np.linalg.LinAlgError):
         return None
-    return _Modes(method, J, nt, implicit) if np.isfinite(J).all() else None
+    return _Modes(method, J, nt, implicit, still) if np.isfinite(J).all() else None
 
 
 def _bound(J: Array, nt: int) -> float:

@@ -222,14 +222,18 @@ class Scene(Remade):
 
     def fastest(self, q: Any, v: Any) -> float:
         """A bound on the speed of any point of any shape at one state, in m/s. O(n + shapes)."""
+        return float(self.fastest_of(q, v))
+
+    def fastest_of(self, q: Any, v: Any) -> Array:
+        """The same at each of many states, (...). O(n + shapes) each."""
         built, mb = self._current(), self.model
         if not built.placed or not len(mb.bodies):
-            return 0.0
+            return np.zeros(np.shape(v)[:-1])
         V = np.asarray(velocities(mb, q, v, ignore_loops=True))
         far = self.far()
-        turning = np.linalg.norm(V[:, :3], axis=1)
+        turning = np.linalg.norm(V[..., :3], axis=-1)
         turned = np.where(turning > 0.0, turning * np.where(turning > 0.0, far, 0.0), 0.0)
-        return float(np.max(np.linalg.norm(V[:, 3:], axis=1) + turned))
+        return np.asarray(np.max(np.linalg.norm(V[..., 3:], axis=-1) + turned, axis=-1))
 
     def turning(self, q: Any, v: Any) -> tuple[float, str]:
         """The angular speed of the body with shapes that turns fastest, in rad/s, and its name. O(n + shapes)."""

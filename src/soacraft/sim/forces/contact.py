@@ -238,6 +238,16 @@ class Contact(Remade, Touching):
         """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
         return np.zeros(self._mb.nv) if self._force is None else self._force
 
+    @property
+    def presses(self) -> bool:
+        """Whether there were impulses in the last step."""
+        return self._force is not None and bool(self._force.any())
+
+    @property
+    def drives(self) -> bool:
+        """Whether something of it moves by itself, and may do work: surfaces, or what is one-sided."""
+        return bool(self.scene.compiled[3]) or bool(len(self._ties))
+
     def begin(self, t: float, q: Array) -> None:
         """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""

@@ -73,7 +73,9 @@ def _balance(balance: Balance) -> Html:
     rows = [("energy grew by", f"{balance.energy:.6g} J")]
     rows += [(f"work of {name!r}", f"{x:.6g} J") for name, x in balance.work.items()]
     accuracy = "not known: compare with half the step" if balance.accuracy is None else f"{balance.accuracy:.3g} J"
-    return facts([*rows, ("imbalance", f"{balance.imbalance:.3g} J"), ("accuracy", accuracy)])
+    rows += [("imbalance", f"{balance.imbalance:.3g} J"), ("accuracy", accuracy)]
+    rows += [("contacts gave", f"{balance.gain:.3g} J")] if balance.gain else []
+    return facts([*rows, *([("shapes sank in by", f"{balance.sunk:.3g} m")] if balance.sunk else [])])
 
 
 def history_card(history: ContactHistory) -> str:

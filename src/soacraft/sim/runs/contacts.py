@@ -8,13 +8,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.contact.geometry.scene import Scene
 from soacraft.model.sizes.scale import scale_of
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, is_of, require_names
-from soacraft.sim.forces.touching import Touching
 from soacraft.spatial.checks import Array
 
 #: Shapes that pressed in a step are this near at its end, in lengths of the model, or have parted.
 _NEAR = 0.01
+#: Rows that are looked at for what is deepest, and rows whose velocities are computed together.
+_WORST, _TOGETHER = 8, 4096
 
 
 class ContactHistory:
@@ -36,7 +39,7 @@ class ContactHistory:
     ((('box/skin', 'inertial/floor'),), array([ 0.  ,  0.  , 19.62]), True)
     """
 
-    def __init__(self, t: Array, q: Array, diary: ContactDiary, touch: Touching) -> None:
+    def __init__(self, t: Array, q: Array, diary: ContactDiary, touch: Contact) -> None:
         self._t, self._q, self._diary, self._touch = t, q, diary, touch
         self._names = touch.scene.names
         self._length, self._count = np.diff(t, prepend=t[:1]), len(t)
@@ -80,6 +83,27 @@ class ContactHistory:
                 j = min(mine, key=lambda j: float(np.linalg.norm(near.point_b[j] - step.points[i])))
                 axes[i] = near.normal[j]
         return axes, friction
+
+    def gain(self, work: Array) -> float:
+        """The energy that contacts gave beyond restitution, in J: the largest rise of their work, (rows), over what it
+        was before; 0 where surfaces or ropes move by themselves, which may give some."""
+        if self._touch.drives or not len(work):
+            return 0.0
+        rise = float((work - np.minimum.accumulate(work)).max())
+        return max(rise - sum(x.gain for x in self.steps), 0.0)
+
+    def sunk(self, v: Array) -> float:
+        """By how much shapes are deeper in each other than the steps so far and the start explain, in metres; `v` are
+        the velocities (rows, nv). A step may end as deep as its points move in two steps. O(rows n)."""
+        deep = [(-float(x.gap.min()), row) for x, row in zip(self.steps, self._rows, strict=True) if len(x.gap)]
+        worst = [row for _, row in sorted(deep, reverse=True)[:_WORST]]
+        if not worst:
+            return 0.0
+        scene, first = self._touch.scene, self._rows[0] - 1
+        start = -float(scene.contacts(self._q[first], 0.0).distance.min(initial=0.0))
+        reach = np.maximum.accumulate(2.0 * self._length * _fastest(scene, self._q, v))
+        beyond = [-float(scene.contacts(self._q[i], 0.0).distance.min(initial=0.0)) - reach[i] - start for i in worst]
+        return float(max(*beyond, 0.0))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -128,3 +152,9 @@ class ContactHistory:
         from soacraft.sim.runs.cards import history_card
 
         return history_card(self)
+
+
+def _fastest(scene: Scene, q: Array, v: Array) -> Array:
+    """A bound on the speed of all shapes in each row of a run."""
+    parts = [slice(i, i + _TOGETHER) for i in range(0, len(q), _TOGETHER)]
+    return np.concatenate([scene.fastest_of(q[x], v[x]) for x in parts])

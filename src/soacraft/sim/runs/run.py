@@ -33,6 +33,10 @@ class Sample(NamedTuple):
     v: Array
 
 
+#: Contacts may gain this part of the energy that moves by what leaves and is pressed back within a step.
+_GAIN = 1e-2
+
+
 class Balance(NamedTuple):
     """The energy balance of a run: what went in as work, what the energy grew by, and what is left."""
 
@@ -44,16 +48,27 @@ class Balance(NamedTuple):
     """The largest difference of the two over the run."""
     accuracy: float | None
     """What the local errors of the integrator add up to, as an energy; None where it estimates none."""
+    gain: float = 0.0
+    """The energy that contacts gave beyond restitution, where it is more than 1 % of what moves; else 0."""
+    sunk: float = 0.0
+    """By how much shapes are deeper in each other than the steps explain, in metres; else 0."""
 
     @property
     def holds(self) -> bool | None:
-        """Whether the imbalance is no more than the accuracy explains; None where it is not known."""
+        """Whether the imbalance is no more than the accuracy explains, and contacts give no energy and do not sink in;
+        None where the accuracy is not known."""
+        if self.gain or self.sunk:
+            return False
         return None if self.accuracy is None else self.imbalance <= self.accuracy
 
     def __repr__(self) -> str:
         lines = [f"energy grew by   {self.energy: .6g} J"]
         lines += [f"work of {name!r}: {value: .6g} J" for name, value in self.work.items()]
         lines.append(f"imbalance        {self.imbalance: .3g} J")
+        if self.gain:
+            lines.append(f"contacts GAVE    {self.gain: .3g} J beyond restitution: take shorter steps")
+        if self.sunk:
+            lines.append(f"shapes SANK      {self.sunk: .3g} m deeper than the steps explain: take shorter steps")
         if self.accuracy is None:
             lines.append("accuracy         not known: the method estimates no error; compare with half the step")
         else:
@@ -240,8 +255,9 @@ class Run(Strict):
 
             max over t of | (T + V)(t) - (T + V)(0) - sum of work(t) |,     jumps of the state taken out
 
-        Against it the accuracy: the sum of the local errors of all steps, each as a part of the largest kinetic energy
-        and of the swing of the potential. O(rows).
+        With contact also what contacts gave beyond restitution, and how much deeper shapes are in each other than the
+        way of their points in two steps. Against it the accuracy: the sum of the local errors of all steps, each as a
+        part of the largest kinetic energy and of the swing of the potential. O(rows), with contact O(rows n).
         """
         energy = self.kinetic + self.potential
         done = sum(self.work.values(), np.zeros(len(energy)))
@@ -255,4 +271,12 @@ class Run(Strict):
         accuracy = None if self._explained is None else self._explained * swing + rounding
         work = {name: float(x[-1]) for name, x in self.work.items() if len(x)}
         imbalance = float(np.abs(left - left[0]).max()) if len(left) else 0.0
-        return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy)
+        gain, sunk = self._of_contacts(swing)
+        return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy, gain, sunk)
+
+    def _of_contacts(self, swing: float) -> tuple[float, float]:
+        """The energy that contacts gave, and how deep they sank in, beyond what is explained."""
+        if self.contacts is None or "contact" not in self.work or "prescribed" in self.work:
+            return 0.0, 0.0
+        gain = self.contacts.gain(self.work["contact"])
+        return gain if gain > _GAIN * swing else 0.0, self.contacts.sunk(self.v)
