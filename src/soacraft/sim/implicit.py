@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.model.flat import laws
-from soacraft.model.flat.passive import displacement
+from soacraft.model.flat.passive import displacement, displacement_rate
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Passive
 from soacraft.spatial.checks import Array
@@ -149,6 +149,13 @@ class Implicit:
                 then[i] = self._held[i]
         return np.where(self._taken, then - now, 0.0)
 
+    def change(self, t: float, x: Array) -> Array:
+        """What forces at a point differ by from explicit ones there, (nv)."""
+        m, (q, v, _) = self._m, self._m.parts(x)
+        nt, nv = m.sizes[1], m.sizes[2]
+        vdot = m.implicit_rates(t, x, self)[nt : nt + nv]
+        return np.asarray((self._shift(t, q, v) - self.added * vdot).sum(axis=0))
+
     def beyond(self, t: float, vdot: Array) -> dict[int, float]:
         """Actuators whose forces, with a mean acceleration over the step, are beyond their limits, and these limits, as
         generalized forces."""
@@ -166,35 +173,43 @@ class Implicit:
 
 
 class Linear(NamedTuple):
-    """Forces of single dofs in small motions: how they fall along the dofs and with velocities, (nv) each, and
-    Mcal^-1."""
+    """Forces of single dofs in small motions: how they fall along the dofs, (nv, nv), and with velocities, (nv); A of a
+    step of one second by both, (nv) each; and Mcal^-1."""
 
     stiffness: Array
     damping: Array
+    by_stiffness: Array
     compliance: Array
 
     @classmethod
     def of(cls, m: Mechanism, t: float, x: Array, unit: Array) -> Linear:
         """Those at a point, where dofs are measured by `unit`. Actuators at their limits do not vary."""
         q, v, _ = m.parts(x)
-        at = slopes(m, t, q, v)
+        at, layout = slopes(m, t, q, v), m.mb.layout
         for i, load in servos(m).items():
             k = int(np.flatnonzero(load.row)[0])
             if at.force[i, k] != load.force(t, m.mb.state(q, v))[k]:
                 at.stiffness[i, k] = at.damping[i, k] = 0.0
-        K, B = (np.maximum(one, 0.0).sum(axis=0) * unit**2 for one in at[1:])
-        return cls(K, B, compliance(m, q) / np.outer(unit, unit))
+        K, B = (np.maximum(one, 0.0).sum(axis=0) for one in at[1:])
+        along = np.diag(K)
+        for number in layout.sprung:
+            dofs, stiffness = layout.hinge_v[number], layout.bodies[number].passive.stiffness
+            if stiffness.any():  # a rotation vector does not vary as the dofs do
+                rate = displacement_rate(layout.bodies[number], q[layout.hinge_q[number]])
+                along[dofs, dofs] += np.maximum(stiffness, 0.0)[:, None] * (rate - np.eye(len(rate)))
+        return cls(along * np.outer(unit, unit), B * unit**2, K * unit**2, compliance(m, q) / np.outer(unit, unit))
 
     def fast(self, h: float) -> Linear:
         """Those that a step of length h takes implicitly."""
-        is_fast = self.compliance.diagonal() * (h * self.damping + h**2 * self.stiffness) > SLOW
-        return Linear(self.stiffness * is_fast, self.damping * is_fast, self.compliance)
+        is_fast = self.compliance.diagonal() * (h * self.damping + h**2 * self.by_stiffness) > SLOW
+        K, B, at, Y = self
+        return Linear(K * is_fast[:, None], B * is_fast, at * is_fast, Y)
 
     def rest(self, J: Array, nt: int, h: float) -> Array:
         """Rates without what a step of length h takes implicitly, [[J_q, J_v], [W J'_q, W J'_v]], W = (1 + Y A)^-1."""
-        K, B, Y = self.fast(h)
+        K, B, _, Y = self.fast(h)
         go, part, nv = J[: len(K), nt:], np.array(J), len(K)
-        part[nt:, :nv] += Y * K @ go
+        part[nt:, :nv] += Y @ K @ go
         part[nt:, nt:] += Y * B @ go
         part[nt:] = self._answer(h) @ part[nt:]
         return part
@@ -206,16 +221,17 @@ class Linear(NamedTuple):
 
         and R(z) = 1 + z R1(z)
         """
-        K, B, Y = self.fast(h)
+        K, B, _, Y = self.fast(h)
         go, held, W, nv = J[: len(K), nt:], np.zeros_like(J), self._answer(h), len(K)
-        held[nt:, :nv], held[nt:, nt:] = -W @ (Y * K) @ go, -W @ (Y * (B + h * K)) @ go
+        held[nt:, :nv], held[nt:, nt:] = -W @ Y @ K @ go, -W @ Y @ (np.diag(B) + h * K) @ go
         z, eye = h * self.rest(J, nt, h), np.eye(len(J))
         one = eye + z @ (eye + z @ (eye + z / 4) / 3) / 2
         return np.asarray(eye + z @ one + h * one @ held)
 
     def _answer(self, h: float) -> Array:
-        K, B, Y = self.fast(h)
-        return np.asarray(np.linalg.inv(np.eye(len(K)) + Y * (h * B + h**2 * K)))
+        """W."""
+        _, B, at, Y = self.fast(h)
+        return np.asarray(np.linalg.inv(np.eye(len(B)) + Y * (h * B + h**2 * at)))
 
 
 def compliance(m: Mechanism, q: Array) -> Array:

@@ -26,11 +26,12 @@ _STEP = 1.5e-8
 _FINE = 1e-3
 
 
-def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
-    """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back."""
+def of_tree(m: Mechanism, t: float, q: Array, v: Array, more: Array) -> Array:
+    """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back.
+    `more` is a further generalized force that does not vary, (nv)."""
     nv, size = m.mb.nv, m.manifold.size
     total, slopes = of_loads(m, t, q, v)
-    in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total)
+    in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total + more)
     J = np.zeros((size, size))
     J[:nv, nv : 2 * nv] = np.eye(nv)
     J[:nv, :nv] = turning(m, v)
@@ -40,7 +41,7 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     return J
 
 
-def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Array:
+def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: Array) -> Array:
     """The same of a closed chain, whose states are put on the closures: u moves them by P u alone. With B = dP v/dq,
 
         [[-ad_v / 2 + B, P], [dvdot/dq P + dvdot/dv B, dvdot/dv P]],    B = -(I - P) Gc^+ d(Gc v)/dq P
@@ -49,7 +50,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     """
     nv, size = m.mb.nv, m.manifold.size
     total, slopes = of_loads(m, t, q, v)
-    in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total)
+    in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total + more)
     P = closed.projector(q, in_force)
     B = closing_rate(m, q, v, P)
     if m.count:

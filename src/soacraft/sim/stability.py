@@ -25,7 +25,7 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
 from soacraft.sim.forces.loads import Load
-from soacraft.sim.implicit import Linear
+from soacraft.sim.implicit import Implicit, Linear
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.system import Mechanism, has_passive
 from soacraft.spatial.checks import Array
@@ -219,13 +219,13 @@ def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[
 
 def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
     """The logarithm of how much more a step of length h from x grows than the motion; 0 where it is short enough."""
-    modes = _modes(method, problem, t, x)
+    modes = _modes(method, problem, t, x, h)
     return 0.0 if modes is None else modes.log_growth(h)
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
     """What limits the steps of a method at x; empty where steps of length h are short enough."""
-    modes = _modes(method, problem, t, x)
+    modes = _modes(method, problem, t, x, h)
     if not method.limited or modes is None or modes.log_growth(h) <= 0.0:
         return ""
     short, long = 0.0, h
@@ -233,7 +233,8 @@ def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> s
         middle = 0.5 * (short + long)
         short, long = (short, middle) if modes.log_growth(middle) > 0.0 else (middle, long)
     if modes.implicit is not None:
-        rate = float(np.abs(np.linalg.eigvals(modes.implicit.rest(modes.J, problem.sizes[1], h))).max())
+        J, implicit = modes.still or (modes.J, modes.implicit)
+        rate = float(np.abs(np.linalg.eigvals(implicit.rest(J, problem.sizes[1], h))).max())
         return (
             f"the problem is stiff: stability with contact limits the steps of {method.name!r} to {long:.2g} s, since "
             f"forces that it takes explicitly act within {1.0 / rate:.2g} s: springs between nodes, tendons and "
@@ -254,8 +255,8 @@ class _Modes(NamedTuple):
     nt: int
     implicit: Linear | None
     """Forces that the method takes implicitly,"""
-    still: Array | None
-    """and where contacts press J without speeds: what is taken explicitly must be slow for their steps."""
+    still: tuple[Array, Linear] | None
+    """and where contacts press both without speeds: what is taken explicitly must be slow for their steps."""
 
     def log_growth(self, h: float) -> float:
         """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
@@ -275,26 +276,33 @@ class _Modes(NamedTuple):
     def _log_pressed(self, h: float) -> float:
         """The logarithm of how much faster explicit forces are than steps that contacts press in; 0 where they are
         not."""
-        if self.implicit is None or self.still is None:
+        if self.still is None:
             return 0.0
-        rate = h * float(np.abs(np.linalg.eigvals(self.implicit.rest(self.still, self.nt, h))).max(initial=0.0))
+        J, implicit = self.still
+        rate = h * float(np.abs(np.linalg.eigvals(implicit.rest(J, self.nt, h))).max(initial=0.0))
         return float(np.log(rate)) if rate > _FAST + _LEAST else 0.0
 
 
-def _modes(method: Method, problem: Mechanism, t: float, x: Array) -> _Modes | None:
-    """Those at a point; None where they are not known."""
-    _, nt, nv = problem.sizes
+def _modes(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Modes | None:
+    """Those at a point where steps have length h; None where they are not known."""
+    nq, nt, nv = problem.sizes
     unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
     units = np.concatenate([unit, unit[:nv]])
+    touch = problem.contact if method.implicit else None
+
+    def rates(at: Array) -> Array:
+        """J under the forces that act in a step: next to springs that are far from rest explicit ones are not."""
+        implicit = None if touch is None else Implicit.of(problem, t, h, at)
+        more = None if implicit is None else implicit.change(t, at)
+        return np.asarray(problem.jacobian(t, at, more=more)[: nt + nv, : nt + nv] * units / units[:, None])
+
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            J = problem.jacobian(t, x)[: nt + nv, : nt + nv] * units / units[:, None]
-            touch = problem.contact if method.implicit else None
+            J, still = rates(x), None
             implicit = None if touch is None else Linear.of(problem, t, x, unit[:nv])
-            still = None
             if touch is not None and touch.presses:
-                at_rest = np.concatenate([x[: problem.sizes[0]], np.zeros(nv), x[problem.sizes[0] + nv :]])
-                still = problem.jacobian(t, at_rest)[: nt + nv, : nt + nv] * units / units[:, None]
+                at_rest = np.concatenate([x[:nq], np.zeros(nv), x[nq + nv :]])
+                still = rates(at_rest), Linear.of(problem, t, at_rest, unit[:nv])
     except (SoacraftError, np.linalg.LinAlgError):
         return None
     return _Modes(method, J, nt, implicit, still) if np.isfinite(J).all() else None

@@ -570,17 +570,17 @@ class Mechanism:
             q, v = self.closed.onto(q, v, told.motions)
         return np.concatenate([q, v, work])
 
-    def jacobian(self, t: float, x: Array, w: Array | None = None) -> Array:
+    def jacobian(self, t: float, x: Array, w: Array | None = None, more: Array | None = None) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains; else by
-        differences, from the rates w there."""
+        differences, from the rates w there. `more` is a further generalized force, of an analytic one."""
         q, v, _ = self.parts(x)
         stabilized = isinstance(self.closed, Stabilized)
         plain = self._prescribed is None and self.carried is None
         if not plain or self.rolls or stabilized or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
         if self.closed is None:
-            return jacobian.of_tree(self, t, q, v)
-        return jacobian.of_closed(self, self.closed, t, q, v)
+            return jacobian.of_tree(self, t, q, v, np.zeros(len(v)) if more is None else more)
+        return jacobian.of_closed(self, self.closed, t, q, v, np.zeros(len(v)) if more is None else more)
 
     def scale(self, x: Array, w: Array) -> Array:
         """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities
