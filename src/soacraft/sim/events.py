@@ -1,7 +1,11 @@
 """Zero-crossings: where a function of time and state changes its sign, located to the integrator's accuracy.
 
-A step is looked at in parts. Where a sign changes, the zero is found on the dense output, then the step is taken again
-up to there, and moved until the function is zero at its own end.
+A step is looked at in quarters, and at the extremum between two of them where a function nearly comes to zero and turns
+back. Where a sign changes, the zero is found on the dense output, then the step is taken again up to there, and moved
+until the function is zero at its own end (`Stride.cut`).
+
+One crossing is one event: at its zero a function is rounding, so that its sign is told anew just after, and where the
+state did not jump it has to be seen beyond before it can come back.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
@@ -19,8 +23,18 @@ from soacraft.sim.forces.holding import Hold
 from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array, finite
 
-#: Parts of a step at which signs are looked at: what changes twice within one is not seen.
+#: Parts of a step at which signs are looked at.
 _PARTS = (0.25, 0.5, 0.75, 1.0)
+#: Where the quartic through the ends and the parts is looked at for extrema, and its values there from those five.
+_FINE = np.linspace(0.0, 1.0, 33)
+_QUARTIC = np.vander(_FINE, 5) @ np.linalg.inv(np.vander((0.0, *_PARTS), 5))
+#: An extremum of the quartic is looked for where it comes to zero within this part of the variation over the step.
+_NEAR = 0.25
+#: A function is rounding below this part of what it is in a step, and where it is no more than twice of what it was at
+#: its zero; at the start of a run it is zero then.
+_ROUNDING, _AT_ZERO, _START = 4e-15, 1e-9, 4e-15
+#: Signs that are kept of a function that was just zero, and goes to this side; 0 where it may go to either.
+_GOES = 0.5
 #: Where an event has just happened the sign is told this much later, in seconds, and then at times that grow: hops that
 #: are short next to a step, as of a ball that comes to rest, are not missed.
 _JUST_AFTER, _GROWS = 1e-12, 30.0
@@ -75,6 +89,11 @@ class Crossing(NamedTuple):
 
     theta: float
     events: list[Event]
+    first: Event | None = None
+    """The one whose zero it is, and the sign of its function before."""
+    side: float = 0.0
+    jumps: bool = False
+    """Whether its function changes its sign there without being zero."""
 
 
 class Watch:
@@ -84,7 +103,11 @@ class Watch:
         self.events: list[Event] = []
         self._state_at = state_at
         self._latest: tuple[Array, State] | None = None
-        self._signs: dict[str, float] = {}  # of each function at the present state; 0 where it was just zero
+        self._signs: dict[str, float] = {}  # of each function at the present state; where it was just zero, half of
+        # that to which it goes, 0 where it may go to either
+        self._begun: set[str] = set()  # those whose signs were told from their values alone
+        self._jumped = False  # the state jumped between runs
+        self._last: tuple[float, Array] | None = None  # where signs were told last
         self._storm: list[int] = []  # the last times at which something happened
 
     @property
@@ -95,19 +118,40 @@ class Watch:
     def recall(self, signs: dict[str, float], storm: list[int]) -> None:
         """Go on from what was kept."""
         self._signs, self._storm, self._latest = dict(signs), list(storm), None
+        self._begun, self._jumped, self._last = set(), False, None
 
     def forget(self) -> None:
         """The state jumped: all signs are told anew."""
-        self._signs = {}
+        self._jumped = True
 
-    def moved(self, t: float, x: Array, happened: list[Event], jumped: bool) -> None:
-        """Take note of a new present state: after a step, after events there, or after a jump of the state."""
-        names = {event.name for event in happened}
+    def crossed(self, t: float, x: Array, crossing: Crossing) -> None:
+        """Take note of the state at a crossing, before what is done there."""
+        for event in crossing.events:
+            before = np.sign(self._signs.get(event.name, 0.0))
+            side = crossing.side if event is crossing.first else -event.direction or before
+            self._signs[event.name] = -_GOES * float(side)
+        self._last = t, x
+
+    def moved(self, t: float, x: Array, jumped: bool) -> None:
+        """Take note of a new present state: after a step, or after a jump of the state."""
+        jumped, self._jumped = jumped or self._jumped, False
         for event in self.events:
-            if event.name in names:
+            sign = self._signs.get(event.name)
+            if sign is not None and not jumped:
+                continue
+            value = self.value(event, t, x)
+            if sign is not None and abs(sign) < 1.0 and self._stays(event, value):
                 self._signs[event.name] = 0.0
-            elif jumped or event.name not in self._signs:
-                self._signs[event.name] = float(np.sign(self.value(event, t, x)))
+            else:
+                self._signs[event.name] = float(np.sign(value))
+                self._begun.add(event.name)
+        self._last = t, x
+
+    def _stays(self, event: Event, value: float) -> bool:
+        """Whether a function that was just zero still is, after a jump of the state."""
+        if self._last is None:
+            return True
+        return abs(value) <= 10.0 * abs(self.value(event, *self._last))
 
     def find(self, step: Step) -> Crossing | None:
         """The first crossing within a step, if there is one."""
@@ -120,35 +164,42 @@ class Watch:
                 points[theta] = step.at(theta)
             return self.value(event, step.t0 + theta * step.h, points[theta])
 
-        zeros, ends = [], {}
-        for event in self.events:
-            theta, ends[event.name] = self._first(event, value, step.h)
-            zeros.append(theta)
-        first = min(zeros)
+        looks = {event.name: self._look(event, value, step.h) for event in self.events}
+        first = min(x.theta for x in looks.values())
         if first > 1.0:
             for event in self.events:
-                if event.below and ends[event.name] < 0.0:
+                if event.below and looks[event.name].end < 0.0:
                     raise SimulationError(event.below)
-            self._signs.update({name: sign for name, sign in ends.items() if sign})
+            self._signs.update({name: x.end for name, x in looks.items() if x.end})
+            self._begun.clear()
             return None
-        near = [x for x, theta in zip(self.events, zeros, strict=True) if (theta - first) * step.h <= _ONE_INSTANT]
-        return Crossing(first, near)
+        leader = next(x for x in self.events if looks[x.name].theta == first)
+        near = [x for x in self.events if (looks[x.name].theta - first) * step.h <= _ONE_INSTANT]
+        return Crossing(first, near, leader, looks[leader.name].before, looks[leader.name].jumps)
 
-    def _first(self, event: Event, value: Callable[[Event, float], float], h: float) -> tuple[float, float]:
-        """The first zero in a step, 2 where there is none, and the sign at the end."""
-        before = self._signs.get(event.name, 0.0)
-        last = 0.0
-        for theta in _PARTS if before else (*_just_after(h), *_PARTS):
-            sign = float(np.sign(value(event, theta)))
-            if before and sign and sign != before and event.direction in (0, sign):
-                return self._zero(event, value, last, theta, before), sign
-            before, last = sign or before, theta if sign else last
-        return 2.0, before
-
-    def _zero(self, event: Event, value: Callable[[Event, float], float], a: float, b: float, before: float) -> float:
-        if value(event, a) * before <= 0.0:  # on its zero to rounding
-            return a
-        return float(brentq(lambda theta: value(event, theta), a, b, xtol=1e-15, rtol=8.9e-16))
+    def _look(self, event: Event, value: Callable[[Event, float], float], h: float) -> _Look:
+        """The first zero of a function in a step."""
+        sign = self._signs.get(event.name, 0.0)
+        coarse = [value(event, theta) for theta in (0.0, *_PARTS)]
+        most = max(abs(x) for x in coarse)
+        if event.name in self._begun and event.hold is None and abs(coarse[0]) <= _START * most:
+            sign = 0.0
+        thetas = [*_PARTS, *_turns(lambda theta: value(event, theta), coarse, abs(sign) < 1.0)]
+        if abs(sign) < 1.0:
+            thetas += _just_after(h)
+        noise = 2.0 * min(abs(coarse[0]), _AT_ZERO * most)
+        before, last = sign if abs(sign) >= 1.0 else 0.0, 0.0
+        for theta in sorted(thetas):
+            g = value(event, theta)
+            now = float(np.sign(g))
+            if not before:
+                if now and abs(g) > noise and now != -np.sign(sign):
+                    before, last = now, theta
+                continue
+            if now and now != before and event.direction in (0, now):
+                return _zero(lambda theta: value(event, theta), last, theta, before, now)
+            before, last = now or before, theta if now else last
+        return _Look(2.0, before or float(np.sign(coarse[-1])) * (abs(coarse[-1]) > noise), before, False)
 
     def check_storm(self, ns: int, crossing: Crossing) -> None:
         """Raise where events follow each other without end, as the hops of a ball that comes to rest."""
@@ -168,9 +219,74 @@ class Watch:
             self._latest = x, self._state_at(x)
         return event.value(t, self._latest[1])
 
+    def slope(self, step: Step, crossing: Crossing) -> float:
+        """How fast the function of a crossing changes there, per second, as the dense output of a step tells."""
+        assert crossing.first is not None
+        d = max(0.01 * crossing.theta, 1e-6)
+        a, b = max(crossing.theta - d, 0.0), min(crossing.theta + d, 1.0)
+        ga, gb = (self.value(crossing.first, step.t0 + x * step.h, step.at(x)) for x in (a, b))
+        return (gb - ga) / ((b - a) * step.h)
+
+    def way_to_zero(self, step: Step, crossing: Crossing, slope: float) -> float:
+        """By how many seconds a step had to be longer to end at the zero of a crossing; infinite where none is near."""
+        assert crossing.first is not None
+        g = self.value(crossing.first, step.t0 + step.h, step.x1)
+        if not g or crossing.jumps:
+            return 0.0
+        return -g / slope if slope * crossing.side < 0.0 else np.inf
+
+    def is_before(self, step: Step, crossing: Crossing) -> bool:
+        """Whether a step ends on the side of a crossing from which its function comes."""
+        assert crossing.first is not None
+        return self.value(crossing.first, step.t0 + step.h, step.x1) * crossing.side > 0.0
+
     def sign(self, name: str) -> float:
-        """Of a function at the present state; 0 where it was just zero, or is not known."""
-        return self._signs.get(name, 0.0)
+        """Of a function at the present state; 0 where it is not known."""
+        return float(np.sign(self._signs.get(name, 0.0)))
+
+
+class _Look(NamedTuple):
+    """The first zero of a function in a step: where, 2 for nowhere; the signs at its end and before; whether it jumps
+    there."""
+
+    theta: float
+    end: float
+    before: float
+    jumps: bool
+
+
+def _zero(value: Callable[[float], float], a: float, b: float, before: float, after: float) -> _Look:
+    """The zero between a and b, where signs are others."""
+    ga, gb = value(a), value(b)
+    if ga * before <= 0.0:  # on its zero to rounding
+        return _Look(a, after, before, False)
+    theta = float(brentq(value, a, b, xtol=1e-15, rtol=8.9e-16))
+    return _Look(theta, after, before, abs(value(theta)) > _AT_ZERO * max(abs(ga), abs(gb)))
+
+
+def _turns(value: Callable[[float], float], coarse: list[float], just: bool) -> list[float]:
+    """Where between two parts of a step a function turns beyond zero, though its signs at both are the same. `just`: at
+    the start it was just zero, and its sign there tells nothing."""
+    g, found = np.array(coarse), []
+    fine = _QUARTIC @ g
+    near = _NEAR * float(np.ptp(g))
+    for i in range(4):
+        side = np.sign(g[i + 1])
+        if not side or (side != np.sign(g[i]) and not (just and i == 0)):
+            continue
+        part = side * fine[8 * i : 8 * i + 9]
+        k = int(np.argmin(part))
+        if k in (0, 8) or part[k] >= near:
+            continue
+        at = minimize_scalar(
+            lambda theta, side=side: side * value(float(theta)),
+            bounds=(float(_FINE[8 * i + k - 1]), float(_FINE[8 * i + k + 1])),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        if at.fun < -_ROUNDING * float(np.abs(g).max()):
+            found.append(float(at.x))
+    return found
 
 
 def _just_after(h: float) -> list[float]:

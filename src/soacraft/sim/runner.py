@@ -237,7 +237,8 @@ class Runner:
             step, end, error = self._stride.take(self._acting.problem, self.now, x, w, until, breaks)
             crossing = self._watch.find(step)
             if crossing is not None:
-                step, end = self._stride.cut(step, self.now, crossing, self._watch)
+                problem, cuts = self._acting.problem, (step, end, error)
+                step, end, error, crossing = self._stride.cut(problem, cuts, self.now, crossing, self._watch, breaks)
             step = self._acting.problem.weighed(step)
             self.now, self._x, before = end, step.x1, self._acting.problem.masses
             self._acting.problem.holds.require_kept(step.x1)
@@ -329,6 +330,8 @@ class Runner:
         """Let events happen, one after the other."""
         stop, jumped, settled, before = "", False, False, self._acting.problem.masses
         self._watch.check_storm(self.now.ns, crossing)
+        crossed = {event.name: self._watch.sign(event.name) for event in crossing.events if event.margin is not None}
+        self._watch.crossed(self.t, x, crossing)
         for event in crossing.events:
             problem = self._acting.problem
             q, v, _ = problem.parts(x)
@@ -342,15 +345,14 @@ class Runner:
                 x, w, changed = self._given_to(event.action, x, w)
                 jumped = jumped or changed
             stop = stop or (event.name if event.stop or event.name in self._until else "")
-        crossed = [event for event in crossing.events if event.margin is not None]
         if crossed:
-            x, w = self._crossed(x, {event.name: self._watch.sign(event.name) for event in crossed}, recorder)
+            x, w = self._crossed(x, crossed, recorder)
             self._x, jumped = x, True
         x, w = self._weigh(x, w, before)
         if jumped:
             recorder.row(self.t, x, w)
             self._stability.add(self._acting.problem, np.array([self.t]), x[None])
-        self._watch.moved(self.t, x, crossing.events, jumped)
+        self._watch.moved(self.t, x, jumped)
         return x, w, stop or self._stopped
 
     def _crossed(self, x: Array, crossed: Mapping[str, float], recorder: Recorder) -> tuple[Array, Array]:
@@ -465,7 +467,7 @@ class Runner:
             if turned:
                 self._stopped = next((x for x in turned if x in self._until), "")
                 x = self._jumps(x, turned, None)
-            self._watch.moved(self.t, x, [], True)
+            self._watch.moved(self.t, x, True)
         return x, problem.rates(self.t, x)
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
@@ -481,7 +483,7 @@ class Runner:
             if changed:
                 recorder.row(self.t, x, w)
                 self._stability.add(self._acting.problem, np.array([self.t]), x[None])
-                self._watch.moved(self.t, x, [], True)
+                self._watch.moved(self.t, x, True)
         return x, w
 
     def _given_to(self, function: Callable[[float, State], Any], x: Array, w: Array) -> tuple[Array, Array, bool]:
@@ -635,7 +637,7 @@ class Runner:
         problem.see(window(self._acting.breaks, self.now))
         x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
-        self._watch.moved(self.t, x, [], False)
+        self._watch.moved(self.t, x, False)
         self._stability.begin(problem, self.t, x)
         self._x = x
         return x, w

@@ -18,6 +18,11 @@ from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
+#: Tries of a step that ends at the zero of an event, and of shorter ones where it does not; how far a try may move it,
+#: and what is left of that where rounding, or the error test of a multistep method, is in the way, in parts of a step.
+_ROUNDS, _SHORTER, _WIDE, _SAME = 6, 64, 0.25, 1e-9
+#: A step this short, in seconds, ends at an event though its function is not zero: the resolution of the clock.
+_ONE_INSTANT = 1e-9
 #: Steps this much shorter than the longest that end off the branch are not tried shorter still.
 _DOUBTFUL = 1e-3
 #: No step of a method that adapts is shorter, in seconds.
@@ -225,23 +230,74 @@ class Stride:
                     raise
 
     @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite end the run by name
-    def cut(self, step: Step, now: Instant, crossing: Crossing, watch: Watch) -> tuple[Step, Instant]:
-        """The step again, up to the first event, moved until its function is zero at the step's own end."""
-        event, theta = crossing.events[0], crossing.theta
-        if theta <= 0.0:
-            return Step(step.problem, step.t0, 0.0, step.x0, step.x0, step.w0, step.w0, step.F), now
-        h = theta * step.h
-        part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
-        for _ in range(4):
-            g = watch.value(event, step.t0 + h, part.x1)
-            ahead = watch.value(event, step.t0 + 0.99 * h, part.at(0.99))
-            slope = (g - ahead) / (0.01 * h)
-            move = -g / slope if slope else 0.0
-            if not abs(move) <= 0.01 * h or abs(move) <= 4e-16 * max(h, abs(step.t0)):
-                break
+    def cut(
+        self,
+        problem: Mechanism,
+        taken: tuple[Step, Instant, float | None],
+        now: Instant,
+        crossing: Crossing | None,
+        watch: Watch,
+        breaks: Sequence[Breaks] = (),
+    ) -> tuple[Step, Instant, float | None, Crossing | None]:
+        """The step again, up to its first event, judged as any other and moved until the function is zero at its own
+        end; where it ends, its error, and what crosses there.
+
+        Where the step up to the event is not good enough, or does not come to the zero that the whole one has told of,
+        as where a force has a kink in between, that is no event: a shorter step is taken, which tells anew.
+        """
+        step, end, error = taken
+        for _ in range(_SHORTER):
+            if crossing is None:
+                return step, end, error, None
+            if crossing.theta <= 0.0:
+                return Step(step.problem, step.t0, 0.0, step.x0, step.x0, step.w0, step.w0, step.F), now, None, crossing
+            part, part_error, at_zero = self._to_zero(step, crossing, watch)
+            if part is not None and (at_zero or part.h <= _ONE_INSTANT):
+                return part, now.later(part.h), part_error, crossing
+            if part is not None and watch.is_before(part, crossing):  # as far as it goes
+                step, end, error = part, now.later(part.h), part_error
+            else:
+                h = crossing.theta * step.h if part is None else part.h
+                self._length = h
+                step, end, error = self._take(problem, now, step.x0, step.w0, now.later(0.5 * h).ns + 1, breaks)
+            crossing = watch.find(step)
+        name = "" if crossing is None or crossing.first is None else crossing.first.name
+        raise SimulationError(
+            f"the zero of event {name!r} after t = {step.t0:.9g} s is not found: its function changes its sign within "
+            "steps, however short, and not at their ends. Let it be a continuous function of the state."
+        )
+
+    def _to_zero(self, step: Step, crossing: Crossing, watch: Watch) -> tuple[Step | None, float | None, bool]:
+        """A part of a step that ends where the function of a crossing is zero, with its error, and True; the last part
+        that is good enough, None for none, and False where there is no such zero."""
+        h, part, error = crossing.theta * step.h, None, None
+        slope = watch.slope(step, crossing)
+        for _ in range(_ROUNDS):
+            tried, error = self._again(step, h)
+            if tried is None:
+                return part, error, False
+            part = tried
+            move = watch.way_to_zero(part, crossing, slope)
+            if abs(move) <= 4e-16 * max(h, abs(step.t0)):
+                return part, error, True
+            if not abs(move) <= max(_WIDE * h, _SAME * step.h) or h + move <= 0.0:
+                return part, error, abs(move) <= _SAME * step.h
             h += move
+        return part, error, abs(move) <= _SAME * step.h
+
+    def _again(self, step: Step, h: float) -> tuple[Step | None, float | None]:
+        """A step of another length from the same start, None where it is not good enough; its error, where the method
+        knows it."""
+        try:
             part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
-        return part, now.later(h)
+        except SoacraftError as wrong:
+            if isinstance(wrong, StaleError) or not self._method.adaptive:
+                raise
+            return None, None
+        if not self._method.adaptive or isinstance(self._method, SelfPaced):
+            return part, None if not self._method.adaptive else 1.0
+        error = self._pace.error(step.problem, part)
+        return part if error <= 1.0 else None, error
 
 
 def _end(now: Instant, length: float, stop: int) -> int:

@@ -38,8 +38,9 @@ class Explicit(Method):
         K[-1] = problem.manifold.rate(x, u, w1)
         F = hermite(u, h * K[0], h * K[-1])
         steepness = (K[-1] - K[-2], u - last) if self.adaptive else None  # the last stage is at t + h as well
+        bend = h * self.b[-1] * (K[-1] - K[-2]) if self.adaptive else None
         F = self._dense(problem, t, x, h, K, F)
-        return Step(problem, t, h, x, end, w, w1, F, self._error(h, K), steepness, drift)
+        return Step(problem, t, h, x, end, w, w1, F, self._error(h, K), steepness, bend, drift)
 
     def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
         return F

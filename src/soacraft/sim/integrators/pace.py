@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from soacraft.errors import SimulationError
@@ -54,7 +56,19 @@ class Pace:
             # What leads off the closures is no error of the step, whose end is put back on them: next to a singular
             # pose it is rounding divided by a row that vanishes.
             error = _estimate(np.array([problem.kept(step.x1, u) for u in step.error]), scale)
-        return max(error, self.drift(problem, step))
+        return max(error, self.drift(problem, step), self.bend(problem, step, scale))
+
+    def bend(self, problem: Problem, step: Step, scale: Array) -> float:
+        """Above 1 where the rates at the end of a step are not those that its stages tell of, 0 else: a force has a
+        kink that no stage has met, and neither the error nor the dense output know of it. In steps of a smooth problem
+        the difference goes with about rtol^(3/4), and this is below 0.4 for rtol from 1e-12 to 1e-2."""
+        if step.bend is None:
+            return 0.0
+        part = math.sqrt(math.sqrt(self.rtol))
+        bend = part * _size(step.bend, scale)
+        if bend > 1.0 and problem.projects:
+            bend = part * _size(problem.kept(step.x1, step.bend), scale)
+        return bend if bend > 1.0 else 0.0
 
     def drift(self, problem: Problem, step: Step) -> float:
         """The part of it that the way onto the closures has, where coordinates follow from others."""

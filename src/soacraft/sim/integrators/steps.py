@@ -77,6 +77,9 @@ class Step:
     """One or two estimates of the local error as tangent vectors, (1 or 2, size), where the method has them."""
     steepness: tuple[Array, Array] | None = None
     """A difference of rates and that of the coordinates it belongs to, where the method can tell a stiff problem."""
+    bend: Array | None = None
+    """By how much the end would be another one had the last stage, at the same time, the rates of the end: a tangent
+    vector, where the method has such a stage. Large where the end is beyond a kink that no stage has met."""
     drift: Array | None = None
     """By how much the velocities at the end were moved onto the closures, (nv)."""
     chart: tuple[Array, Array] | None = None
