@@ -11,6 +11,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed
+from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
@@ -35,6 +36,8 @@ class Acting:
         self.carried: Carried | None = None
         """Components whose states are integrated with those of the model."""
         self.running = False
+        self.alone = Exclusive(f"the propagator of {mb.name!r}", "sc.sim.Propagator(mb.copy())")
+        """The right to change its state."""
         self._place = object()  # by which loads know where they act
         self._problem: Mechanism | None = None
 

@@ -62,7 +62,8 @@ class Propagator(Uncopied, Strict):
     differential-algebraic equations. Of fixed steps, one run and the same in two halves give the same bits; "cvode" and
     "ida" end a step at every pause, so they agree to `rtol`.
 
-    Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
+    Functions are called as f(t, state). One run goes on at a time: `advance_to` within a callback of its own run, or in
+    another thread meanwhile, is refused. While callbacks and actions of events run, at a pause and after a run the model
     has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
     nanoseconds.
 
@@ -271,6 +272,7 @@ class Propagator(Uncopied, Strict):
         `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds, from which
         `p.restore` goes on with the same bits; a `log` that is that of before is cut back to there, and goes on.
         """
+        self._acting.alone.require_free("advance_to")
         write = None if checkpoint is None else checkpoints.writer(self, checkpoint)
         documents = partial(checkpoints.documents, self.mb)
         keeping = Keeping.of(log, checkpoint, checkpoint_every, self._restored, write, documents)
@@ -378,10 +380,11 @@ class Propagator(Uncopied, Strict):
         >>> Q.shape
         (2, 101, 2)
         """
-        row, count = self._row_of_rollouts(ROLLOUTS), whole_number(steps, "steps of a rollout", 0)
-        by_packs = self._acting.closed is None and not self.mb.layout.flexible
-        roll = row.tree if by_packs else row.closed
-        return roll(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
+        with self._acting.alone.held("rollout"):
+            row, count = self._row_of_rollouts(ROLLOUTS), whole_number(steps, "steps of a rollout", 0)
+            by_packs = self._acting.closed is None and not self.mb.layout.flexible
+            roll = row.tree if by_packs else row.closed
+            return roll(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
 
     def rollout_derivatives(
         self,

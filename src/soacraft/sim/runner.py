@@ -146,6 +146,17 @@ class Runner:
     ) -> Run:
         """On to a nanosecond, or to an event; with a pace, each step waits for the clock before its tick. `keeping` is
         what goes to the disk meanwhile."""
+        with self._acting.alone.held("advance_to"):
+            return self._run(goal, progress, until, pace, keeping)
+
+    def _run(
+        self,
+        goal: int,
+        progress: bool,
+        until: str | Sequence[str] | None,
+        pace: Pace | None,
+        keeping: Keeping | None,
+    ) -> Run:
         keeping = Keeping() if keeping is None else keeping
         until = [] if until is None else [until] if isinstance(until, str) else list(until)
         known = [x.name for x in self.events]

@@ -22,6 +22,7 @@ from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
+from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.keeping import Keeping
@@ -122,6 +123,7 @@ class System(Uncopied, Strict):
                 f"integrator {integrator!r:.60} does not carry states of components"
                 f"{near(str(integrator), _INTEGRATORS)}"
             )
+        self._alone = Exclusive(f"the system {name!r}", "by the function that makes it, or by sim.load_system")
         self._name, self._how = name, {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
         self._start, self._seed = nanoseconds(t, "t"), whole_number(seed, "the seed of a system", 0)
         Propagator(Multibody(name), **self._how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
@@ -382,7 +384,7 @@ class System(Uncopied, Strict):
         `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds: the run goes
         on from each as `sc.sim.restore` does. A restored system whose `log` is that of before goes on with it.
         """
-        with nullcontext() if self._desk is None else self._desk.running():
+        with nullcontext() if self._desk is None else self._desk.running(), self._alone.held("run"):
             keeping = self._keeping(log, checkpoint, checkpoint_every)
             if self._sequences:
                 return driving.advance(self, t, until, keeping, (signals, progress, pace, overrun))
@@ -437,12 +439,13 @@ class System(Uncopied, Strict):
         it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
         from soacraft.sim.systems.checkpoint import writer
 
-        _, _, flow = self._compiled()
-        assert self._joined is not None
-        if self._joined.stale and self._propagator is not None:
-            restart(self, flow)
-        self._joined.take()
-        self._moved().write_memory(writer(self, path))
+        with self._alone.held("checkpoint"):
+            _, _, flow = self._compiled()
+            assert self._joined is not None
+            if self._joined.stale and self._propagator is not None:
+                restart(self, flow)
+            self._joined.take()
+            self._moved().write_memory(writer(self, path))
 
     def _recall(self, memory: Memory, file: str, log: LogPlace | None) -> None:
         """Be where another one was."""

@@ -1,0 +1,55 @@
+"""`Exclusive`: one run at a time of what has one state, in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, get_ident
+
+from soacraft.errors import StateError
+
+
+class Exclusive:
+    """The right to change a state, for one call at a time. A call within it, or of another thread, is refused, and
+    changes nothing.
+
+    >>> alone = Exclusive("the propagator of 'arm'", "p = sc.sim.Propagator(mb.copy())")
+    >>> with alone.held("advance_to"):
+    ...     alone.is_held
+    True
+    """
+
+    def __init__(self, what: str, another: str) -> None:
+        self._what, self._another = what, another
+        self._lock, self._thread, self._call = Lock(), 0, ""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a call goes on."""
+        return self._lock.locked()
+
+    def require_free(self, call: str) -> None:
+        """Raise `StateError` for a call while another one goes on."""
+        if not self.is_held:
+            return
+        if self._thread == get_ident():
+            raise StateError(
+                f"{call} was called within {self._call} of {self._what}, by one of its own functions: that call goes "
+                f"on when the function returns. Call {call} after it; to look ahead, make another: {self._another}."
+            )
+        raise StateError(
+            f"{call} was called while another thread is in {self._call} of {self._what}: its state is for one thread "
+            f"at a time. Wait for its end, or make another for each thread: {self._another}."
+        )
+
+    @contextmanager
+    def held(self, call: str) -> Iterator[None]:
+        """Hold it during a call."""
+        if not self._lock.acquire(blocking=False):
+            self.require_free(call)
+            raise StateError(f"{call} was called while another thread was in {self._what}: call it again.")
+        self._thread, self._call = get_ident(), call
+        try:
+            yield
+        finally:
+            self._lock.release()
