@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.contact.geometry.height_files import MOST, read_heights
 from soacraft.contact.geometry.mesh_files import find_mesh, mesh_folders, mesh_scale, read_mesh
 from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
 from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
@@ -52,13 +53,7 @@ class ShapeMaker:
         cure = f"shapes={{{name!r}: ...}}, or leave it out with skip=[{name!r}]"
         if not geometry.mesh:
             raise ModelError(f"its mesh names no file; pass {cure}.")
-        folders = mesh_folders(self._mb, self._folder)
-        if not folders:
-            raise ModelError(f"its mesh is the file {geometry.mesh!r}; pass folder=..., where it is, or {cure}.")
-        try:
-            place = find_mesh(geometry.mesh, folders)
-        except ModelError as problem:
-            raise ModelError(f"{problem}; pass {cure}.") from None
+        place = self._file(geometry.mesh, "mesh", cure)
         scale = mesh_scale(geometry)
         key = (place, scale)
         if key not in self._read:
@@ -71,21 +66,37 @@ class ShapeMaker:
         return self._read[key]
 
     def _ground(self, geometry: Geometry, name: str) -> Shape:
-        """The heights of a record of the model (MJCF's hfield with elevation); of files there are none here."""
+        """The heights of its file, or those of a record of the model (MJCF's hfield): its elevation, else a flat field.
+        MuJoCo scales them to go from 0 to the largest elevation."""
         cure = f"pass shapes={{{name!r}: HeightField(...)}}, or leave it out with skip=[{name!r}]"
         wanted = geometry.attributes.get("hfield", "")
         known = [x for x in self._mb.records if x.kind == "heightfield" and x.name == wanted]
         told = known[0].attributes if known else {}
-        if "elevation" not in told or len(geometry.size) != 4:
+        if len(geometry.size) != 4 or not (known or geometry.mesh):
             raise ModelError(f"the heights of height field {wanted!r} are not in the model; {cure}.")
-        rows, columns = (int(float(str(told.get(key, 0)))) for key in ("nrow", "ncol"))
-        z = np.array([float(x) for x in _words(told["elevation"])])
-        if z.size != rows * columns or z.size == 0:
-            raise ModelError(f"height field {wanted!r} has {z.size} heights, not {rows} x {columns}; {cure}.")
+        if geometry.mesh:
+            z = read_heights(self._file(geometry.mesh, "height field", cure), geometry.mesh)
+        else:
+            rows, columns = (int(float(str(told.get(key, 0)))) for key in ("nrow", "ncol"))
+            if rows * columns > MOST:
+                raise ModelError(f"height field {wanted!r} has {rows} x {columns} heights; {MOST} are read; {cure}.")
+            heights = [float(x) for x in _words(told.get("elevation", (0.0,) * (rows * columns)))]
+            if len(heights) != rows * columns or not heights:
+                raise ModelError(f"height field {wanted!r} has {len(heights)} heights, not {rows} x {columns}; {cure}.")
+            z = np.array(heights).reshape(rows, columns)[::-1]
         x, y, top, bottom = geometry.size
         low, high = z.min(), z.max()
-        heights = top * (z - low) / ((high - low) or 1.0)  # as MuJoCo scales them: from 0 to the elevation
-        return HeightField(heights.reshape(rows, columns)[::-1], 2.0 * x, 2.0 * y, -bottom)
+        return HeightField(top * (z - low) / ((high - low) or 1.0), 2.0 * x, 2.0 * y, -bottom)
+
+    def _file(self, file: str, kind: str, cure: str) -> Path:
+        """Where a file of the model is."""
+        folders = mesh_folders(self._mb, self._folder)
+        if not folders:
+            raise ModelError(f"its {kind} is the file {file!r}; pass folder=..., where it is, or {cure}.")
+        try:
+            return find_mesh(file, folders)
+        except ModelError as problem:
+            raise ModelError(f"{problem}; pass {cure}.") from None
 
 
 def _words(value: Any) -> Iterable[str]:

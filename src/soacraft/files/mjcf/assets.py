@@ -46,8 +46,10 @@ def _look(element: Element, walk: Walk, folder: str, attribute: str = "file") ->
 
 
 def hfield(element: Element, walk: Walk) -> Changes:
-    """The heights are kept by name; MuJoCo gets a flat field of the same size."""
-    _look(element, walk, walk.meshdir)
+    """The heights are kept by name, and their file where it is; MuJoCo gets a flat field of the same size."""
+    spot = _look(element, walk, walk.meshdir)
+    if spot is not None:
+        walk.height_files[id(element)] = spot.name
     walk.record(element, "heightfield")
     name = PurePosixPath(element.attributes.get("file", "").replace("\\", "/")).stem
     return {"nrow": "2", "ncol": "2", "name": element.attributes.get("name", name)}

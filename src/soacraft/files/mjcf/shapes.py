@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from soacraft.errors import ModelError
 from soacraft.files.mjcf.bodies import Build
 from soacraft.files.mjcf.joints import pose_of
 from soacraft.files.mjcf.meshes import MeshTable
+from soacraft.files.xml_tree import Element
 from soacraft.model import Geometry, Material
 
 _KINDS = {
@@ -73,10 +75,11 @@ def add_geometries(build: Build, meshes: MeshTable) -> None:
     """A geometry for each geom, and one line in the report when some can touch."""
     compiled, model = build.compiled, build.compiled.model
     elements, paired = compiled.elements(compiled.spec.geoms), paired_geoms(model)
+    fields = compiled.elements(compiled.spec.hfields)
     for geom in range(int(model.ngeom)):
         carrier = build.carriers[int(model.geom_bodyid[geom])]
         try:
-            shape = carrier.add_geometry(_geometry(build, geom, meshes, carrier.name, geom in paired))
+            shape = carrier.add_geometry(_geometry(build, geom, meshes, carrier.name, geom in paired, fields))
             build.geometries[geom] = f"{carrier.name}/{shape.name}"
             if "surfacespin" in shape.attributes and (element := elements.get(geom)) is not None:
                 note = "the surface slides; that it turns is kept, not simulated"
@@ -106,7 +109,9 @@ def can_touch(model: Any) -> bool:
     return any((t & c) or (u & a) for t, a, b in masks for u, c, d in masks if b != d)
 
 
-def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str, paired: bool) -> Geometry:
+def _geometry(
+    build: Build, geom: int, meshes: MeshTable, owner: str, paired: bool, fields: Mapping[int, Element | None]
+) -> Geometry:
     compiled, model, mujoco = build.compiled, build.compiled.model, build.compiled.mujoco
     kind = _KINDS.get(mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_"), "other")
     pose = pose_of(model.geom_pos[geom], model.geom_quat[geom])
@@ -128,6 +133,7 @@ def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str, paired: bo
         pose = pose @ pose_of(model.mesh_pos[data], model.mesh_quat[data]).inv  # MuJoCo centres meshes
     if kind == "heightfield" and data >= 0:
         size, attributes["hfield"] = tuple(float(x) for x in model.hfield_size[data]), compiled.name("HFIELD", data)
+        mesh = build.walk.height_files.get(id(fields.get(data)), "")
     material = int(model.geom_matid[geom])
     name = compiled.name("GEOM", geom)
     return Geometry(

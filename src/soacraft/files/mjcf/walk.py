@@ -64,6 +64,8 @@ class Walk:
     records: list[Record] = field(default_factory=list)
     textures: dict[str, str] = field(default_factory=dict)
     texture_files: dict[str, str] = field(default_factory=dict)
+    height_files: dict[int, str] = field(default_factory=dict)
+    """The files of height fields, by the identity of their elements."""
     models: dict[str, Given] = field(default_factory=dict)
     gravities: list[Element] = field(default_factory=list)
     opened: tuple[Path, ...] = ()
