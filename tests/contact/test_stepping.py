@@ -159,7 +159,7 @@ def test_refusals():
     mb = ground()
     sphere(mb)
     with pytest.raises(sc.errors.SimulationError, match=r"'ball/skin' and 'inertial/floor' 0.05 m in each other; move"):
-        run(mb, free(0, 0, 0.05), np.zeros(6), 0.1, 0.01)
+        run(mb, free(0, 0, 0.05), np.zeros(6), 0.1, 0.01, penetration=1e-3)
     with pytest.raises(sc.errors.StateError, match="contact makes impulses, which 'rk4' cannot take; use Propagator"):
         sc.sim.Propagator(mb, integrator="rk4", step=0.01).add(sc.sim.Contact())
     for bad, text in (
@@ -232,7 +232,7 @@ def test_what_is_read_of_a_model_follows_it():
     sphere(inside)
     inside.set_state(free(0, 0, 0.05), np.zeros(6))
     p = sc.sim.Propagator(inside, integrator="moreau", step=0.01)
-    p.add(sc.sim.Contact())
+    p.add(sc.sim.Contact(penetration=1e-3))
     for _ in range(2):
         with pytest.raises(sc.errors.SimulationError, match=r"0\.05 m in each other"):
             p.advance_to(0.1)
@@ -354,7 +354,7 @@ def test_a_start_in_penetration_is_judged_in_any_units(unit):
 def starts(mb, q, good, text):
     mb.set_state(q, np.zeros(mb.nv))
     p = sc.sim.Propagator(mb, integrator="moreau", step=1e-3)
-    p.add(sc.sim.Contact())
+    p.add(sc.sim.Contact(penetration=1e-3))
     if good:
         p.advance_to(1e-3)
     else:
@@ -364,7 +364,7 @@ def starts(mb, q, good, text):
 
 def test_a_start_in_penetration_is_resolved_as_asked():
     """Without gravity, two balls in each other and one in the floor: moved apart by their masses, at rest, in the first
-    row; without being asked it is refused."""
+    row; what is deeper than that is refused."""
     mb = sc.Multibody(gravity=(0, 0, 0))
     mb.root.add_geometry(sc.Geometry("floor", "plane"))
     for name, mass in (("a", 1.0), ("b", 3.0), ("c", 1.0)):
@@ -374,7 +374,7 @@ def test_a_start_in_penetration_is_resolved_as_asked():
     np.testing.assert_allclose(r.q[0].reshape(3, 7)[:, 4:], [(-0.03, 0, 1), (0.17, 0, 1), (1, 0, 0.1)], atol=1e-9)
     np.testing.assert_allclose(r.q[-1], r.q[0], atol=1e-12)
     with pytest.raises(sc.errors.SimulationError, match=r"'a/skin' and 'b/skin' 0.04 m in .* penetration=0.8"):
-        run(mb, q, np.zeros(18), 0.02, 0.01)
+        run(mb, q, np.zeros(18), 0.02, 0.01, penetration=1e-3)
 
 
 def test_a_ball_comes_to_rest():
@@ -484,7 +484,7 @@ def test_a_start_in_penetration_is_refused_in_later_runs_too():
     sphere(mb)
     mb.set_state(free(0, 0, 1.0), np.zeros(6))
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
-    p.add(sc.sim.Contact())
+    p.add(sc.sim.Contact(penetration=1e-3))
     p.advance_to(0.01)
     mb.set_state(free(0, 0, -0.5), np.zeros(6))
     with pytest.raises(sc.errors.SoacraftError, match=r"the run begins with .* 0\.6 m in each other"):
@@ -495,7 +495,7 @@ def test_a_start_in_penetration_is_refused_in_later_runs_too():
     a.limits = kind(lower=[-1.0], upper=[1.0])
     mb.set_state([0.9], [0.0])
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
-    p.add(sc.sim.Contact())
+    p.add(sc.sim.Contact(penetration=1e-3))
     p.advance_to(0.1)
     a.limits = kind(lower=[-1.0], upper=[0.5])
     with pytest.raises(sc.errors.SoacraftError, match=r"the run begins with 'a' at 0\.9, beyond its limits"):
@@ -509,7 +509,7 @@ def test_a_point_below_the_floor_is_in_it():
     point = mb.add_body("point", None, sc.Free(), sc.Inertia(1.0, moment=np.eye(3)))
     point.add_geometry(sc.Geometry("skin", "sphere", (0.0,)))
     with pytest.raises(sc.errors.SoacraftError, match=r"the run begins with .*'point/skin' 0\.5 m in each other"):
-        run(mb, [*free(2, 0, 0.1), *free(0, 0, -0.5)], np.zeros(12), 0.01, 0.01)
+        run(mb, [*free(2, 0, 0.1), *free(0, 0, -0.5)], np.zeros(12), 0.01, 0.01, penetration=1e-3)
 
 
 def test_what_is_moved_out_is_not_moved_into_what_is_near():

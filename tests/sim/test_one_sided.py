@@ -165,7 +165,7 @@ def test_refusals():
     mb.add_rope("rope", "inertial", "z", 1.0)
     mb.set_state([0.0, -1.2], [0.0, 0.0])
     with pytest.raises(sc.errors.SimulationError, match=r"the run begins with 'rope' beyond its bound by 0.2; "):
-        advance(mb, 0.1)
+        advance(mb, 0.1, penetration=1e-3)
     advance(mb, 0.01, one_sided=False)
     for bad, text in (
         ({"one_sided": {"chain": lambda t: (1, 0)}}, r"one_sided has 'chain', which is no one-sided coupling or rope"),

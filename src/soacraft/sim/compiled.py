@@ -287,6 +287,8 @@ class CompiledMotion:
         touch = problem.contact
         if touch is not None:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
+            if touch.takes_out:
+                return None, pace
         setting = self._setting._replace(
             chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause
         )

@@ -18,6 +18,7 @@ from soacraft.fingerprint import Fingerprint, fingerprint, fingerprint_all
 from soacraft.hints import hinted
 from soacraft.loops import Solver
 from soacraft.markup import Text
+from soacraft.model.hinges import Hinge
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.acting import Acting
@@ -43,7 +44,9 @@ from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
+from soacraft.sim.scene_file import propagator_of_file
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
+from soacraft.sim.sensor_values import sensor_values
 from soacraft.spatial.checks import Array, finite
 
 
@@ -112,9 +115,47 @@ class Propagator(Uncopied, Strict):
         self._max_step = read_max_step(max_step, self._method)
         self._acting = Acting(mb, closed, self._method.name)
         self._prints: dict[str, Fingerprint] = {}  # of the functions and elements that act, as they were given
+        self._notes: tuple[str, ...] = ()  # of the file that it was made from
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         longest = np.inf if self._max_step is None else self._max_step / 1e9
         self._runner = Runner(self._acting, self._method, self._rtol, self._step, nanoseconds(t, "t"), longest)
+
+    @classmethod
+    @hinted
+    def from_file(
+        cls,
+        source: str | PathLike[str] | Multibody,
+        keyframe: str | None = None,
+        *,
+        mesh_roots: Sequence[str | PathLike[str]] | str | PathLike[str] = (),
+        root: Hinge | None = None,
+        lenient: bool = False,
+        integrator: str = "moreau",
+        step: float | None = None,
+        contact: Contact | None = None,
+        solver: str | Solver = "auto",
+        t: float = 0.0,
+    ) -> Propagator:
+        """A scene that moves, from a model file, a model of the library or one that is loaded: with contact, limits and
+        dry friction of all its parts (`contact`, default `Contact()`), its actuators by the laws and ranges of the
+        file, its time step, and its state, or that of a keyframe, with the controls of that (else 0).
+
+        A state off its closures is assembled. Shapes in each other and dofs beyond their limits are taken out at a
+        bounded speed (`Contact`). `p.control(name, u)` drives actuators, `p.sensors()` has what sensors measure, and
+        `p.report()` lists all of it: also what the file has that does not act, and what begins in each other.
+        `mesh_roots`, `root` and `lenient` are those of `sc.load`. A file that names no step has 2 ms, if it is of MJCF,
+        else 1/200 of the time sqrt(length / gravity) of the model.
+
+        >>> import soacraft as sc
+        >>> p = sc.sim.Propagator.from_file("a1", keyframe="home")
+        >>> p.control("FR_calf", -1.5)
+        >>> run = p.advance_to(0.01)
+        >>> p.mb.nv, len(p.mb.actuators)
+        (18, 12)
+        """
+        loading = {"mesh_roots": mesh_roots, "root": root, "lenient": lenient}
+        options = {"integrator": integrator, "solver": solver, "t": t}
+        return propagator_of_file(cls, source, keyframe, step, contact, loading, options)
 
     # -- what users set ----------------------------------------------------------------------------------------
 
@@ -220,6 +261,21 @@ class Propagator(Uncopied, Strict):
         self._acting.carry(carried)
         self._runner.carry(carried)
 
+    def note(self, *lines: str) -> None:
+        """Put lines before those of `p.report()`: what was read of a file."""
+        self._notes += lines
+
+    def sensors(self) -> dict[str, float | Array]:
+        """What the sensors of the model's file measure at the present state, by name: angles and rates of joints, place
+        and motion of frames, gyro, velocimeter and accelerometer of sites; without noise. Accelerations are those of
+        the last row of a run, before it those of all smooth forces."""
+        mb, run = self.mb, self.run
+        if run is not None and len(run.t) and run.t[-1] == self.t and np.array_equal(run.q[-1], mb.q):
+            return sensor_values(mb, mb.state(run.q[-1], run.v[-1], run.vdot[-1]))
+        problem = self._acting.begin()
+        q, v = np.array(mb.q), np.array(mb.v)
+        return sensor_values(mb, mb.state(q, v, problem.free_accelerations(self.t, q, v)))
+
     def look_in(self, look: Look | None) -> None:
         """Let somebody look at runs between steps. `sc.sim.System` does this where it is served."""
         self._runner.look = look
@@ -235,7 +291,9 @@ class Propagator(Uncopied, Strict):
         if not why and self._runner.events:
             why = f"event {self._runner.events[0].name!r} is looked for in each"
         listed = report(self.mb, self._why, repr(self._method), why, acting.loads, acting.controls, acting.prescribed)
-        return Text(listed)
+        starts = [f"begins with {x}" for load in acting.loads if isinstance(load, Contact)
+                  for x in load.start(self.t, np.array(self.mb.q))]  # fmt: skip
+        return Text("\n".join([listed, *self._notes, *starts]))
 
     def __repr__(self) -> str:
         by = self._why.partition(":")[0]

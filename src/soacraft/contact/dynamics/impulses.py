@@ -24,6 +24,10 @@ Further = tuple[Array, tuple[Law, ...], Array]
 SolveMass = Callable[[Array], Array]
 
 
+#: A row of less than this part of the largest compliance is moved by rounding alone.
+_UNMOVED = 1e-14
+
+
 @dataclass(frozen=True, eq=False)
 class Resolved:
     """Velocities after, impulses along the dofs by what makes them, and the solution itself."""
@@ -93,12 +97,16 @@ class ImpulseProblem:
         return Resolved(self.after(p), *parts, found, self.work(p), factor)
 
 
-def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array) -> Array:
+def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: float = 0.0) -> Array:
     """The smallest displacement, in the metric of the mass matrix, after which no gap is negative: N d >= -gap, and
-    0 along the rows that are held."""
+    0 along the rows that are held. With `soft` each row gives way by that part of its own compliance; rows that nothing
+    moves are left as they are."""
     N = np.vstack([rows, held])
     X: Array = solve_mass(N.T)
     laws: tuple[Law, ...] = (*(Cone(()) for _ in range(len(rows))), *(Bilateral() for _ in range(len(held))))
-    b = np.concatenate([gap, np.zeros(len(held))])
     S = np.asarray(N @ X)
+    S_ii = np.diagonal(S)[: len(rows)]
+    moved = S_ii > _UNMOVED * S_ii.max(initial=0.0)
+    b = np.concatenate([np.where(moved, gap, np.maximum(gap, 0.0)), np.zeros(len(held))])
+    S[range(len(rows)), range(len(rows))] *= 1.0 + soft
     return np.asarray(X @ Problem(S, b, laws).solve(tolerance=1e-8, otherwise="report").p)

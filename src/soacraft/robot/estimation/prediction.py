@@ -219,7 +219,9 @@ class _Run:
 
 
 class _Contact(Contact):
-    """Contact of steps that are taken one by one. Where the first begins is judged as that of any run."""
+    """Contact of steps that are taken one by one. Where the first begins is judged as that of a rollout."""
+
+    _takes_out = False
 
     def go_on(self) -> None:
         """What comes begins where steps led to, which may be in each other by the way of a step."""

@@ -31,12 +31,22 @@ from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
+from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
+from soacraft.sim.forces.starts import (
+    OUTWARD,
+    Overlap,
+    Stop,
+    dofs_beyond,
+    part_of_way_out,
+    require_separable,
+    shapes_in_each_other,
+)
 from soacraft.sim.forces.touching import PassesThrough, Touching, closures, read_choice, read_tolerance
 from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.spatial.checks import Array, finite
@@ -44,9 +54,6 @@ from soacraft.spatial.checks import Array, finite
 if TYPE_CHECKING:
     from soacraft.sim.implicit import Implicit
     from soacraft.sim.system import Mechanism
-
-#: A dof with limits whose coordinate is its own: number, place in q, limits, name.
-Stop = tuple[int, int, float, float, str]
 
 #: Contacts are looked for this far ahead, in steps at the present speed.
 _AHEAD = 2.0
@@ -57,8 +64,6 @@ _ROUNDS = 8
 #: A gap of less than this part of the way of a step may not close further: points of one face, which rounding holds
 #: apart by nothing, then rest together, and none of them is left out of its share.
 _RESTING = 1e-3
-#: Two shapes of which no dof changes the depth by more than this, in lengths of the model, cannot be pushed apart.
-_STUCK = 1e-9
 #: A step in which a body turns by up to so many times `LARGEST_TURN` is taken in shorter ones, with this part of it.
 _FAST, _SHORTER = 10.0, 0.9
 #: A limit or a length passed by less than this part of the way of a step is not passed.
@@ -77,9 +82,10 @@ class Contact(Remade, Touching):
     "energy" (Newton's, made smaller where energy would rise), "newton" or "poisson", whose gains `gains` lists;
     `impacts` of one instant are "simultaneous", one problem, or "sequential", one after the other (see
     `soacraft.contact.dynamics.restitution`). A contact problem that is not solved to `tolerance` raises, or warns, or
-    is only reported, as `otherwise` says. A start in penetration deeper than `penetration` times the size of the
-    smaller shape, or beyond a limit by more than that in radians or lengths of the model, is refused; where
-    `penetration` is given (else 1e-3), the run begins with them moved apart. A step that
+    is only reported, as `otherwise` says. A run may begin with shapes in each other and dofs beyond their limits: what
+    is deeper than 1e-3 of the smaller shape, or of a radian or the model's length, is taken out at a bounded speed,
+    and no velocity comes of it (`start`); it is refused where no dof moves two shapes apart. Where `penetration` is
+    given, in the same parts, the run begins with them moved apart at once, and what is deeper is refused. A step that
     may lead two shapes through each other is cut: no pair comes deeper in one step than 2/5 of its thickness (see
     `soacraft.contact.geometry.passage`). What approaches no faster than forces make it in one step does not bounce.
 
@@ -104,6 +110,7 @@ class Contact(Remade, Touching):
     name = "contact"
 
     _remade: ClassVar = {"_compiled": None}
+    _takes_out: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -135,6 +142,9 @@ class Contact(Remade, Touching):
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
         self._began = False
+        self._overlaps: list[Overlap] = []  # what is still to be taken out
+        self._start: tuple[Overlap, ...] | None = None
+        self._outward = 0.0  # how far a step takes it, in radians or lengths of the model
         self._key: tuple[Any, ...] = ()
         self._reach = 0.0  # how far shapes move in the present step
         self._stride = np.zeros(0)  # and how far dofs may
@@ -155,7 +165,8 @@ class Contact(Remade, Touching):
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
         self._reach, self._stride = 0.0, np.zeros(mb.nv)
         self.diary = ContactDiary()
-        self._force, self._began, self._key, self._compiled = None, False, (), None
+        self._force, self._key, self._compiled = None, (), None
+        self.begin_anew()
         self._follow()
 
     def _follow(self) -> None:
@@ -173,7 +184,8 @@ class Contact(Remade, Touching):
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
         self._ties = OneSided(mb, self._one_sided)
-        self._key, self._began = key, False
+        self._key = key
+        self.begin_anew()
 
     @property
     def began(self) -> bool:
@@ -187,7 +199,17 @@ class Contact(Remade, Touching):
 
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
-        self._began = False
+        self._began, self._start, self._overlaps = False, None, []
+
+    @property
+    def takes_out(self) -> bool:
+        """Whether what the run began with in each other is being taken out; such steps are taken in Python."""
+        return bool(self._overlaps)
+
+    def start(self, t: float, q: Array) -> tuple[Overlap, ...]:
+        """What the run began with in each other or beyond a bound; of one that has not begun that at q."""
+        self._follow()
+        return tuple(self._beyond(t, q)) if self._start is None else self._start
 
     def compiled(self) -> CompiledContact:
         """What touches, as compiled steps read it; kept until something of it changes. `begin` comes first."""
@@ -255,9 +277,22 @@ class Contact(Remade, Touching):
         self._follow()
         if self._began:
             return
-        self._require_apart(q[None])
-        self._ties.require_within(t, q, self._penetration)
-        self._began = True
+        if self._pushes or not self._takes_out:
+            self._require_apart(q[None])
+            self._ties.require_within(t, q, self._penetration)
+            self._began = True
+            return
+        self._overlaps = self._beyond(t, q)
+        if self._start is None:
+            require_separable(self._overlaps)
+            self._start = tuple(self._overlaps)
+        self._began = not self._overlaps
+
+    def _beyond(self, t: float, q: Array) -> list[Overlap]:
+        """What is deeper than a run may begin with."""
+        measure, most = measure_of(self._mb, q), self._penetration
+        shapes = shapes_in_each_other(self.scene, q[None], measure, most)
+        return [*shapes, *dofs_beyond(self._stops, q[None], measure, most), *self._ties.beyond(t, q, most)]
 
     def begin_batch(self, q: Array) -> None:
         """Before steps from each of a batch of states (n, nq): the same of all of them."""
@@ -272,31 +307,16 @@ class Contact(Remade, Touching):
 
     def _require_apart(self, q: Array) -> None:
         """Raise where one of the states (n, nq) is in penetration or beyond a limit."""
-        found, shapes = self.scene.contacts(q, 0.0), self.scene.shapes
         whose = [f"state {i} of the rollout" for i in range(len(q))] if len(q) > 1 else ["the run"]
         measure = measure_of(self._mb, q[0])
-        extents = np.array([min(shapes[a].extent, shapes[b].extent) for a, b in found.pairs])
-        deep = -found.distance / np.where(extents > 0.0, extents, measure.length)  # points have no size
-        if len(found) and deep.max() > self._penetration:
-            worst = int(np.argmax(deep))
-            (a, b), depth = found.pairs[worst], -float(found.distance[worst])
-            moves = np.abs(self.scene.gradient(found)[worst]) / measure.dofs > _STUCK * measure.length
-            cure = f"leave the pair out with contact.scene.exclude({a!r}, {b!r})"
-            if moves.any():
-                cure = f"move them apart, {cure}, or push them out with penetration={2 * deep[worst]:.2g}"
-            raise StateError(
-                f"{whose[int(found.state[worst])]} begins with {a!r} and {b!r} {depth:.3g} m in each other"
-                f"{'' if moves.any() else ', and no dof moves them apart'}; {cure}."
-            )
-        units = 1.0 / measure.dofs
-        for number, place, lower, upper, name in self._stops:
-            slack = self._penetration * units[number]
-            beyond = np.flatnonzero((q[:, place] < lower - slack) | (q[:, place] > upper + slack))
-            if len(beyond):
-                raise StateError(
-                    f"{whose[int(beyond[0])]} begins with {name!r} at {q[beyond[0], place]:.6g}, beyond its limits "
-                    f"{lower:g} and {upper:g}; set it within, or give limits=False."
-                )
+        for x in shapes_in_each_other(self.scene, q, measure, self._penetration):
+            cure = f"leave the pair out with {x.exclusion}"
+            if x.moves:
+                cure = f"move them apart, {cure}, or push them out with penetration={2 * x.part:.2g}"
+            apart = "" if x.moves else ", and no dof moves them apart"
+            raise StateError(f"{whose[x.state]} begins with {x}{apart}; {cure}.")
+        for x in dofs_beyond(self._stops, q, measure, self._penetration):
+            raise StateError(f"{whose[x.state]} begins with {x}; set it within, or give limits=False.")
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
         """The point at which a run begins, first or anew: with `penetration` given, shapes, limits and ropes are moved
@@ -336,6 +356,7 @@ class Contact(Remade, Touching):
         past = 0.5 * h if past is None else past
         self._require_followed(t, h, end)
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
+        self._outward = OUTWARD * h / scale_of(self._mb).time if self._overlaps else 0.0
         self._reach, self._stride = reach, _AHEAD * h * np.abs(v_free)
         rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
         self._seen = rows.gap, rows.J[rows.normals]
@@ -397,7 +418,7 @@ class Contact(Remade, Touching):
         """The same as `out_of`, of a step that ends at q with velocities v since its middle; shapes are looked at where
         their gaps in the middle and v tell that they may be in each other."""
         gap, J = self._seen
-        if not (gap + 0.5 * h * (J @ v) < -_RESTING * self._reach).any():
+        if not self._overlaps and not (gap + 0.5 * h * (J @ v) < -_RESTING * self._reach).any():
             beyond = [min(q[x[1]] - x[2], x[3] - q[x[1]]) < -_BEYOND * self._stride[x[0]] for x in self._stops]
             if not any(beyond) and not len(self._ties):
                 return None
@@ -437,7 +458,17 @@ class Contact(Remade, Touching):
         else:
             inverse = self._compliance(q, self._implicit)
             N = [*rows.J[rows.normals], *N]
-        return push_out(np.array(N), lambda X: np.asarray(inverse @ X), np.array(gaps), np.vstack(held))
+
+        def solve_mass(X: Array) -> Array:
+            return np.asarray(inverse @ X)
+
+        all_rows = np.array(N), solve_mass, np.array(gaps), np.vstack(held)
+        if not self._overlaps:
+            return push_out(*all_rows)
+        measure = measure_of(self._mb, q)
+        along = np.abs(all_rows[0][len(rows) :]) / measure.dofs
+        most = self._outward * np.concatenate([np.full(len(rows), measure.length), along.max(axis=1, initial=0.0)])
+        return part_of_way_out(*all_rows, most, measure, self._outward)
 
     def _more(
         self, problem: Mechanism, t: float, q: Array, v: Array, h: float, past: float

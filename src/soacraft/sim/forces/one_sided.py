@@ -21,6 +21,7 @@ from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import Closure, Coupling, coordinate_names
+from soacraft.sim.forces.starts import Overlap
 from soacraft.spatial.checks import Array, finite
 
 #: U(t): value and rate.
@@ -74,9 +75,10 @@ class OneSided:
         """Each at time t and configuration q. O(nv) each."""
         return [self._rope(t, q, x) if isinstance(x, Closure) else self._coupling(t, q, x) for x in self._ties]
 
-    def require_within(self, t: float, q: Array, part: float) -> None:
-        """Refuse a start beyond a bound by more than a part of the length of a rope, or of a coupling's largest term at
-        one radian or one length of the model."""
+    def beyond(self, t: float, q: Array, part: float) -> list[Overlap]:
+        """What is beyond its bound by more than a part of the length of a rope, or of a coupling's largest term at one
+        radian or one length of the model."""
+        overlaps = []
         for x, row in zip(self._ties, self.rows(t, q), strict=True):
             if isinstance(x, Closure):
                 unit = self._bound(t, x.name, float(x.attributes["length"]), -1.0)[0]  # type: ignore[arg-type]
@@ -84,10 +86,13 @@ class OneSided:
                 at = 1.0 / measure_of(self._mb, q).dofs
                 unit = max(sum(abs(c) * at[i] ** n for n, c in enumerate(p.coef)) for _, i, p in self._terms[x.name])
             if row.closes and row.gap < -part * unit:
-                raise StateError(
-                    f"the run begins with {row.name!r} beyond its bound by {-row.gap:.3g}; set the state within, or "
-                    "give one_sided=False."
-                )
+                overlaps.append(Overlap((row.name,), -row.gap, -row.gap / unit if unit else np.inf))
+        return overlaps
+
+    def require_within(self, t: float, q: Array, part: float) -> None:
+        """Refuse a start with something beyond its bound."""
+        for x in self.beyond(t, q, part):
+            raise StateError(f"the run begins with {x}; set the state within, or give one_sided=False.")
 
     def _bound(self, t: float, name: str, own: float, closing: float) -> tuple[float, float]:
         """U and its rate; `closing` is the sign of a rate that closes the gap. A U that closes in while its rates do

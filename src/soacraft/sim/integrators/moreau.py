@@ -76,7 +76,7 @@ class Moreau(Method):
         start = x[:nq], x[nq : nq + nv]
         contact.require_sides(t, h, start, (q_f, v_f))
         done = contact.act(mechanism, t + h, h, start, (q_f, v_f), implicit=implicit)
-        if done.impulses is None or not done.impulses.p.any():
+        if (done.impulses is None or not done.impulses.p.any()) and not contact.takes_out:
             return smooth if implicit is None else self._unpressed(mechanism, smooth, w)
         u = self._travel(mechanism, t, x, h, free, done)
         u[nt:] = np.concatenate([done.v, free[nq + nv :]]) - x[nq:]
@@ -88,7 +88,7 @@ class Moreau(Method):
         if out is not None:
             done_by = dict(zip(mechanism.names, mechanism.work_of(end) - mechanism.work_of(x), strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
-            end = lifted(mechanism, t + h, end, out, max(taken, 0.0))
+            end = lifted(mechanism, t + h, end, out, np.inf if contact.takes_out else max(taken, 0.0))
             end[own] = self._work(mechanism, t, x, free, end, h, implicit)
         contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         w1 = mechanism.rates(t + h, end)

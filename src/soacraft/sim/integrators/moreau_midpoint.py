@@ -63,7 +63,7 @@ class MoreauMidpoint(Method):
         self._check(mechanism, t, h, 0.5 * h * v1)
         end = np.concatenate([space.go(q, 0.5 * h * v1), space.carry(0.5 * h * v1, v1), rest])
         work = 0.5 * h * forces @ (v0 + v1)
-        if contact is not None and pressed:
+        if contact is not None and (pressed or contact.takes_out):
             end = self._balanced(mechanism, t + h, h, x, end, v1, work)
         if contact is not None:
             contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
@@ -89,7 +89,8 @@ class MoreauMidpoint(Method):
         if out is not None:
             taken = work.sum() - (mechanism.mechanical_energy(end) - before)
             given = work[mechanism.names.index(Passive.name)] if Passive.name in mechanism.names else 0.0
-            end = lifted(mechanism, t, end, out, max(taken - max(given, 0.0), 0.0))
+            most = np.inf if contact.takes_out else max(taken - max(given, 0.0), 0.0)
+            end = lifted(mechanism, t, end, out, most)
         work[own] = mechanism.mechanical_energy(end) - before - work.sum()
         return end
 

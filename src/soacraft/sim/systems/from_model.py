@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,19 +17,9 @@ from soacraft.sim.forces.drives import Law
 from soacraft.sim.library.algebra import Express, Gain, Sum
 from soacraft.sim.library.drives import Drive, WideDrive
 from soacraft.sim.library.sources import Constant
+from soacraft.sim.sensor_values import measured
 from soacraft.sim.systems.assembly import Assembly
 
-#: Sensors of MJCF files that are a port of a plant as it is: of a joint, and of a frame in inertial axes.
-_OF_JOINT = {"jointpos": "q", "jointvel": "v"}
-_OF_FRAME = {
-    "framepos": "position",
-    "framelinvel": "velocity",
-    "frameangvel": "angular_velocity",
-    "framelinacc": "linear_acceleration",
-    "frameangacc": "angular_acceleration",
-}
-#: And those in the axes of their site.
-_IN_SITE = {"gyro": "angular_velocity", "velocimeter": "velocity", "accelerometer": "linear_acceleration"}
 _FAR = 1e300
 
 
@@ -149,35 +139,12 @@ def _actuator(mb: Multibody, actuator: Actuator) -> Callable[[Assembly, str], No
 
 def _sensor(mb: Multibody, record: Record) -> Callable[[Assembly, str], None] | str:
     """What builds a sensor, or why there is none."""
-    told = record.attributes
-    kind = str(told.get("type", ""))
-    if kind in _OF_JOINT:
-        joint = str(told.get("joint", ""))
-        known = coordinate_names(mb) if kind == "jointpos" else mb.dof_names
-        if joint not in known:
-            return f"there is no dof {joint!r:.60} with a number of its own"
-        return _plain(f"{_OF_JOINT[kind]}[{joint}]", None)
-    if kind in _OF_FRAME or kind in _IN_SITE:
-        frame = _frame(mb, told)
-        if frame.startswith("!"):
-            return frame[1:]
-        if kind in _OF_FRAME:
-            return _plain(f"{_OF_FRAME[kind]}[{frame}]", 3)
-        return _in_site(_IN_SITE[kind], frame, tuple(mb.gravity.tolist()) if kind == "accelerometer" else None)
-    return f"there is no component for a sensor of type {kind!r:.60}"
-
-
-def _frame(mb: Multibody, told: Mapping[str, Any]) -> str:
-    """The frame that a sensor is at; else, behind an exclamation mark, why there is none."""
-    if told.get("reftype"):
-        return "!it is relative to another frame; take it from s.add_frame"
-    kind, name = ("site", told["site"]) if "site" in told else (told.get("objtype", ""), told.get("objname", ""))
-    if kind == "xbody" and name in mb:
-        return str(name)
-    nodes = [x.full_name for carrier in (mb.root, *mb.bodies) for x in carrier.nodes if x.name == name]
-    if kind in ("site", "camera") and len(nodes) == 1:
-        return nodes[0]
-    return f"!there is no one frame for {kind} {name!r:.60}"
+    what = measured(mb, record)
+    if isinstance(what, str):
+        return what
+    if what.in_site:
+        return _in_site(what.port, what.of, tuple(mb.gravity.tolist()) if what.feels_gravity else None)
+    return _plain(f"{what.port}[{what.of}]", None if what.is_joint else 3)
 
 
 def _plain(port: str, size: int | None) -> Callable[[Assembly, str], None]:

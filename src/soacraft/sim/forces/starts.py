@@ -1,0 +1,115 @@
+"""What a run begins with in each other or beyond a bound, and how it is taken out.
+
+Shapes, limits and ropes that are deeper than a small part of their size move out by at most `OUTWARD` lengths of the
+model, or radians, in the model's own time sqrt(length / gravity). Each step has its share as a displacement, the
+smallest in the metric of the mass matrix, and the velocities stay as they are: no momentum comes of it. What forces
+the ways out against each other (a body between two walls that are too near) divides the depth between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from soacraft.contact.dynamics.impulses import SolveMass, push_out
+from soacraft.contact.geometry.scene import Scene
+from soacraft.errors import StateError
+from soacraft.model.sizes.measure import Measure
+from soacraft.spatial.checks import Array
+
+#: A dof with limits whose coordinate is its own: number, place in q, limits, name.
+Stop = tuple[int, int, float, float, str]
+
+#: Lengths of the model, or radians, in its own time: how fast depths are taken out.
+OUTWARD = 0.25
+#: Two shapes of which no dof changes the depth by more than this, in lengths of the model, cannot be pushed apart.
+_STUCK = 1e-9
+#: How much a way out gives way, next to what moves it: ways out that oppose each other share the depth.
+_SOFT = 1e-2
+#: A dof moves by no more than this many ways out of a step, where its arm is short.
+_ARM = 10.0
+
+
+class Overlap(NamedTuple):
+    """Two shapes in each other, or a dof, rope or coupling beyond its bound."""
+
+    names: tuple[str, ...]
+    depth: float
+    """In metres; of a dof in its own unit."""
+    part: float
+    """In sizes of the smaller shape, radians or lengths of the model."""
+    value: float = 0.0
+    """The coordinate of a dof."""
+    bounds: tuple[float, float] | None = None
+    """Its limits."""
+    moves: bool = True
+    """Whether a dof moves them apart."""
+    state: int = 0
+    """Which of a batch of states."""
+
+    def __str__(self) -> str:
+        if len(self.names) == 2:
+            return f"{self.names[0]!r} and {self.names[1]!r} {self.depth:.3g} m in each other"
+        if self.bounds is None:
+            return f"{self.names[0]!r} beyond its bound by {self.depth:.3g}"
+        return f"{self.names[0]!r} at {self.value:.6g}, beyond its limits {self.bounds[0]:g} and {self.bounds[1]:g}"
+
+    @property
+    def exclusion(self) -> str:
+        """How the pair is left out."""
+        return f"contact.scene.exclude({self.names[0]!r}, {self.names[1]!r})"
+
+
+def shapes_in_each_other(scene: Scene, q: Array, measure: Measure, most: float) -> list[Overlap]:
+    """The pairs that are deeper than a part of the smaller shape at one of the states (n, nq), the deepest first."""
+    rows, shapes = scene.contacts(q, 0.0), scene.shapes
+    if not len(rows):
+        return []
+    extents = np.array([min(shapes[a].extent, shapes[b].extent) for a, b in rows.pairs])
+    parts = -rows.distance / np.where(extents > 0.0, extents, measure.length)  # points have no size
+    deep = np.flatnonzero(parts > most)
+    if not len(deep):
+        return []
+    moves: Array = np.any(np.abs(scene.gradient(rows)) / measure.dofs > _STUCK * measure.length, axis=1)
+    pairs: dict[tuple[int, tuple[str, str]], Overlap] = {}
+    for i in deep[np.argsort(-parts[deep], kind="stable")]:
+        key = int(rows.state[i]), rows.pairs[i]
+        first = pairs.setdefault(
+            key, Overlap(key[1], -float(rows.distance[i]), float(parts[i]), moves=bool(moves[i]), state=key[0])
+        )
+        if moves[i] and not first.moves:
+            pairs[key] = first._replace(moves=True)
+    return list(pairs.values())
+
+
+def dofs_beyond(stops: Sequence[Stop], q: Array, measure: Measure, most: float) -> list[Overlap]:
+    """The dofs that are beyond a limit by more than a part of a radian or of the model's length at one of the states
+    (n, nq)."""
+    beyond = []
+    for number, place, lower, upper, name in stops:
+        unit = 1.0 / measure.dofs[number]
+        past = np.maximum(lower - q[:, place], q[:, place] - upper)
+        for i in np.flatnonzero(past > most * unit):
+            depth, value = float(past[i]), float(q[i, place])
+            beyond.append(Overlap((name,), depth, depth / unit, value, (lower, upper), state=int(i)))
+    return beyond
+
+
+def require_separable(overlaps: Sequence[Overlap]) -> None:
+    """Refuse a start that nothing can separate."""
+    for x in overlaps:
+        if not x.moves:
+            why = f"the run begins with {x}, and no dof moves them apart"
+            raise StateError(f"{why}; leave the pair out with {x.exclusion}.")
+
+
+def part_of_way_out(
+    rows: Array, solve_mass: SolveMass, gap: Array, held: Array, most: Array, measure: Measure, way: float
+) -> Array:
+    """The displacement (nv) of one step: as `push_out`, by no more than `most` along each row, with ways out that give
+    way to each other. `way` is what a step may do, in radians or lengths of the model."""
+    out = push_out(rows, solve_mass, np.maximum(gap, -most), held, _SOFT)
+    largest = float(np.abs(out * measure.dofs).max(initial=0.0))
+    return out * min(1.0, _ARM * way / largest) if largest > 0.0 else out
