@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path, PureWindowsPath
@@ -351,11 +351,11 @@ def _hint(part: str) -> str:
 # -- paths ---------------------------------------------------------------------------------------------------
 
 
-def inside(roots: Sequence[Path], text: str, where: Element | str) -> Path:
+def inside(roots: Sequence[Path], text: str, where: Element | str, others: Iterable[str] = ()) -> Path:
     """Where a path written in a file leads: inside one of the folders `roots`, or it is refused.
 
     Links are followed before the place is judged. The first file that exists is taken; when there is none, the place
-    where the first folder would have it.
+    where the first folder would have it. The refusal names the folders that are enough for this path and for `others`.
 
     >>> inside([Path("/models")], "../etc/passwd", "arm.urdf")
     Traceback (most recent call last):
@@ -376,12 +376,40 @@ def inside(roots: Sequence[Path], text: str, where: Element | str) -> Path:
     except (OSError, RuntimeError, ValueError) as problem:
         raise fail(where, f"the path {shown!r} cannot be followed: {problem}.") from None
     if not existing and len(allowed) < len(places):
+        cure = f"name its folder in mesh_roots, {roots_text(outside_folders(folders, [text, *others]))}"
         if absolute:
-            hint = "write it relative to the file, or name its folder in mesh_roots"
-            raise fail(where, f"the path {shown!r} is absolute; {hint}.")
+            raise fail(where, f"the path {shown!r} is absolute; write it relative to the file, or {cure}.")
         raise fail(
             where,
             f"the path {shown!r} leads out of the folders that may be read: {', '.join(map(str, folders))}; move the "
-            "file inside, or name its folder in mesh_roots.",
+            f"file inside, or {cure}.",
         )
     return (existing or allowed)[0]
+
+
+def outside_folders(folders: Sequence[Path], texts: Iterable[str]) -> list[Path]:
+    """The folders to be read besides for paths of a file in the first of `folders`: of each that leads out the folder
+    it climbs to, or its own where that would be the root of the file system; those in others are left out.
+
+    >>> [str(x) for x in outside_folders([Path("/r/scenes")], ["../meshes/a.stl", "b.stl", "/opt/c.stl"])]
+    ['/r', '/opt']
+    """
+    home, needed = folders[0], dict[Path, None]()
+    for text in texts:
+        if not text.strip() or "\0" in text or "://" in text or len(text) > MAX_PATH or PureWindowsPath(text).drive:
+            continue
+        place = Path(os.path.normpath(home / text))
+        if any(place.is_relative_to(folder) for folder in folders):
+            continue
+        common = Path(os.path.commonpath([home, place]))
+        needed[place.parent if common == Path(common.anchor) else common] = None
+    return [x for x in needed if not any(x != y and x.is_relative_to(y) for y in needed)]
+
+
+def roots_text(folders: Iterable[Path]) -> str:
+    """Folders as the argument is written.
+
+    >>> roots_text([Path("/r")])
+    "mesh_roots=['/r']"
+    """
+    return f"mesh_roots={[str(x) for x in folders]!r}"

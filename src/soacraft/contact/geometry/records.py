@@ -13,6 +13,7 @@ from soacraft.contact.geometry.mesh_files import find_mesh, mesh_folders, mesh_s
 from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
 from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
 from soacraft.errors import ModelError
+from soacraft.files.xml_tree import outside_folders, roots_text
 from soacraft.model import Geometry, Multibody
 
 MESHES = ("hull", "triangles")
@@ -96,7 +97,14 @@ class ShapeMaker:
         try:
             return find_mesh(file, folders)
         except ModelError as problem:
-            raise ModelError(f"{problem}; pass {cure}.") from None
+            outside = outside_folders(folders, self._files()) if self._folder is None else []
+            first = f"load it with {roots_text(outside)}, or " if outside and "leads out" in str(problem) else ""
+            raise ModelError(f"{problem}; {first}pass {cure}.") from None
+
+    def _files(self) -> list[str]:
+        """The files of all shapes of the model."""
+        carriers = (self._mb.root, *self._mb.bodies)
+        return [x.mesh for carrier in carriers for x in carrier.geometries if x.mesh]
 
 
 def _words(value: Any) -> Iterable[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -54,6 +53,16 @@ class Document:
         """The folders that files of this model may come from."""
         return [self.folder, *self.mesh_roots]
 
+    @property
+    def texts(self) -> list[str]:
+        """The paths of all files that it names, as far as its includes are in place; O(elements)."""
+        folders = [""]
+        for element in self.root.children:
+            if element.tag == "compiler":
+                folders += [x for key, x in element.attributes.items() if key in ("assetdir", "meshdir", "texturedir")]
+        files = [x.attributes["file"] for x in self.root.iterate() if "file" in x.attributes]
+        return [f"{folder}/{x}" if folder and not x.startswith("/") else x for folder in folders for x in files]
+
     @cached_property
     def places(self) -> Places:
         """Where the files are that this model names."""
@@ -84,7 +93,7 @@ def _include(element: Element, document: Document, files: Files, folder: Path, o
                 waiting.append(child)
                 continue
             try:
-                path = _found(child, document.roots, folder)
+                path = _found(child, document, folder)
             except ModelFileError as problem:
                 if not files.lenient:
                     raise hinted(problem) from None
@@ -101,10 +110,10 @@ def _include(element: Element, document: Document, files: Files, folder: Path, o
         parent.children = children
 
 
-def _found(element: Element, roots: Sequence[Path], folder: Path) -> Path:
+def _found(element: Element, document: Document, folder: Path) -> Path:
     """An included file: relative to the main file, else to the file that includes it."""
-    text = word(element, "file")
-    path = inside(roots, text, element)
+    text, roots = word(element, "file"), document.roots
+    path = inside(roots, text, element, document.texts)
     if path.is_file():
         return path
     if folder != roots[0]:
@@ -126,7 +135,7 @@ def _require_depth(root: Element) -> None:
 
 def attached_path(element: Element, document: Document) -> Path:
     """The file of a model that is attached."""
-    path = inside(document.roots, word(element, "file"), element)
+    path = inside(document.roots, word(element, "file"), element, document.texts)
     if not path.is_file():
         raise fail(element, f"the model file {element.attributes['file']!r} is not there: {path}.")
     return path

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from soacraft.files.lenient import hinted
 from soacraft.files.mjcf.walk import MeshFile, Walk
-from soacraft.files.places import NOT_FOUND
-from soacraft.files.xml_tree import Element, fail, read_bytes
+from soacraft.files.places import NOT_FOUND, OUTSIDE
+from soacraft.files.xml_tree import Element, fail, outside_folders, read_bytes, roots_text
 
 _TETRAHEDRON = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
 READ = "was read"
@@ -69,7 +69,11 @@ def _settle(
     if not lacking:
         return READ if weighing or fitted else "gives no inertia and was not read"
     if weighing:
-        problem = fail(_element(lines, weighing[0]) or file.element, _needed(weighing[0], mesh.name, file, lacking))
+        home = walk.document.places.roots
+        names = [x.spot.name for x in walk.meshes.values() if x.spot.path is None]
+        folders = outside_folders(home, [file.spot.name, *names]) if file.spot.fault == OUTSIDE else []
+        where = _element(lines, weighing[0]) or file.element
+        problem = fail(where, _needed(weighing[0], mesh.name, file, lacking, folders))
         if not walk.lenient:
             raise hinted(problem)
         walk.tell(file.element, "repaired", "file", f"{problem.fault} With lenient it has no mass", True, "asset/mesh")
@@ -108,11 +112,12 @@ def _stand_in(mesh: Any) -> None:
     mesh.scale = [1.0, 1.0, 1.0]
 
 
-def _needed(geom: Any, mesh: str, file: MeshFile, lacking: str) -> str:
+def _needed(geom: Any, mesh: str, file: MeshFile, lacking: str, folders: list[Path]) -> str:
     why = lacking.partition(";")[0]
+    roots = roots_text(folders) if folders else "mesh_roots=..."
     return (
         f"the inertia of body {geom.parent.name!r} comes from its shapes, and geom {geom.name!r} is the mesh {mesh!r}, "
-        f"whose file {file.spot.name!r} {why}; give the body an <inertial>, or the file (mesh_roots=...)."
+        f"whose file {file.spot.name!r} {why}; give the body an <inertial>, or the file ({roots})."
     )
 
 
