@@ -133,6 +133,7 @@ class Propagator(Uncopied, Strict):
         integrator: str = "moreau",
         step: float | None = None,
         contact: Contact | None = None,
+        exclude: Sequence[tuple[str, str]] = (),
         solver: str | Solver = "auto",
         t: float = 0.0,
     ) -> Propagator:
@@ -141,10 +142,11 @@ class Propagator(Uncopied, Strict):
         file, its time step, and its state, or that of a keyframe, with the controls of that (else 0).
 
         A state off its closures is assembled. Shapes in each other and dofs beyond their limits are taken out at a
-        bounded speed (`Contact`). `p.control(name, u)` drives actuators, `p.sensors()` has what sensors measure, and
-        `p.report()` lists all of it: also what the file has that does not act, and what begins in each other.
-        `mesh_roots`, `root` and `lenient` are those of `sc.load`. A file that names no step has 2 ms, if it is of MJCF,
-        else 1/200 of the time sqrt(length / gravity) of the model.
+        bounded speed (`Contact`); `exclude` are pairs of shapes or bodies that do not touch. `p.control(name, u)`
+        drives actuators, `p.sensors()` has what sensors measure, and `p.report()` lists all of it: also what the file
+        has that does not act, and what begins in each other. `mesh_roots`, `root` and `lenient` are those of `sc.load`.
+        A file that names no step has 2 ms, if it is of MJCF, else 1/200 of the time sqrt(length / gravity) of the
+        model.
 
         >>> import soacraft as sc
         >>> p = sc.sim.Propagator.from_file("a1", keyframe="home")
@@ -155,7 +157,7 @@ class Propagator(Uncopied, Strict):
         """
         loading = {"mesh_roots": mesh_roots, "root": root, "lenient": lenient}
         options = {"integrator": integrator, "solver": solver, "t": t}
-        return propagator_of_file(cls, source, keyframe, step, contact, loading, options)
+        return propagator_of_file(cls, source, keyframe, step, contact, exclude, loading, options)
 
     # -- what users set ----------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ def propagator_of_file(
     keyframe: str | None,
     step: float | None,
     contact: Contact | None,
+    exclude: Sequence[tuple[str, str]],
     loading: dict[str, Any],
     options: dict[str, Any],
 ) -> Propagator:
@@ -54,7 +55,12 @@ def propagator_of_file(
     file_step = _file_step(mb)
     length = step if step is not None else file_step or scale_of(mb).time * _PART
     p = kind(mb, step=length, **options)
-    p.add(Contact() if contact is None else contact)
+    touch = Contact() if contact is None else contact
+    p.add(touch)
+    for pair in exclude:
+        if not isinstance(pair, Sequence) or len(pair) != 2 or isinstance(pair, str):
+            raise StateError(f"exclude lists pairs of shapes or bodies, ('hand', 'table'); got {pair!r:.60}.")
+        touch.scene.exclude(*pair)
     told = np.atleast_1d(frame.attributes.get("ctrl", ())) if frame is not None else np.zeros(0)
     notes += [
         f"step: {length:g} s, {'as given' if step is not None else 'of the file' if file_step else 'of its size'}",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.contact.geometry.height_files import MOST, read_heights
 from soacraft.contact.geometry.mesh_files import find_mesh, mesh_folders, mesh_scale, read_mesh
@@ -15,6 +16,7 @@ from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, 
 from soacraft.errors import ModelError
 from soacraft.files.xml_tree import outside_folders, roots_text
 from soacraft.model import Geometry, Multibody
+from soacraft.spatial.checks import Array
 
 MESHES = ("hull", "triangles")
 _SIZED: dict[str, type[Any]] = {
@@ -52,6 +54,11 @@ class ShapeMaker:
 
     def _mesh(self, geometry: Geometry, name: str) -> Shape:
         cure = f"shapes={{{name!r}: ...}}, or leave it out with skip=[{name!r}]"
+        told = geometry.attributes
+        if not geometry.mesh and "vertex" in told and "face" in told:
+            sizes = mesh_scale(geometry)
+            points = np.array(told["vertex"], dtype=np.float64).reshape(-1, 3) * np.array(sizes)
+            return self._solid(points, np.array(told["face"], dtype=np.int64).reshape(-1, 3), float(np.prod(sizes)))
         if not geometry.mesh:
             raise ModelError(f"its mesh names no file; pass {cure}.")
         place = self._file(geometry.mesh, "mesh", cure)
@@ -59,12 +66,14 @@ class ShapeMaker:
         key = (place, scale)
         if key not in self._read:
             points, triangles = read_mesh(place, geometry.mesh)
-            points = points * np.array(scale)
-            if np.prod(scale) < 0.0:
-                triangles = triangles[:, ::-1]  # a mirrored mesh is inside out
-            hull = self._meshes == "hull"
-            self._read[key] = ConvexHull(points[np.unique(triangles)]) if hull else TriangleMesh(points, triangles)
+            self._read[key] = self._solid(points * np.array(scale), triangles, float(np.prod(scale)))
         return self._read[key]
+
+    def _solid(self, points: Array, triangles: npt.NDArray[np.int64], scale: float) -> Shape:
+        """The hull of a mesh, or the mesh itself; one that a negative scale mirrors is turned outside out."""
+        if self._meshes == "hull":
+            return ConvexHull(points[np.unique(triangles)])
+        return TriangleMesh(points, triangles[:, ::-1] if scale < 0.0 else triangles)
 
     def _ground(self, geometry: Geometry, name: str) -> Shape:
         """The heights of its file, or those of a record of the model (MJCF's hfield): its elevation, else a flat field.

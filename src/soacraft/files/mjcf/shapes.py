@@ -19,6 +19,8 @@ _KINDS = {
     "CYLINDER": "cylinder", "BOX": "box", "MESH": "mesh",
 }  # fmt: skip
 _HIDDEN_GROUP = 3
+#: Larger meshes that are in the file itself are kept by their name alone.
+_MOST_CORNERS = 20_000
 _RARE = ("fluid", "adhesion")
 _KEPT = "friction condim contype conaffinity group margin gap solref solimp solmix priority".split()
 
@@ -131,6 +133,9 @@ def _geometry(
         mesh, size = meshes.get(asset, ("", (1.0, 1.0, 1.0)))
         attributes["mesh"] = asset
         pose = pose @ pose_of(model.mesh_pos[data], model.mesh_quat[data]).inv  # MuJoCo centres meshes
+        if not mesh:
+            size = (1.0, 1.0, 1.0)
+            attributes |= _inline(model, data)
     if kind == "heightfield" and data >= 0:
         size, attributes["hfield"] = tuple(float(x) for x in model.hfield_size[data]), compiled.name("HFIELD", data)
         mesh = build.walk.height_files.get(id(fields.get(data)), "")
@@ -141,6 +146,18 @@ def _geometry(
         tuple(float(x) for x in model.geom_rgba[geom]),  # type: ignore[arg-type]
         "" if material < 0 else compiled.name("MATERIAL", material), mesh, attributes,
     )  # fmt: skip
+
+
+def _inline(model: Any, data: int) -> dict[str, Any]:
+    """The corners and triangles of a mesh that is in the file itself, in the axes of the file."""
+    first, faces = int(model.mesh_vertadr[data]), int(model.mesh_faceadr[data])
+    corners, triangles = int(model.mesh_vertnum[data]), int(model.mesh_facenum[data])
+    if corners > _MOST_CORNERS or triangles > 2 * _MOST_CORNERS:
+        return {}
+    at = pose_of(model.mesh_pos[data], model.mesh_quat[data])
+    points = np.asarray(model.mesh_vert[first : first + corners], dtype=np.float64) @ at.rotation.T + at.translation
+    face = np.asarray(model.mesh_face[faces : faces + triangles])
+    return {"vertex": points.ravel().tolist(), "face": face.ravel().tolist()}
 
 
 def _surface(model: Any, geom: int) -> tuple[Any, Any]:

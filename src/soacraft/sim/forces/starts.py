@@ -2,8 +2,8 @@
 
 Shapes, limits and ropes that are deeper than a small part of their size move out by at most `OUTWARD` lengths of the
 model, or radians, in the model's own time sqrt(length / gravity). Each step has its share as a displacement, the
-smallest in the metric of the mass matrix, and the velocities stay as they are: no momentum comes of it. What forces
-the ways out against each other (a body between two walls that are too near) divides the depth between them.
+smallest in the metric of the mass matrix, and the velocities stay as they are: no momentum comes of it. Ways
+out that oppose each other (of a body between two walls that are too near) give way: it stays.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from soacraft.contact.dynamics.impulses import SolveMass, push_out
 from soacraft.contact.geometry.scene import Scene
@@ -26,7 +27,9 @@ Stop = tuple[int, int, float, float, str]
 OUTWARD = 0.25
 #: Two shapes of which no dof changes the depth by more than this, in lengths of the model, cannot be pushed apart.
 _STUCK = 1e-9
-#: How much a way out gives way, next to what moves it: ways out that oppose each other share the depth.
+#: Ways out of which a mean is this much shorter than they are oppose each other.
+_OPPOSED = 1e-6
+#: How much a way out gives way, next to what moves it: those that oppose each other leave it where it is.
 _SOFT = 1e-2
 #: A dof moves by no more than this many ways out of a step, where its arm is short.
 _ARM = 10.0
@@ -72,16 +75,26 @@ def shapes_in_each_other(scene: Scene, q: Array, measure: Measure, most: float) 
     deep = np.flatnonzero(parts > most)
     if not len(deep):
         return []
-    moves: Array = np.any(np.abs(scene.gradient(rows)) / measure.dofs > _STUCK * measure.length, axis=1)
-    pairs: dict[tuple[int, tuple[str, str]], Overlap] = {}
+    ways = np.asarray(scene.gradient(rows)) / measure.dofs
+    pairs: dict[tuple[int, tuple[str, str]], list[int]] = {}
     for i in deep[np.argsort(-parts[deep], kind="stable")]:
-        key = int(rows.state[i]), rows.pairs[i]
-        first = pairs.setdefault(
-            key, Overlap(key[1], -float(rows.distance[i]), float(parts[i]), moves=bool(moves[i]), state=key[0])
-        )
-        if moves[i] and not first.moves:
-            pairs[key] = first._replace(moves=True)
-    return list(pairs.values())
+        pairs.setdefault((int(rows.state[i]), rows.pairs[i]), []).append(int(i))
+    return [
+        Overlap(pair, -float(rows.distance[i[0]]), float(parts[i[0]]), state=state,
+                moves=_some_way_out(ways[i], measure.length))
+        for (state, pair), i in pairs.items()
+    ]  # fmt: skip
+
+
+def _some_way_out(N: Array, length: float) -> bool:
+    """True if some motion takes all points of a pair out: no mean of their rows N (points, nv) with weights of one
+    sign is zero (Gordan's alternative)."""
+    sizes = np.linalg.norm(N, axis=1)
+    if not np.all(sizes > _STUCK * length):
+        return False
+    unit = N / sizes[:, None]
+    _, rest = nnls(np.vstack([unit.T, np.ones(len(unit))]), np.append(np.zeros(N.shape[1]), 1.0))
+    return bool(rest > _OPPOSED)
 
 
 def dofs_beyond(stops: Sequence[Stop], q: Array, measure: Measure, most: float) -> list[Overlap]:
@@ -98,11 +111,12 @@ def dofs_beyond(stops: Sequence[Stop], q: Array, measure: Measure, most: float) 
 
 
 def require_separable(overlaps: Sequence[Overlap]) -> None:
-    """Refuse a start that nothing can separate."""
-    for x in overlaps:
-        if not x.moves:
-            why = f"the run begins with {x}, and no dof moves them apart"
-            raise StateError(f"{why}; leave the pair out with {x.exclusion}.")
+    """Refuse a start that nothing can separate; all such pairs are named."""
+    stuck = [x for x in overlaps if not x.moves]
+    if stuck:
+        more = f" and {', '.join(x.exclusion for x in stuck[1:])}" if len(stuck) > 1 else ""
+        why = f"the run begins with {stuck[0]}, and no dof moves them apart"
+        raise StateError(f"{why}; leave the pair out with {stuck[0].exclusion}{more}.")
 
 
 def part_of_way_out(
