@@ -66,8 +66,8 @@ class Propagator(Uncopied, Strict):
     "ida" end a step at every pause, so they agree to `rtol`.
 
     Functions are called as f(t, state). One run goes on at a time: `advance_to` within a callback of its own run, or in
-    another thread meanwhile, is refused. While callbacks and actions of events run, at a pause and after a run the model
-    has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
+    another thread meanwhile, is refused. While callbacks and actions of events run, at a pause and after a run the
+    model has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
     nanoseconds.
 
     >>> import numpy as np
