@@ -152,7 +152,9 @@ private:
             if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
         }
-        return plan.sample(stepper_.w1.data() + m_.nv, m_.nv, track_.signals + row * plan.width);
+        vdot_.resize(static_cast<std::size_t>(m_.nv));
+        m_.own_rates(stepper_.x1.data() + m_.nq, stepper_.w1.data() + m_.nv, vdot_.data());
+        return plan.sample(vdot_.data(), m_.nv, track_.signals + row * plan.width);
     }
 
     // A step whose error is small enough. On the way out without one, nothing of the course has changed.
@@ -210,6 +212,7 @@ private:
     index rows_;
     bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
+    std::vector<double> vdot_;   // at the end of a step
 };
 
 }  // namespace sim

@@ -196,7 +196,7 @@ struct Given {
         if (tree.retired || tree.outdated || tree.passive_in_python) return false;
         set.job = tree.job(true), set.job.passive = tree.acting(true), set.loads = read_loads(setting, held, model);
         set.passive = integer(setting, "passive") != 0, set.unit = held.numbers(setting, "unit", model.nv);
-        set.slowest = number(setting, "slowest");
+        set.slowest = number(setting, "slowest"), set.floating = held.numbers(setting, "floating", model.nv);
         if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
         set.chain = chain_given.is_none() ? nullptr : &chain;
         if (tree.flexible() && (set.chain || touches(method) || method == VARIATIONAL || method == VARIATIONAL4))

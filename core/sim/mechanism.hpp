@@ -1,7 +1,8 @@
 // A model in motion as integrators see it (sim/system.py): a state and its rates,
 //
-//     x = [q; v; work; z],    w = [v; vdot; powers; zdot],    u = chart coordinates, in the size of w
+//     x = [q; v; work; z],    w = [v; a; powers; zdot],    u = chart coordinates, in the size of w
 //
+// with a = vdot but for the travel of what is free, whose a = vdot + w x v is that of its velocity in inboard axes;
 // with z the states of components that are carried along (plan.hpp), and vdot by forward dynamics of the tree or by a solver of closed chains, which also puts states back on the closures.
 // What is not sure is false: the step is then taken in Python.
 #pragma once
@@ -36,6 +37,7 @@ struct Setting {
     const Chain* chain;  // null for a tree
     const double* unit;  // what dofs are measured by
     double slowest;      // a rate that gravity gives
+    const double* floating;  // (nv): 1 of the linear velocities of bodies that are free on the ground, else 0
     const ContactSetting* contact;  // null where nothing touches
     const double* held;  // (steps or 1, nv), or null: a generalized force held in each step, whose work is not counted
     index held_step;     // from one row to the next: 0 where one is held all along
@@ -55,7 +57,7 @@ public:
           kinetic_(named("kinetic_energy")), potential_(named("potential_energy")), motions_(named("node_motion")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         if (s.contact) implicit_.begin(s.loads, s.job.passive, springs_row(), model_);
-        total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
+        total_ = numbers(nv), zeros_ = numbers(nv), calm_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
         contact_force = numbers(s.contact ? nv : 0), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
         rigid::Job largest = s.job;
@@ -66,11 +68,13 @@ public:
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
             const rigid::Element& e = model_.elements[k];
-            if (e.kind == rigid::SPHERICAL || e.kind == rigid::FREE) groups_.push_back({e.v, e.q, e.kind == rigid::FREE});
+            const bool free = e.kind == rigid::FREE;
+            if (free || e.kind == rigid::SPHERICAL) groups_.push_back({e.v, e.q, free, free && s.floating[e.v + 3] != 0.0});
             plain_ = plain_ && (e.kind <= rigid::HELICAL || e.kind == rigid::FIXED) && e.q == e.v;
         }
         for (index k = 0; k < model_.flexible_count; ++k) plain_ = plain_ && model_.flexible[k].q == model_.flexible[k].v;
-        own_ = s.job, bare_ = s.job, based_ = s.job;
+        for (index i = 0; i < nv; ++i) floats_ = floats_ || s.floating[i] != 0.0;
+        own_ = s.job, bare_ = s.job, based_ = s.job, calm_job_ = s.job, calm_job_.passive = nullptr;
         bare_.passive = based_.passive = nullptr, bare_.wrenches = based_.wrenches = nullptr;
         bare_.wrench_count = based_.wrench_count = 0, bare_.turned = based_.turned = false;
         std::memset(bare_.base, 0, sizeof bare_.base);
@@ -97,12 +101,18 @@ public:
         if (set_.plan && !place(t, x)) return false;
         push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv, !forces);
         const bool implicit = takes_implicitly_ && implicit_.acts();
-        if (implicit) implicit_.shift(t, q, v, total_.data()), own_.model = &implicit_.model();
-        const bool fine = accelerations(q, v, w + nv);
-        own_.model = set_.job.model;
+        if (implicit) {
+            implicit_.shift(t, q, v, total_.data()), own_.model = calm_job_.model = &implicit_.model();
+            hold_axes(v);
+        }
+        const bool fine = inertial(q, v, forces ? forces : forces_.data(), w + nv);
+        own_.model = calm_job_.model = set_.job.model;
         if (!fine) return false;
-        if (implicit) implicit_.answer(w + nv, v, forces ? forces : forces_.data(), w + 2 * nv);
-        if (set_.plan && !of_components(w)) return false;
+        if (implicit) {
+            own_rates(v, w + nv, vdot_.data());
+            implicit_.answer(vdot_.data(), v, forces ? forces : forces_.data(), w + 2 * nv);
+        }
+        if (set_.plan && !of_components(v, w)) return false;
         return rigid::finite(w, size);
     }
 
@@ -112,7 +122,7 @@ public:
     // vdot at x under the forces that components have given last, into the slots of the plan.
     bool accelerate(double t, const double* x) {
         push(t, x, x + nq, forces_.data(), powers_.data(), true);
-        if (!accelerations(x, x + nq, vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
+        if (!accelerations(x, x + nq, own_, total_.data(), vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
         set_.plan->accelerate(vdot_.data(), nv);
         return true;
     }
@@ -195,25 +205,81 @@ public:
         for (const Turning& x : groups_) work(x.at, x.free ? index(6) : index(3));
     }
 
-    // The point with coordinates u in the chart of x.
+    // The point with coordinates u in the chart of x: what is free goes straight on in the axes of the start, and has the
+    // velocity v + dv in them.
     void move(const double* x, const double* u, double* to) {
         const index rest = plain_ ? 0 : nv;  // plain coordinates are added as velocities and work are
-        if (!plain_) integrate(x, u, to);
+        if (!plain_) go(x, u, to);
         for (index i = rest; i < size; ++i) to[nq - nv + i] = x[nq - nv + i] + u[i];
+        for (const Turning& g : groups_)
+            if (g.free) rigid::change_axes(x + g.q, to + g.q, to + nq + g.at + 3);
     }
 
-    // The rate of u when the point moves with w.
-    void chart(const double* u, const double* w, double* to) const {
+    // The rate of u when the point moves with w. The travel of what is free has the rate v + dv, without rounding.
+    void chart(const double* x, const double* u, const double* w, double* to) const {
         std::memcpy(to, w, bytes(size));
-        for (const Turning& x : groups_) rigid::chart_rate(x.free, u + x.at, w + x.at, to + x.at);
+        chart_of(u, to);
+        for (const Turning& g : groups_) {
+            if (!g.free) continue;
+            const index v = g.at + 3;
+            double straight[3];
+            for (int i = 0; i < 3; ++i) straight[i] = x[nq + v + i] + u[nv + v + i];
+            if (rigid::same_but_rounding(to + v, straight)) std::memcpy(to + v, straight, sizeof straight);
+            rigid::turn_forward(u + g.at, to + nv + v);
+        }
     }
 
     // The same of a velocity alone, (nv), in its place.
     void chart_of(const double* u, double* w) const {
         for (const Turning& x : groups_) {
-            double to[6];
-            rigid::chart_rate(x.free, u + x.at, w + x.at, to);
-            std::memcpy(w + x.at, to, bytes(x.free ? 6 : 3));
+            double to[3];
+            rigid::chart_rate(u + x.at, w + x.at, to);
+            std::memcpy(w + x.at, to, sizeof to);
+            if (x.free) rigid::turn_forward(u + x.at, w + x.at + 3);
+        }
+    }
+
+    // u <- the coordinates of a point in the chart of x, without those of what is not q or v.
+    bool between(const double* x, const double* there, double* u) {
+        if (!difference(x, there, u)) return false;
+        for (index i = 0; i < nv; ++i) u[nv + i] = there[nq + i] - x[nq + i];
+        for (const Turning& g : groups_) {
+            if (!g.free) continue;
+            double *d = u + g.at + 3, *dv = u + nv + g.at + 3;
+            for (int i = 0; i < 3; ++i) d[i] = there[g.q + 4 + i] - x[g.q + 4 + i], dv[i] = there[nq + g.at + 3 + i];
+            rigid::turn_by(x + g.q, -1.0, d), rigid::change_axes(there + g.q, x + g.q, dv);
+            for (int i = 0; i < 3; ++i) dv[i] -= x[nq + g.at + 3 + i];
+        }
+        return true;
+    }
+
+    // The mean of a over a step of length h between two points, in the axes of its end.
+    void mean_rate(const double* x, const double* end, double h, double* a) const {
+        std::memcpy(a, x + nq, bytes(nv));
+        for (const Turning& g : groups_)
+            if (g.free) rigid::change_axes(x + g.q, end + g.q, a + g.at + 3);
+        for (index i = 0; i < nv; ++i) a[i] = (end[nq + i] - a[i]) / h;
+    }
+
+    // True of the travel of what is free.
+    bool travels(index i) const {
+        for (const Turning& g : groups_)
+            if (g.free && i >= g.at + 3 && i < g.at + 6) return true;
+        return false;
+    }
+
+    // vdot for velocities v and their rates a.
+    void own_rates(const double* v, const double* a, double* vdot) const {
+        std::memcpy(vdot, a, bytes(nv));
+        for (const Turning& g : groups_) add_turn(g, v, -1.0, vdot);
+    }
+
+    // The rates of turns in u (coordinates, changes of velocity from v0) <- those that are v where the turns are `from`.
+    void carry_turns(const double* from, const double* v, const double* v0, double* u) const {
+        for (const Turning& g : groups_) {
+            double w[] = {v[g.at], v[g.at + 1], v[g.at + 2]};
+            rigid::turn_forward(from + g.at, w), rigid::turn_back(u + g.at, w);
+            for (int i = 0; i < 3; ++i) u[nv + g.at + i] = w[i] - v0[g.at + i];
         }
     }
 
@@ -230,22 +296,20 @@ public:
         integrate(x, u, to);
         for (const Turning& g : groups_) {
             if (!g.free) continue;
-            const double *r = x + g.q, *way = u + g.at + 3;  // p + R(r) way, r = [x, y, z, w]
-            double across[3], twice[3];
-            rigid::cross3(r, way, across);
-            for (int i = 0; i < 3; ++i) across[i] += r[3] * way[i];
-            rigid::cross3(r, across, twice);
-            for (int i = 0; i < 3; ++i) to[g.q + 4 + i] = r[4 + i] + way[i] + 2.0 * twice[i];
+            double way[] = {u[g.at + 3], u[g.at + 4], u[g.at + 5]};
+            rigid::turn_by(x + g.q, 1.0, way);
+            for (int i = 0; i < 3; ++i) to[g.q + 4 + i] = x[g.q + 4 + i] + way[i];
         }
     }
-    // a <- the rates of velocities in the axes of each hinge's parent, where it has those in its own: those of travel differ.
+    // v without the velocities of what floats: what it carries feels no constant velocity.
+    const double* calm(const double* v) {
+        if (!floats_) return v;
+        for (index i = 0; i < nv; ++i) calm_[static_cast<std::size_t>(i)] = set_.floating[i] != 0.0 ? 0.0 : v[i];
+        return calm_.data();
+    }
+    // a <- the rates of velocities in the axes of each hinge's parent, where it has vdot: those of travel differ.
     void straighten(const double* v, double* a) const {
-        for (const Turning& g : groups_) {
-            if (!g.free) continue;
-            double across[3];
-            rigid::cross3(v + g.at, v + g.at + 3, across);
-            for (int i = 0; i < 3; ++i) a[g.at + 3 + i] += across[i];
-        }
+        for (const Turning& g : groups_) add_turn(g, v, 1.0, a);
     }
 
     // The sum of all forces that `push` gave, (names, nv), but of contacts; and what a step holds.
@@ -287,12 +351,15 @@ public:
                rigid::finite(dv, nv);
     }
 
+    // True of the travel of what floats, which a constant velocity has, too.
+    bool drifts(index i) const { return i < nv && set_.floating[i] != 0.0; }
+
     // What coordinates and velocities are measured by, (2 nv): `Mechanism.scale` of sim/system.py.
     void scale(const double* x, const double* w, double* to) const {
         constexpr double SLOWEST = 1e-3;  // a dof is judged by no less than this part of the fastest
         double fastest = set_.slowest;
         for (index i = 0; i < nv; ++i) {
-            const double unit = 1.0 / set_.unit[i], speed = std::fabs(x[nq + i]) / unit, rise = std::sqrt(std::fabs(w[nv + i]) / unit);
+            const double unit = 1.0 / set_.unit[i], speed = set_.floating[i] != 0.0 ? 0.0 : std::fabs(x[nq + i]) / unit, rise = std::sqrt(std::fabs(w[nv + i]) / unit);
             to[i] = unit, to[nv + i] = speed > rise ? speed : rise;
             fastest = to[nv + i] > fastest ? to[nv + i] : fastest;
         }
@@ -311,8 +378,29 @@ private:
         return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0);
     }
 
-    bool accelerations(const double* q, const double* v, double* vdot) {
-        return !nv || (set_.chain ? solved(q, v, vdot) : run(dynamics_, q, v, total_.data(), vdot));
+    bool accelerations(const double* q, const double* v, rigid::Job& job, const double* force, double* vdot) {
+        return !nv || (set_.chain ? solved(q, v, job.passive, force, vdot) : with(job, dynamics_, q, v, force, vdot));
+    }
+    // What answers accelerations implicitly answers those in own axes: vdot = a - w x v of what floats.
+    void hold_axes(const double* v) {
+        std::fill(vdot_.begin(), vdot_.end(), 0.0);
+        for (const Turning& g : groups_) {
+            if (!g.floats) continue;
+            add_turn(g, v, 1.0, vdot_.data());
+            for (index i = g.at + 3; i < g.at + 6; ++i)
+                total_[static_cast<std::size_t>(i)] += implicit_.model().armature[i] * vdot_[static_cast<std::size_t>(i)];
+        }
+    }
+    // a for the forces that `push` gave last, those of springs at v as it is.
+    bool inertial(const double* q, const double* v, const double* forces, double* a) {
+        if (floats_ && set_.passive && set_.job.passive) {
+            const double* springs = forces + (names - 1 - (set_.contact ? 1 : 0)) * nv;
+            for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += springs[k];
+        }
+        if (!accelerations(q, calm(v), floats_ ? calm_job_ : own_, total_.data(), a)) return false;
+        for (const Turning& g : groups_)
+            if (!g.floats) add_turn(g, v, 1.0, a);
+        return true;
     }
 
     // What forces and rates of components need at x, but for what depends on the accelerations.
@@ -360,10 +448,11 @@ private:
         }
     }
     // zdot, from the accelerations in w.
-    bool of_components(double* w) const {
+    bool of_components(const double* v, double* w) {
         Plan& plan = *set_.plan;
         if (plan.reads_vdot) {
-            plan.accelerate(w + nv, nv);
+            own_rates(v, w + nv, vdot_.data());
+            plan.accelerate(vdot_.data(), nv);
             if (!plan.behind.run()) return false;
         }
         if (!plan.rates.run()) return false;
@@ -408,9 +497,12 @@ private:
         return s;
     }
 
-    bool solved(const double* q, const double* v, double* vdot) {
+    template <class Passive>
+    bool solved(const double* q, const double* v, const Passive* passive, const double* force, double* vdot) {
         const loops::Answer to{vdot, rest_.data(), rest_.data() + rest_.size() - 2, theta.data()};
-        return loops::best_kernels().solve(set_.chain->solver, closed_.hold(0), set_.chain->method, state(q, v), to) &&
+        loops::State s = state(q, v);
+        s.passive = passive, s.force = force;
+        return loops::best_kernels().solve(set_.chain->solver, closed_.hold(0), set_.chain->method, s, to) &&
                rigid::finite(rest_.data(), static_cast<index>(rest_.size()));
     }
 
@@ -425,16 +517,24 @@ private:
     const rigid::Algorithm &kinetic_, &potential_, &motions_;
     struct Turning {
         index at, q;  // its velocities and its coordinates
-        bool free;
+        bool free, floats;
     };
+    // a += sign w x v of what is free
+    static void add_turn(const Turning& g, const double* v, double sign, double* a) {
+        if (!g.free) return;
+        double across[3];
+        rigid::cross3(v + g.at, v + g.at + 3, across);
+        for (int i = 0; i < 3; ++i) a[g.at + 3 + i] += sign * across[i];
+    }
     std::vector<Turning> groups_;  // hinges that turn as groups
     bool plain_ = true;            // all coordinates are numbers that are added
-    rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
+    bool floats_ = false;          // a body is free on the ground
+    rigid::Job own_, bare_, based_, calm_job_;  // with all that acts; without springs and wrenches, and gravity; without springs
     const double* held_ = nullptr;
     double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();  // `see`
     Implicit implicit_;
     bool takes_implicitly_ = false;
-    std::vector<double> total_, zeros_, forces_, moved_, rest_, powers_, vdot_, motion_;
+    std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };
 

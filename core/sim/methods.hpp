@@ -120,7 +120,7 @@ public:
         const auto row = static_cast<std::size_t>(m_.size);
         std::memcpy(F, u.data(), row * sizeof(double));
         if (touches(method_)) {
-            m_.chart(u.data(), w1.data(), last_.data());
+            m_.chart(x, u.data(), w1.data(), last_.data());
             for (std::size_t i = 0; i < row; ++i) {
                 F[row + i] = h * slope_[i] - u[i];
                 F[2 * row + i] = 2.0 * u[i] - (h * slope_[i] + h * last_[i]);
@@ -144,13 +144,16 @@ private:
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
     double* K(index i) { return K_.data() + i * m_.size; }
 
-    // to = h sum of a_j K_j
-    void combine(const double* a, index count, double h, double* to) {
+    // to = h sum of a_j K_j, or of a_j (K_j - from)
+    void combine(const double* a, index count, double h, double* to, const double* from = nullptr) {
         std::memset(to, 0, static_cast<std::size_t>(m_.size) * sizeof(double));
         for (index j = 0; j < count; ++j) {
             const double* k = K(j);
             if (a[j] == 0.0) continue;
-            for (index i = 0; i < m_.size; ++i) to[i] += a[j] * k[i];
+            if (from)
+                for (index i = 0; i < m_.size; ++i) to[i] += a[j] * (k[i] - from[i]);
+            else
+                for (index i = 0; i < m_.size; ++i) to[i] += a[j] * k[i];
         }
         for (index i = 0; i < m_.size; ++i) to[i] *= h;
     }
@@ -161,7 +164,7 @@ private:
         double squares[2];
         const double* orders[] = {tableau_.E5, tableau_.E3};
         for (int i = 0; i < 2; ++i) {
-            combine(orders[i], tableau_.stages + 1, h, last_.data());
+            combine(orders[i], tableau_.stages + 1, h, last_.data(), K(0));  // their sum is zero: of what changes, no more
             if (kept && !(m_.keep(x1.data(), last_.data()) && m_.keep(x1.data(), last_.data() + m_.nv)))
                 return std::numeric_limits<double>::quiet_NaN();  // Python looks
             const double root = size(last_.data());
@@ -199,7 +202,7 @@ private:
         if (!m_.inside(last_.data())) return false;
         m_.move(x, last_.data(), stage_.data());
         if ((!loose && !m_.settle(stage_.data())) || !m_.rates(t, stage_.data(), w_.data())) return false;
-        m_.chart(last_.data(), w_.data(), to);
+        m_.chart(x, last_.data(), w_.data(), to);
         return true;
     }
 
@@ -217,7 +220,7 @@ private:
         if (!stages(t, x, w, h)) return false;
         m_.move(x, u.data(), x1.data());
         if (!ended(t, h)) return false;
-        if (tableau_.adaptive()) m_.chart(u.data(), w1.data(), K(tableau_.stages));
+        if (tableau_.adaptive()) m_.chart(x, u.data(), w1.data(), K(tableau_.stages));
         return true;
     }
     // u <- the chart coordinates of its end.
@@ -252,7 +255,7 @@ private:
                 if (!rate(t + tableau_.c[i] * h, x, h, tableau_.A + i * stages, stages, to, false)) return false;
                 for (index k = 0; k < 2 * m_.nv; ++k) {  // work is not measured
                     change = std::fmax(change, std::fabs(h * (to[k] - K(i)[k]) / scale_[at(k)]));
-                    size = std::fmax(size, std::fabs(h * to[k] / scale_[at(k)]));
+                    if (!m_.drifts(k)) size = std::fmax(size, std::fabs(h * to[k] / scale_[at(k)]));
                 }
             }
             K_.swap(next_);
@@ -283,7 +286,8 @@ private:
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), stage_.data());
         if (!m_.settle(stage_.data()) || !m_.rates(t + h, stage_.data(), w_.data())) return false;
-        for (index i = m_.nv; i < m_.size; ++i) u[at(i)] = 0.5 * h * (w[i] + w_[at(i)]);
+        m_.chart(x, u.data(), w_.data(), last_.data());
+        for (index i = m_.nv; i < m_.size; ++i) u[at(i)] = 0.5 * h * (w[i] + last_[at(i)]);
         return end(t, x, h);
     }
 
@@ -292,8 +296,8 @@ private:
         const double one = 1.0, a = 1.0 / (2.0 - std::cbrt(2.0)), three[] = {a, 1.0 - 2.0 * a, a};
         const bool second = method_ == VARIATIONAL;
         if (!m_.is_tree() || !variational_->take(t, x, h, second ? &one : three, second ? 1 : 3, u.data())) return false;
-        if (!m_.inside(u.data())) return false;
         variational_->end(x1.data());  // as it is, and not moved by u: momentum is kept to rounding
+        if (!m_.between(x, x1.data(), u.data()) || !m_.inside(u.data())) return false;
         for (index i = 0; i < m_.names; ++i) x1[at(m_.nq + m_.nv + i)] = x[m_.nq + m_.nv + i] + u[at(2 * m_.nv + i)];
         return ended(t, h);
     }
@@ -371,7 +375,7 @@ private:
         if (!pressed) {
             if (!ended(t, h)) return false;
             known_ = x1, rates_ = w1;
-            if (m_.implicit().acts()) slope_.assign(w, w + m_.size), mean_acceleration(x, h, w1.data() + nv);
+            if (m_.implicit().acts()) slope_.assign(w, w + m_.size), m_.mean_rate(x, x1.data(), h, w1.data() + nv);
             return true;
         }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
@@ -383,8 +387,9 @@ private:
             const double r0 = x[nq + i], most = std::fmax(std::fabs(r0), std::fabs(r1[i]));
             const bool still = most <= STILL * std::fabs(rf[i]);
             u[at(i)] = still ? 0.5 * h * (r0 + r1[i]) : smooth_[at(i)] + 0.5 * h * (r1[i] - rf[i]);
-            u[at(nv + i)] = v[at(i)] - x[nq + i];
+            u[at(nv + i)] = (m_.travels(i) ? r1[i] : v[at(i)]) - x[nq + i];
         }
+        m_.carry_turns(smooth_.data(), v.data(), x + nq, u.data());
         for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = free_[at(nq - nv + i)] - x[nq - nv + i];
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
@@ -407,7 +412,7 @@ private:
         m_.contact_force = touch_->force;
         if (!ended(t, h)) return false;
         known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = !lean_;
-        mean_acceleration(x, h, w1.data() + nv);
+        m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
     }
 
@@ -457,11 +462,9 @@ private:
         m_.contact_force = touch_->force;
         if (lean_) return true;
         m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv, true);
-        if (!m_.difference(x, x1.data(), u.data())) return false;
-        for (index i = 0; i < nv; ++i) {
-            w1[at(i)] = x1[at(nq + i)], u[at(nv + i)] = x1[at(nq + i)] - x[nq + i];
-            w1[at(nv + i)] = u[at(nv + i)] / h;
-        }
+        if (!m_.between(x, x1.data(), u.data())) return false;
+        std::memcpy(w1.data(), x1.data() + nq, at(nv) * sizeof(double));
+        m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = x1[at(nq - nv + i)] - x[nq - nv + i];
         slope_.assign(w, w + m_.size);
         return m_.inside(u.data());
@@ -500,6 +503,7 @@ private:
         for (int i = 0; i < 2; ++i) {
             for (double& y : last_) y *= part;
             m_.move(x1.data(), last_.data(), stage_.data());
+            std::memcpy(stage_.data() + m_.nq, x1.data() + m_.nq, at(m_.nv) * sizeof(double));
             m_.carry(last_.data(), stage_.data() + m_.nq);
             const double now = m_.mechanical_energy(stage_.data()), rise = now - start;
             if (rise <= most) {

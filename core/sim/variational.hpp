@@ -20,7 +20,7 @@ public:
         forces_ = numbers(m.names * nv), powers_ = numbers(m.names);
     }
 
-    // u = [motion; change of v; work] of steps of order two, one after the other; false where Python should look at it.
+    // The work, behind 2 nv numbers of u, of steps of order two, one after the other; false where Python should look at it.
     bool take(double t, const double* x, double h, const double* parts, index count, double* u) {
         const index nq = m_.nq, nv = m_.nv;
         bool far = false;  // turns too far: the difference of its ends would be the way round
@@ -38,8 +38,6 @@ public:
             t += parts[i] * h;
             if (!m_.velocity(q_.data(), mu_.data(), v_.data())) return false;
         }
-        if (!m_.difference(x, q_.data(), u)) return false;
-        for (index k = 0; k < nv; ++k) u[nv + k] = v_[at(k)] - x[nq + k];
         return true;
     }
 

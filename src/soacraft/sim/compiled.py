@@ -105,6 +105,8 @@ class Setting(NamedTuple):
     """Whether the work of springs and dampers is counted: always, since the model may get some while a run goes on."""
     unit: Array
     """(nv): what one SI unit of each dof is in radians or lengths of the model."""
+    floating: Array
+    """(nv): 1 of the travel of bodies that float, else 0."""
     slowest: float
     """The rate that gravity gives, per second."""
     forces: Mapping[Any, Any]
@@ -232,6 +234,7 @@ class CompiledMotion:
             np.concatenate([np.zeros(0), *(values for _, values in samples)]),
             1,
             np.ascontiguousarray(measure.dofs),
+            problem.floating.astype(np.float64),
             float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)) if mb.nv else 0.0,
             mb.acting_forces,
             frames_of(mb, model),

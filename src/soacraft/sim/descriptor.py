@@ -21,6 +21,7 @@ from soacraft.kinematics.tasks import body_forces
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.sim import jacobian
+from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
 
@@ -78,15 +79,15 @@ class Descriptor:
         inertia = self.unit**2 * np.diagonal(dyn.mass_matrix(m.mb, q, ignore_loops=True))
         self.c = float(inertia.max(initial=0.0)) or 1.0
 
-    def balance(self, t: float, q: Array, v: Array, vdot: Array, rows: Rows, multipliers: Array) -> Array:
-        """Mcal vdot + C - T + c Gc* lambda, each dof in its unit over c, (nv)."""
+    def balance(self, t: float, q: Array, v: Array, a: Array, rows: Rows, multipliers: Array) -> Array:
+        """Mcal vdot + C - T + c Gc* lambda at the rates a of a mechanism, each dof in its unit over c, (nv)."""
         loads = self._m.load_force(t, q, v)
-        left = self._m.inverse_dynamics(q, v, vdot) - loads
+        left = self._m.force_for(q, v, a) - loads
         return np.asarray(left * self.unit / self.c + (rows.G * self.unit).T @ multipliers)
 
-    def multipliers(self, t: float, q: Array, v: Array, vdot: Array, rows: Rows) -> Array:
-        """Those of least norm that balance given accelerations."""
-        left = self.balance(t, q, v, vdot, rows, np.zeros(len(rows.g)))
+    def multipliers(self, t: float, q: Array, v: Array, a: Array, rows: Rows) -> Array:
+        """Those of least norm that balance given rates."""
+        left = self.balance(t, q, v, a, rows, np.zeros(len(rows.g)))
         return np.asarray(-np.linalg.lstsq((rows.G * self.unit).T, left, rcond=1e-9)[0])
 
     def reaction(self, rows: Rows, multipliers: Array) -> Array:
@@ -131,6 +132,16 @@ class Descriptor:
     def scaled(self, x: Array) -> Array:
         """A matrix between dofs as one between their units, over c."""
         return np.asarray(x * self.unit * self.unit[:, None] / self.c)
+
+    def in_chart(self, d: Derivatives, q0: Array, u: Array, v: Array, a: Array) -> Derivatives:
+        """The same in the chart of q0 at u, where v and its rate a are in the axes of the start if they are of the travel
+        of what is free: along u, in dv and in its rate."""
+        chart = ChartSlopes(self._m.coordinates)
+        J_q, J_u = chart.jacobians(q0, u)
+        in_y, in_u = chart.velocity(v, J_q, J_u)
+        in_k, of_k = chart.velocity(a, J_q, J_u)
+        drag = d.D - d.M @ chart.straight(v)
+        return Derivatives(d.K @ J_u + drag @ in_u + d.M @ of_k, drag @ in_y, d.M @ in_k, d.turning)
 
     def _constraints(self, q: Array, v: Array) -> Constraints:
         return Constraints(self._m.mb, self._m.mb.state(q, v))

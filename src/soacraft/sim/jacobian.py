@@ -12,6 +12,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.hinges import Free, Spherical
 from soacraft.sim.forces.drives import Control, forces_and_slopes
+from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.rotations import skew
@@ -27,8 +28,8 @@ _FINE = 1e-3
 
 
 def of_tree(m: Mechanism, t: float, q: Array, v: Array, more: Array) -> Array:
-    """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back.
-    `more` is a further generalized force that does not vary, (nv)."""
+    """[[-ad_v / 2, I], [da/dq, da/dv]], analytic but for forces that are functions; work feeds nothing back. `more` is
+    a further generalized force that does not vary, (nv)."""
     nv, size = m.mb.nv, m.manifold.size
     total, slopes = of_loads(m, t, q, v)
     in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total + more)
@@ -38,7 +39,7 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array, more: Array) -> Array:
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q, in_v
     if m.count:
         J[nv : 2 * nv, : 2 * nv] += in_force @ slopes
-    return J
+    return _inboard(m, t, q, v, J, np.eye(2 * nv)[nv:], in_force @ more)
 
 
 def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: Array) -> Array:
@@ -59,7 +60,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: 
     J = np.zeros((size, size))
     J[:nv, :nv], J[:nv, nv : 2 * nv] = turning(m, v) + B, P
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q @ P + in_v @ B, in_v @ P
-    return J
+    return _inboard(m, t, q, v, J, np.concatenate([B, P], axis=1), in_force @ more)
 
 
 def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
@@ -96,6 +97,25 @@ def turning(m: Mechanism, v: Array) -> Array:
                 found[np.ix_(at[3:], at[:3])] = -0.5 * skew(w[3:])
                 found[np.ix_(at[3:], at[3:])] = -0.5 * skew(w[:3])
     return found
+
+
+def _inboard(m: Mechanism, t: float, q: Array, v: Array, J: Array, moved: Array, more: Array) -> Array:
+    """J where the travel of what is free, v and its rate are in the axes of the start, from that of twists, v and vdot in
+    own axes; there dv = `moved` [dq; dv] and v' = exp(u~) v. `more` are accelerations by a further force."""
+    free, nv = m.coordinates.free, m.mb.nv
+    if not free:
+        return J
+    a = m.coordinates.straight(v, m.free_accelerations(t, q, v) + more)
+    J[nv : 2 * nv, : 2 * nv] += ChartSlopes(m.coordinates).straight(v) @ moved
+    back = np.zeros((nv, nv))
+    for _, at in free:
+        turn, travel = at[:3], at[3:]
+        back[np.ix_(travel, turn)] = skew(v[travel])
+        J[np.ix_(travel, turn)] -= 0.5 * skew(v[travel])
+        J[np.ix_(travel, travel)] += 0.5 * skew(v[turn])
+        J[np.ix_(nv + travel, turn)] -= skew(a[travel])
+    J[:, :nv] += J[:, nv : 2 * nv] @ back
+    return J
 
 
 def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> tuple[Array, Array]:

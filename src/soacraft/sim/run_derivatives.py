@@ -32,10 +32,11 @@ from soacraft.results import refuse_large
 from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
-from soacraft.sim.sensitivity import Sensitivity, bent, read_names
+from soacraft.sim.sensitivity import Sensitivity, read_names
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
@@ -122,6 +123,7 @@ class Slopes:
 
     def __init__(self, problem: Mechanism, names: tuple[str, ...]) -> None:
         self.problem, self.mb, self._names = problem, problem.mb, names
+        self.chart = ChartSlopes(problem.coordinates)
         self.held = np.zeros(problem.mb.nv)
         """A generalized force that acts besides, in rollouts."""
         self._require_plain()
@@ -190,7 +192,7 @@ class Slopes:
         return slopes[0].T, slopes[1].T
 
     def rates(self, t: float, q: Array, v: Array, dq: Array, dv: Array, given: Array) -> tuple[Array, Array]:
-        """vdot, and how it varies; `given` are the variations of force and parameters."""
+        """a, and how it varies; `given` are the variations of force and parameters."""
         problem, mb = self.problem, self.mb
         total = problem.load_force(t, q, v) + self.held
         vdot = problem.accelerations(q, v, total)
@@ -207,7 +209,7 @@ class Slopes:
                 mb, "inverse_dynamics", list(self._names), q, v, vdot, f_ext=mb.acting_forces or None, ignore_loops=True
             )
             changed -= F_T @ (of_p @ given[mb.nv :])
-        return vdot, changed
+        return problem.coordinates.straight(v, vdot), changed + self.chart.straight(v) @ dv
 
     def _of_loads(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """The derivatives of the loads' force along dofs and in velocities, by differences."""
@@ -237,10 +239,34 @@ def _start(s: Slopes, step: Start, size: int) -> tuple[Array, Array, Array, Arra
     return *s.settle(step.t0, q, v, dq, dv), given
 
 
-def _moved(s: Slopes, q: Array, dq: Array, U: Array, dU: Array) -> tuple[Array, Array, Array]:
-    """integrate(q, U), how it varies, and J_u."""
-    J_q, J_u = s.mb.integrate_jacobians(q, U)
-    return s.mb.integrate(q, U), J_q @ dq + J_u @ dU, J_u
+class _Moved(NamedTuple):
+    """A point of a chart, how it varies, and J_q and J_u there."""
+
+    q: Array
+    v: Array
+    dq: Array
+    dv: Array
+    J_q: Array
+    J_u: Array
+
+    @property
+    def state(self) -> tuple[Array, Array, Array, Array]:
+        return self.q, self.v, self.dq, self.dv
+
+
+def _moved(s: Slopes, q: Array, dq: Array, way: tuple[Array, Array], y: tuple[Array, Array]) -> _Moved:
+    """move(q, U) with the velocities y in the axes of q, each with how it varies."""
+    space, chart, (U, dU) = s.problem.coordinates, s.chart, way
+    moved, (J_q, J_u) = space.move(q, U), chart.jacobians(q, U)
+    v = space.velocity(moved, y[0], q)
+    in_y, in_U = chart.velocity(v, J_q, J_u)
+    return _Moved(moved, v, J_q @ dq + J_u @ dU, in_y @ y[1] + in_U @ dU, J_q, J_u)
+
+
+def _carried(s: Slopes, a: Array, da: Array, at: _Moved, dU: Array) -> tuple[Array, Array]:
+    """The rate of velocities in the axes of the start, and how it varies."""
+    in_a, in_U = s.chart.rate(a, at.J_q, at.J_u)
+    return in_a @ a, in_a @ da + in_U @ dU
 
 
 def _taken(s: Slopes, name: str, step: Start, size: int, compiled: bool) -> Array:
@@ -255,29 +281,27 @@ def _taken(s: Slopes, name: str, step: Start, size: int, compiled: bool) -> Arra
 def _rk4(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """Stages in the chart of the start, as `sensitivity` has them for trees."""
     q, v, dq, dv, given = _start(s, step, size)
-    K, vdot, dK, dvdot = (np.zeros((4, *x.shape)) for x in (v, v, dv, dv))
-    for i, (a, c) in enumerate(zip(step.h * RK4.A, RK4.c, strict=True)):
-        U, dU = a @ K, np.tensordot(a, dK, 1)
-        raw, d_raw, J_u = _moved(s, q, dq, U, dU)
+    K, k, dK, dk = (np.zeros((4, *x.shape)) for x in (v, v, dv, dv))
+    for i, (b, c) in enumerate(zip(step.h * RK4.A, RK4.c, strict=True)):
+        U, dU = b @ K, np.tensordot(b, dK, 1)
+        raw = _moved(s, q, dq, (U, dU), (v + b @ k, dv + np.tensordot(b, dk, 1)))
         t = step.t0 + c * step.h
-        stage = raw, v + a @ vdot, d_raw, dv + np.tensordot(a, dvdot, 1)
-        q_i, v_i, dq_i, dv_i = stage if loose else s.settle(t, *stage)
-        K[i] = np.linalg.solve(J_u, v_i)
-        dK[i] = np.linalg.solve(J_u, dv_i) + bent(s.mb, U[None], v_i[None])[0] @ dU
-        vdot[i], dvdot[i] = s.rates(t, q_i, v_i, dq_i, dv_i, given)
+        q_i, v_i, dq_i, dv_i = raw.state if loose else s.settle(t, *raw.state)
+        K[i] = np.linalg.solve(raw.J_u, v_i)
+        dK[i] = np.linalg.solve(raw.J_u, dv_i) + s.chart.bent(U, v_i, raw.J_u) @ dU
+        k[i], dk[i] = _carried(s, *s.rates(t, q_i, v_i, dq_i, dv_i, given), raw, dU)
     b = step.h * RK4.b
-    end, d_end, _ = _moved(s, q, dq, b @ K, np.tensordot(b, dK, 1))
-    return _ended(s, step, end, v + b @ vdot, d_end, dv + np.tensordot(b, dvdot, 1))
+    way, y = (b @ K, np.tensordot(b, dK, 1)), (v + b @ k, dv + np.tensordot(b, dk, 1))
+    return _ended(s, step, _moved(s, q, dq, way, y))
 
 
 def _euler_symplectic(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1)."""
     q, v, dq, dv, given = _start(s, step, size)
     h = step.h
-    vdot, dvdot = s.rates(step.t0, q, v, dq, dv, given)
-    v, dv = v + h * vdot, dv + h * dvdot
-    end, d_end, _ = _moved(s, q, dq, h * v, h * dv)
-    return _ended(s, step, end, v, d_end, dv)
+    a, da = s.rates(step.t0, q, v, dq, dv, given)
+    y = v + h * a, dv + h * da
+    return _ended(s, step, _moved(s, q, dq, (h * y[0], h * y[1]), y))
 
 
 def _verlet(s: Slopes, step: Start, size: int, loose: bool) -> Array:
@@ -285,14 +309,14 @@ def _verlet(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     q, v, dq, dv, given = _start(s, step, size)
     h = step.h
     a0, da0 = s.rates(step.t0, q, v, dq, dv, given)
-    end, d_end, _ = _moved(s, q, dq, h * (v + 0.5 * h * a0), h * (dv + 0.5 * h * da0))
-    q1, v1, dq1, dv1 = s.settle(step.t0 + h, end, v + h * a0, d_end, dv + h * da0)
-    a1, da1 = s.rates(step.t0 + h, q1, v1, dq1, dv1, given)
-    return _ended(s, step, end, v + 0.5 * h * (a0 + a1), d_end, dv + 0.5 * h * (da0 + da1))
+    way = h * (v + 0.5 * h * a0), h * (dv + 0.5 * h * da0)
+    ahead = _moved(s, q, dq, way, (v + h * a0, dv + h * da0))
+    a1, da1 = _carried(s, *s.rates(step.t0 + h, *s.settle(step.t0 + h, *ahead.state), given), ahead, way[1])
+    return _ended(s, step, _moved(s, q, dq, way, (v + 0.5 * h * (a0 + a1), dv + 0.5 * h * (da0 + da1))))
 
 
-def _ended(s: Slopes, step: Start, q: Array, v: Array, dq: Array, dv: Array) -> Array:
-    return np.concatenate(s.settle(step.t0 + step.h, q, v, dq, dv)[2:])
+def _ended(s: Slopes, step: Start, end: _Moved) -> Array:
+    return np.concatenate(s.settle(step.t0 + step.h, *end.state)[2:])
 
 
 _METHODS = {"rk4": _rk4, "euler_symplectic": _euler_symplectic, "verlet": _verlet}

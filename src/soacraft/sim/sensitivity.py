@@ -1,10 +1,11 @@
 """Derivatives of Runge-Kutta steps with respect to state, force and parameters: exact for the steps as they are taken.
 
-With (U_i, v_i) the stages in the chart of the step's start, q_i = integrate(q, U_i), J_q and J_u how that varies,
+With U_i the coordinates of the stages in the chart of the step's start, q_i = move(q, U_i), J_q and J_u how that varies,
 
     K_i = J_u(U_i)^-1 v_i                  dK_i = J_u^-1 dv_i + (d/dU J_u^-1 v_i) dU_i
     vdot_i = forward_dynamics(q_i, v_i)    dvdot_i = F_q (J_q dq + J_u dU_i) + F_v dv_i + F_T dT + F_p dp
 
+where the travel of what is free, its v and vdot + w x v, are in the axes of the start (`chart_slopes`),
 with the analytic derivatives of forward dynamics, for all steps of all states at once. A tangent vector is [dq; dv].
 """
 
@@ -21,16 +22,12 @@ from soacraft.analysis import parameter_derivatives
 from soacraft.analysis import parameters as named_parameters
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.realize import times
-from soacraft.model.hinges import Free, Spherical
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
+from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.integrators.manifold import Coordinates
 from soacraft.spatial.checks import Array, finite
-from soacraft.spatial.differences import STENCIL
-from soacraft.spatial.transforms import log_rate, se3_log_rate
-
-#: Their step in radians. Along travel the rate is linear, and any step is exact.
-_STEP = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,47 +114,43 @@ def read_names(parameters: Sequence[str] | str) -> tuple[str, ...]:
 def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[str, ...], size: int) -> Array:
     """[dq; dv] at the end of one step from each of many states, by [dq; dv; dT; dp] at its start."""
     nv, count = mb.nv, len(q)
+    space = Coordinates(mb)
+    chart = ChartSlopes(space)
     dq, dv, given = np.split(np.broadcast_to(np.eye(size), (count, size, size)), (nv, 2 * nv), axis=1)
     K: list[Array] = []
-    vdot: list[Array] = []
+    k: list[Array] = []
     dK: list[Array] = []
-    dvdot: list[Array] = []
-    for a in h * RK4.A:
-        U, v_i = _mixed(a, K, 0.0 * v), v + _mixed(a, vdot, 0.0 * v)
-        dU, dv_i = _mixed(a, dK, 0.0 * dq), dv + _mixed(a, dvdot, 0.0 * dq)
-        q_i, (J_q, J_u) = mb.integrate(q, U), mb.integrate_jacobians(q, U)
+    dk: list[Array] = []
+    for b in h * RK4.A:
+        U, y = _mixed(b, K, 0.0 * v), v + _mixed(b, k, 0.0 * v)
+        dU, dy = _mixed(b, dK, 0.0 * dq), dv + _mixed(b, dk, 0.0 * dq)
+        q_i = space.move(q, U)
+        v_i = space.velocity(q_i, y, q)
+        J_q, J_u = chart.jacobians(q, U)
+        in_y, in_U = chart.velocity(v_i, J_q, J_u)
+        dv_i = in_y @ dy + in_U @ dU
         back = np.asarray(np.linalg.inv(J_u), dtype=np.float64)
         K.append(times(back, v_i))
-        dK.append(back @ dv_i + bent(mb, U, v_i) @ dU)
-        vdot.append(dyn.forward_dynamics(mb, q_i, v_i, T))
+        dK.append(back @ dv_i + chart.bent(U, v_i, J_u) @ dU)
+        a = space.straight(v_i, dyn.forward_dynamics(mb, q_i, v_i, T))
         F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q_i, v_i, T)
         F_p = [parameter_derivatives(mb, "forward_dynamics", list(names), q_i, v_i, T)] if names else []
         pushed = np.concatenate([F_T, *F_p], axis=-1) @ given
-        dvdot.append(F_q @ (J_q @ dq + J_u @ dU) + F_v @ dv_i + pushed)
+        da = F_q @ (J_q @ dq + J_u @ dU) + (F_v + chart.straight(v_i)) @ dv_i + pushed
+        in_a, in_U = chart.rate(a, J_q, J_u)
+        k.append(times(in_a, a))
+        dk.append(in_a @ da + in_U @ dU)
     b = h * RK4.b
-    J_q, J_u = mb.integrate_jacobians(q, _mixed(b, K, 0.0 * v))
-    return np.concatenate([J_q @ dq + J_u @ _mixed(b, dK, 0.0 * dq), dv + _mixed(b, dvdot, 0.0 * dq)], axis=1)
+    U, dU = _mixed(b, K, 0.0 * v), _mixed(b, dK, 0.0 * dq)
+    J_q, J_u = chart.jacobians(q, U)
+    v_1 = space.velocity(space.move(q, U), v + _mixed(b, k, 0.0 * v), q)
+    in_y, in_U = chart.velocity(v_1, J_q, J_u)
+    return np.concatenate([J_q @ dq + J_u @ dU, in_y @ (dv + _mixed(b, dk, 0.0 * dq)) + in_U @ dU], axis=1)
 
 
 def _mixed(weights: Array, parts: list[Array], none: Array) -> Array:
     """The sum of weights times parts."""
     return sum((float(c) * x for c, x in zip(weights, parts, strict=False)), none)
-
-
-def bent(mb: Multibody, U: Array, w: Array) -> Array:
-    """How J_u(U)^-1 w varies with U, (count, nv, nv): zero but for hinges that turn as groups do."""
-    found = np.zeros((*U.shape, U.shape[-1]))
-    for group in mb.layout.groups:
-        if type(group.hinge) not in (Spherical, Free):
-            continue
-        rate = se3_log_rate if type(group.hinge) is Free else log_rate
-        x, y = U[:, group.v_index], w[:, group.v_index]
-        for j in range(x.shape[-1]):
-            step = np.zeros(x.shape[-1])
-            step[j] = _STEP if j < 3 else max(float(np.abs(x[..., 3:]).max()), 1e-300)
-            slope = sum(c * (times(rate(x + i * step), y) - times(rate(x - i * step), y)) for i, c in STENCIL)
-            found[:, group.v_index, group.v_index[:, [j]]] = slope / step[j]
-    return found
 
 
 def _read(x: Any, what: str, shape: tuple[int, ...]) -> Array:

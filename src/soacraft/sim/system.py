@@ -1,9 +1,10 @@
 """A model in motion as a problem for integrators: coordinates, velocities and the work of every force.
 
-    x = [q; v; work; z],    rates = [v; vdot; T_1 . v, T_2 . v, ...; zdot]
+    x = [q; v; work; z],    rates = [v; a; T_1 . v, T_2 . v, ...; zdot]
 
 with z the states of components that are carried along, and vdot by forward dynamics of the tree, mixed dynamics where
-motions are prescribed, or a solver of closed chains.
+motions are prescribed, or a solver of closed chains. a is vdot, but the travel of what is free has a = vdot + w x v,
+the rate of its velocity in inboard axes. What floats feels no constant velocity: its a is that of v = 0 there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed, Stabilized
+from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
@@ -31,7 +33,7 @@ from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.touching import Touching
 from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.implicit import Implicit
-from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
+from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
@@ -94,7 +96,11 @@ class Mechanism:
         self._given = given
         self.coordinates = Coordinates(mb)
         rest = len(self.names) + (0 if carried is None else carried.size)
-        self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(rest)])
+        self.motions = Motions(self.coordinates)
+        self.manifold = Product([self.motions, Vectors(rest)])
+        self.floating = floating_dofs(mb, () if prescribed is None else prescribed.dofs)
+        """Which dofs are the travel of bodies that float, (nv)."""
+        self._floats = bool(self.floating.any())
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
         if carried is not None and closed is not None:
             carried.close_by(self.multipliers)
@@ -321,19 +327,57 @@ class Mechanism:
         self._placed = None
 
     def rates(self, t: float, x: Array) -> Array:
-        """[v; vdot; powers; rates of what is carried along]."""
+        """[v; a; powers; rates of what is carried along]."""
         q, v, _ = self.parts(x)
         if self.carried is None:
-            vdot, forces = self._solved(t, q, v)
-            return np.concatenate([self.tangent(q, v), vdot, forces @ v])
+            a, forces = self._inertial(t, q, v)
+            return np.concatenate([self.tangent(q, v), a, forces @ v])
         self.place(t, x)
         if self._loads or self._prescribed is not None or self._busy:
-            vdot, forces = self._solved(t, q, v)
-            return np.concatenate([self.tangent(q, v), vdot, forces @ v, self.carried.rates(vdot)])
+            a, forces = self._inertial(t, q, v)
+            return np.concatenate([self.tangent(q, v), a, forces @ v, self.carried.rates(self.coordinates.own(v, a))])
         total, powers = self.carried.total(q, v)  # nothing else acts
-        vdot = self.accelerations(q, v, total)
+        a = self._straight(v, self._calm_accelerations(q, v, total))
         idle = np.zeros(len(self.names) - len(powers))
-        return np.concatenate([self.tangent(q, v), vdot, powers, idle, self.carried.rates(vdot)])
+        zdot = self.carried.rates(self.coordinates.own(v, a))
+        return np.concatenate([self.tangent(q, v), a, powers, idle, zdot])
+
+    def vdot_of(self, x: Array, w: Array) -> Array:
+        """vdot of points with rates w, (..., nv)."""
+        (_, nt, nv), v = self.sizes, x[..., self.sizes[0] : self.sizes[0] + self.sizes[2]]
+        return self.coordinates.own(v, w[..., nt : nt + nv])
+
+    def varying(self, w: Array) -> Array:
+        """A tangent vector without the travel of what floats, which a constant velocity has, too."""
+        if not self._floats:
+            return w
+        part = np.array(w)
+        part[: self.mb.nv][self.floating] = 0.0
+        return part
+
+    def _calm(self, v: Array) -> Array:
+        """v without that of what floats."""
+        return np.where(self.floating, 0.0, v) if self._floats else v
+
+    def _damped(self, q: Array, v: Array) -> Array:
+        """What springs and dampers give more at v than at the calm v, (nv)."""
+        if not (self._floats and self.has_passive):
+            return np.zeros(len(v))
+        at_v, at_calm = (dyn.passive_force(self.mb, q, x, ignore_loops=True) for x in (v, self._calm(v)))
+        return np.asarray(at_v - at_calm)
+
+    def _calm_accelerations(self, q: Array, v: Array, force: Array) -> Array:
+        """Accelerations at the calm v, under forces as they are at v."""
+        if not (self._floats and self.has_passive):
+            return self.accelerations(q, self._calm(v), force)
+        if self.closed is not None:
+            return self.accelerations(q, self._calm(v), force + self._damped(q, v))
+        total = force + dyn.passive_force(self.mb, q, v)
+        return dyn.forward_dynamics(self.mb, q, self._calm(v), total, passive=False)
+
+    def _straight(self, v: Array, vdot: Array) -> Array:
+        """a, from accelerations at the calm v."""
+        return self.coordinates.straight(self._calm(v), vdot)
 
     def implicit_rates(self, t: float, x: Array, implicit: Implicit) -> Array:
         """The same with forces of single dofs taken implicitly."""
@@ -341,7 +385,7 @@ class Mechanism:
         self.place(t, x)
         vdot, forces = implicit.applied(t, q, v, *self._solved(t, q, v))
         carried = np.zeros(0) if self.carried is None else self.carried.rates(vdot)
-        return np.concatenate([self.tangent(q, v), vdot, forces @ v, carried])
+        return np.concatenate([self.tangent(q, v), self.coordinates.straight(v, vdot), forces @ v, carried])
 
     def all_forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of everything in `names`, (names, nv)."""
@@ -367,6 +411,11 @@ class Mechanism:
             if isinstance(load, Touching):
                 load.require_sides(step.t0, step.h, self.parts(step.x0)[:2], self.parts(step.x1)[:2])
 
+    def force_for(self, q: Array, v: Array, a: Array) -> Array:
+        """The generalized force of the tree for rates a of the velocities, its own springs and dampers counted."""
+        calm = self._calm(v)
+        return self.inverse_dynamics(q, calm, self.coordinates.own(calm, a)) - self._damped(q, v)
+
     def inverse_dynamics(self, q: Array, v: Array, vdot: Array) -> Array:
         """The generalized force of the tree for given accelerations, its own springs and dampers counted."""
         return dyn.inverse_dynamics(self.mb, q, v, vdot, ignore_loops=True)
@@ -389,10 +438,21 @@ class Mechanism:
 
     def _solved(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """vdot, and all forces."""
+        a, forces = self._inertial(t, q, v)
+        return self.coordinates.own(v, a), forces
+
+    def _inertial(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """a, and all forces."""
         forces = self._forces(t, q, v)
         total = forces[: self.count].sum(axis=0)
         if self._prescribed is None:
-            return self.accelerations(q, v, total), forces
+            return self._straight(v, self._calm_accelerations(q, v, total)), forces
+        vdot, forces = self._under(t, q, self._calm(v), total + self._damped(q, v), forces)
+        return self._straight(v, vdot), forces
+
+    def _under(self, t: float, q: Array, v: Array, total: Array, forces: Array) -> tuple[Array, Array]:
+        """Accelerations under a total force, and all forces with those of what holds and what prescribes."""
+        assert self._prescribed is not None
         held = self.holds.active
         mask = np.array(self._prescribed.mask)
         mask[[x.number for x in held]] = True
@@ -591,7 +651,8 @@ class Mechanism:
             return self._with_carried(np.full(nt + len(self.names), np.inf), x)
         measure = measure_of(self.mb, q)
         unit = 1.0 / measure.dofs
-        rate = np.maximum(np.abs(v) / unit, np.sqrt(np.abs(w[nt : nt + nv]) / unit))
+        speed = np.where(self.floating, 0.0, np.abs(v)) if self._floats else np.abs(v)
+        rate = np.maximum(speed / unit, np.sqrt(np.abs(w[nt : nt + nv]) / unit))
         gravity = float(np.linalg.norm(self.mb.gravity))
         fastest = max(float(rate.max(initial=0.0)), float(np.sqrt(gravity / measure.length)) if gravity > 0.0 else 0.0)
         rate = np.maximum(rate, _SLOWEST * (fastest or 1.0))

@@ -207,7 +207,7 @@ SOACRAFT_INLINE void flexible_velocities(const Model& model, const Spatial<T>& V
             at = w.rigid.motions[model.elements[e.parent].branch];
         Joint<T>& me = w.rigid.joints[k];
         me.X = place_on<T>(e, turns(k), q, w.states.spots);
-        me.V = at = outward(me.X, at) + across<T>(e, q, v);
+        me.V = at = outward(me.X, at) + across_floating<T>(e, q, v);
         if (e.flexible >= 0) {
             const Flexible& f = model.flexible[e.flexible];
             FlexBody<T>& body = w.states.bodies[e.flexible];
@@ -248,7 +248,7 @@ SOACRAFT_INLINE bool flexible_inertias(const Model& model, const In& q, const In
             const Rigid<T> I = inertia<T>(e);
             const Spatial<T>& V = e.flexible < 0 ? me.V : w.eliminated[e.flexible].V;
             my.P += I;
-            my.z += force_cross(V, I * V);
+            my.z += gyroscopic(I, V);
         }
         if (pulls.on) my.z -= pulls.on[k];
         if (e.flexible >= 0) flexible_inward<elastic>(model, model.flexible[e.flexible], q, v, tau, pulls, w, my, margin);

@@ -95,11 +95,21 @@ SOACRAFT_APART Carried<T> past_any(const Model& model, const Element& e, const I
     return my;
 }
 
+// A free hinge on the ground feels no constant velocity, nor does what it carries: the tree is that of v = 0 there.
+SOACRAFT_FLAT bool floats(const Element& e) { return e.parent < 0 && takes_all(e); }
+
+// H* v across a hinge, without the velocity of what floats.
+template <class T, class In>
+SOACRAFT_FLAT Spatial<T> across_floating(const Element& e, const In& q, const In& v) {
+    if (floats(e)) return {three<T>(v, e.v), zeros<T>()};
+    return across<T>(e, q, v);
+}
+
 // What an element passes inward: P+ and z + G u + P+ c past its hinge, in the frame of its parent.
 template <class T, class In>
 SOACRAFT_FLAT Carried<T> past_element(const Model& model, const Element& e, const Joint<T>& me, const In& q, const In& v,
                                       const In& tau, Carried<T>& my, Solved<T>* dofs, T& margin) {
-    const Spatial<T> c = velocity_terms<T>(e, q, me.V, across<T>(e, q, v));
+    const Spatial<T> c = velocity_terms<T>(e, q, me.V, across_floating<T>(e, q, v));
     if (e.kind == REVOLUTE && !e.has_armature) {
         const Sizes<T> grown = meet(my.of, my.P, e);
         margin = minimum(margin, my.P.A.zz - T(doubt<T>) * my.of.A);
@@ -118,9 +128,14 @@ SOACRAFT_FLAT Carried<T> past_element(const Model& model, const Element& e, cons
 template <class T, class In, class Out>
 SOACRAFT_FLAT Spatial<T> accelerate(const Element& e, const Joint<T>& me, const In& q, const In& v, const Solved<T>* dofs,
                                     const Spatial<T>& from, Out& vdot) {
-    Spatial<T> at = outward(me.X, from) + velocity_terms<T>(e, q, me.V, across<T>(e, q, v));
+    Spatial<T> at = outward(me.X, from) + velocity_terms<T>(e, q, me.V, across_floating<T>(e, q, v));
     if (takes_all(e)) {
-        const Spatial<T> a = dofs[e.d].G, rate = a - at;
+        const Spatial<T> a = dofs[e.d].G;
+        Spatial<T> rate = a - at;
+        if (floats(e)) {  // the rate of v in turning axes, and what a ground that turns adds
+            const Vec<T> w = me.V.w, ground = w - three<T>(v, e.v);
+            rate.v -= cross(w + ground, three<T>(v, e.v + 3));
+        }
         vdot.set(e.v, rate.w.x), vdot.set(e.v + 1, rate.w.y), vdot.set(e.v + 2, rate.w.z);
         vdot.set(e.v + 3, rate.v.x), vdot.set(e.v + 4, rate.v.y), vdot.set(e.v + 5, rate.v.z);
         return a;
@@ -134,7 +149,7 @@ SOACRAFT_FLAT Spatial<T> accelerate(const Element& e, const Joint<T>& me, const 
     return at;
 }
 
-// Where elements are and how fast:  V(k) = phi*(p,k) V(p) + H*(k) v(k),  base to tips.
+// Where elements are and how fast:  V(k) = phi*(p,k) V(p) + H*(k) v(k),  base to tips; what floats as seen with its velocity.
 template <class T, class In>
 SOACRAFT_INLINE void velocities_outward(const Model& model, const Spatial<T>& V0, const In& q, const In& v,
                                         const AbaWork<T>& w) {
@@ -149,7 +164,7 @@ SOACRAFT_INLINE void velocities_outward(const Model& model, const Spatial<T>& V0
             at = w.motions[model.elements[e.parent].branch];
         Joint<T>& me = joints[k];
         me.X = place<T>(e, turns(k), q);
-        me.V = at = outward(me.X, at) + across<T>(e, q, v);
+        me.V = at = outward(me.X, at) + across_floating<T>(e, q, v);
         if (e.branch >= 0) w.motions[e.branch] = at;
     }
 }
@@ -176,7 +191,7 @@ SOACRAFT_INLINE bool inertias_inward(const Model& model, const In& q, const In& 
         if (!e.massless) {
             const Rigid<T> I = inertia<T>(e);
             my.P += I;
-            my.z += force_cross(me.V, I * me.V);
+            my.z += gyroscopic(I, me.V);
         }
         if (pull) my.z -= pull[k];
         const Carried<T> out = past_element(model, e, me, q, v, tau, my, dofs, margin);

@@ -122,7 +122,7 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
         if (!e.massless) {
             const Rigid<T> I = turned(me.R, inertia<T>(e));
             my.P += I;
-            my.z += force_cross(me.V, I * me.V);
+            my.z += gyroscopic(I, me.V);
             my += coriolis(I, me.V);
         }
         if (pull) my.z -= Spatial<T>{me.R * pull[k].w, me.R * pull[k].v};

@@ -97,7 +97,7 @@ SOACRAFT_INLINE void id_columns(const Model& model, const Base& base, const In& 
         Composite<T> my = w.outboard(e, k, carry, nothing);
         if (!e.massless) {
             const Rigid<T> I = turned(me.R, inertia<T>(e));
-            my += Composite<T>{I, coriolis(I, me.V), I * w.a[k].own + force_cross(me.V, I * me.V)};
+            my += Composite<T>{I, coriolis(I, me.V), I * w.a[k].own + gyroscopic(I, me.V)};
         }
         if (pull) my.f -= Spatial<T>{me.R * pull[k].w, me.R * pull[k].v};
         const Vec<T> d = me.r - c, away = -d;

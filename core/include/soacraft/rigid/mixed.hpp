@@ -51,7 +51,7 @@ SOACRAFT_INLINE bool mixed_accelerations(const Model& model, const Base& base, c
         if (!e.massless) {
             const Rigid<T> I = inertia<T>(e);
             my.P += I;
-            my.z += force_cross(w.V[k], I * w.V[k]);
+            my.z += gyroscopic(I, w.V[k]);
         }
         if (pull) my.z -= pull[k];
         const Sizes<T> grown = meet(my.of, my.P, e);

@@ -145,6 +145,12 @@ template <class T>
 SOACRAFT_FLAT Spatial<T> operator*(const Rigid<T>& I, const Spatial<T>& V) {
     return {I.J * V.w + cross(I.h, V.v), I.m * V.v - cross(I.h, V.w)};
 }
+// crf(V) I V without v x (m v), which is zero but for rounding: a constant velocity adds no more than m w x v.
+template <class T>
+SOACRAFT_FLAT Spatial<T> gyroscopic(const Rigid<T>& I, const Spatial<T>& V) {
+    const Vec<T> turned = cross(V.w, V.v);
+    return {cross(V.w, I.J * V.w) + cross(I.h, turned), I.m * turned + cross(V.w, cross(V.w, I.h))};
+}
 
 // An articulated inertia [[A, B], [B*, C]].
 template <class T>

@@ -352,73 +352,57 @@ class Batch:
         self, t: float, h: float, q: Array, v: Array, z: dict[str, Array]
     ) -> tuple[Array, Array, dict[str, Array]]:
         """A step of RK4 in the chart of its start (`sim.integrators.explicit`)."""
-        w, (a, dz) = v, self._slopes(t, q, v, z)
-        slopes = [(w, a, dz)]
+        space = self._space
+        a, dz = self._slopes(t, q, v, z)
+        slopes = [(v, space.straight(v, a), dz)]
         for c in (0.5, 0.5, 1.0):
             w, a, dz = slopes[-1]
-            u = (c * h) * w
-            qi, vi = self._move(q, u), v + (c * h) * a
+            u, y = (c * h) * w, v + (c * h) * a
+            qi = self._move(q, u)
+            vi = space.velocity(qi, y, q)
             zi = {key: x + (c * h) * dz[key] for key, x in z.items()}
             ai, dzi = self._slopes(t + c * h, qi, vi, zi)
-            slopes.append((self._rate(u, vi), ai, dzi))
+            slopes.append((self._rate(u, y, vi), space.velocity(q, space.straight(vi, ai), qi), dzi))
         weights = (h / 6.0, h / 3.0, h / 3.0, h / 6.0)
         u = np.asarray(sum(x * k[0] for x, k in zip(weights, slopes, strict=True)))
-        v = np.asarray(v + sum(x * k[1] for x, k in zip(weights, slopes, strict=True)))
+        y = np.asarray(v + sum(x * k[1] for x, k in zip(weights, slopes, strict=True)))
         z = {key: x + sum(b * k[2][key] for b, k in zip(weights, slopes, strict=True)) for key, x in z.items()}
-        return self._move(q, u), v, z
+        end = self._move(q, u)
+        return end, space.velocity(end, y, q), z
 
     def _move(self, q: Array, u: Array) -> Array:
-        if self._space.flat:
-            return np.asarray(q + u)
         for group, _ in self._space._turning:
             if ((u[:, group.v_index[:, :3]] ** 2).sum(axis=-1) > LARGEST_TURN**2).any():
                 raise SimulationError("a hinge of a run in the batch turns too far within one step.")
-        return np.asarray(self._mb.integrate(q, u))
+        return self._space.move(q, u)
 
-    def _rate(self, u: Array, w: Array) -> Array:
-        """Jr(u)^-1 w, hinge by hinge, as `Coordinates.rate`."""
+    def _rate(self, u: Array, y: Array, w: Array) -> Array:
+        """Jr(u)^-1 w, hinge by hinge, as `Coordinates.rate`; y of the travel of what is free."""
         if self._space.flat:
             return w
-        found = np.array(w)
-        for group, free in self._space._turning:
-            for at in group.v_index:
-                found[:, at] = twist_rates(u[:, at], w[:, at]) if free else turn_rates(u[:, at], w[:, at])
+        found = np.array(y)
+        for group, _ in self._space._turning:
+            for at in group.v_index[:, :3]:
+                found[:, at] = turn_rates(u[:, at], w[:, at])
         return found
 
 
 def turn_rates(u: Array, w: Array) -> Array:
     """`sim.integrators.manifold.turn_rate` of many, (n, 3)."""
     across = _cross(u, w)
-    return np.asarray(w + 0.5 * across + _coefficients((u * u).sum(axis=-1))[0][:, None] * _cross(u, across))
+    return np.asarray(w + 0.5 * across + _coefficients((u * u).sum(axis=-1))[:, None] * _cross(u, across))
 
 
-def twist_rates(u: Array, w: Array) -> Array:
-    """`sim.integrators.manifold.twist_rate` of many, (n, 6)."""
-    a, b, x, y = u[:, :3], u[:, 3:], w[:, :3], w[:, 3:]
-    c, slope = (k[:, None] for k in _coefficients((a * a).sum(axis=-1)))
-    ax = _cross(a, x)
-    aax, second = _cross(a, ax), _cross(b, x) + _cross(a, y)
-    angular = x + 0.5 * ax + c * aax
-    along = 2.0 * slope * (a * b).sum(axis=-1)[:, None]
-    linear = y + 0.5 * second + c * (_cross(b, ax) + _cross(a, second)) + along * aax
-    return np.concatenate([angular, linear], axis=1)
-
-
-def _coefficients(s: Array) -> tuple[Array, Array]:
-    """(1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2, and its derivative; below 1 by their series."""
-    near = np.minimum(s, 1.0)
-    c, slope = np.zeros_like(s), np.zeros_like(s)
+def _coefficients(s: Array) -> Array:
+    """(1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2; below 1 by its series."""
+    near, c = np.minimum(s, 1.0), np.zeros_like(s)
     for a in reversed(INVERSE_THIRD):
-        slope = slope * near + c
         c = c * near + a
     if (s < 1.0).all():
-        return c, slope
+        return c
     far = np.maximum(s, 1.0)
     half = 0.5 * np.sqrt(far)
-    cot = 1.0 / np.tan(half)
-    large = (1.0 - half * cot) / far
-    steep = -((cot - half * (1.0 + cot * cot)) / (8.0 * half) + large) / far
-    return np.where(s < 1.0, c, large), np.where(s < 1.0, slope, steep)
+    return np.where(s < 1.0, c, (1.0 - half / np.tan(half)) / far)
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -71,7 +71,7 @@ def chart_jacobian(session: Session, s: float, u: Array) -> Array:
 
 
 def rate_matrix(manifold: Manifold, x: Array, u: Array) -> Array:
-    """A with rate(x, u, w) = A w."""
+    """A with rate(x, u, w) = A w at any velocity w, that of the travel of what is free included."""
     return np.array([manifold.rate(x, u, e) for e in np.eye(manifold.size)]).T
 
 

@@ -84,7 +84,8 @@ class Dop853(Explicit):
     A, b, c = DOP853.A[: DOP853.n_stages, : DOP853.n_stages], DOP853.B, DOP853.C[: DOP853.n_stages]
 
     def _error(self, h: float, K: Array) -> Array:
-        return np.asarray(h * np.array([DOP853.E5 @ K, DOP853.E3 @ K]))
+        rise = K - K[0]  # weights of an error have the sum zero
+        return np.asarray(h * np.array([DOP853.E5 @ rise, DOP853.E3 @ rise]))
 
     def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
         more = np.concatenate([K, np.zeros((len(DOP853.A_EXTRA), K.shape[1]))])

@@ -42,7 +42,8 @@ class Gauss(Method):
                 check_turn(manifold, U, t, h)
                 at = t + self.c[i] * h
                 new[i] = manifold.rate(x, U, problem.rates(at, problem.settle(at, manifold.move(x, U), False)))
-            change, size = (abs(h) * float(np.abs(k / scale).max(initial=0.0)) for k in (new - K, new))
+            parts = new - K, [problem.varying(k) for k in new]
+            change, size = (abs(h) * float(np.abs(k / scale).max(initial=0.0)) for k in parts)
             K = new
             if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
                 break

@@ -23,6 +23,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.sim.descriptor import SOFT, Descriptor
+from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
@@ -90,12 +91,16 @@ class GeneralizedAlpha(Method):
         a0 = vdot + (h / memory.h) * (memory.a - vdot)
         u, v1, a1, vdot1, system = self._solved(problem, form, t, q, v, a0, vdot, h)
         check_turn(problem.manifold, np.concatenate([u, 0.0 * v, 0.0 * work]), t, h)
-        end = problem.settle(t + h, problem.point(problem.mb.integrate(q, u), v1, work), True)
+        space = problem.coordinates
+        q1 = space.move(q, u)
+        own = [space.velocity(q1, x, q) for x in (v1, vdot1, a1, vdot)]  # in the axes of the end
+        end = problem.settle(t + h, problem.point(q1, own[0], work), True)
         w1 = problem.rates(t + h, end)
         end[-len(work) :] += 0.5 * h * (w[2 * nv :] + w1[2 * nv :])
-        change = np.concatenate([u, problem.parts(end)[1] - problem.parts(x)[1], end[-len(work) :] - work])
+        v_end = space.velocity(q, problem.parts(end)[1], problem.parts(end)[0])
+        change = np.concatenate([u, v_end - problem.parts(x)[1], end[-len(work) :] - work])
         error = self._error(problem, q, h, u, v1, vdot1, memory, system) if self.adaptive else None
-        self._memories = [memory, _Memory(t + h, end, w1, v1, vdot1, a1, h, (h, vdot))]
+        self._memories = [memory, _Memory(t + h, end, w1, *own[:3], h, (h, own[3]))]
         F = hermite(change, h * w, h * problem.manifold.rate(x, change, w1))
         return Step(problem, t, h, x, end, w, w1, F, error)
 
@@ -106,7 +111,7 @@ class GeneralizedAlpha(Method):
                 return kept
         nv, d = problem.mb.nv, _AHEAD * h
         ahead = problem.settle(t + d, problem.manifold.move(x, d * w), False)
-        vddot = (problem.rates(t + d, ahead) - w)[nv : 2 * nv] / d
+        vddot = (problem.manifold.rate(x, d * w, problem.rates(t + d, ahead)) - w)[nv : 2 * nv] / d
         vdot = w[nv : 2 * nv]
         size = self._scale(problem, *problem.parts(x)[:2], vdot)
         if np.linalg.norm(h * vddot / size) > _STIFF * np.linalg.norm(vdot / size):
@@ -127,13 +132,14 @@ class GeneralizedAlpha(Method):
             u, v1 = h * v + h * h * ((0.5 - beta) * a0 + beta * a1), v + h * ((1.0 - gamma) * a0 + gamma * a1)
             vdot1 = ((1.0 - am) * a1 + am * a0 - af * vdot) / (1.0 - af)
             check_turn(m.coordinates, u, t, h)
-            q1 = m.mb.integrate(q, u)
-            rows = form.rows(t1, q1, v1)
+            q1 = m.coordinates.move(q, u)
+            own, a_own = (m.coordinates.velocity(q1, x, q) for x in (v1, vdot1))
+            rows = form.rows(t1, q1, own)
             if not len(lam):
-                lam = form.multipliers(t1, q1, v1, vdot1, rows)
-            left = np.concatenate([form.balance(t1, q1, v1, vdot1, rows, lam), rows.g / (h * h * beta)])
+                lam = form.multipliers(t1, q1, own, a_own, rows)
+            left = np.concatenate([form.balance(t1, q1, own, a_own, rows, lam), rows.g / (h * h * beta)])
             if system is None or i == _RENEWED:
-                system = self._system(form, m, (t1, q, u, q1, v1, vdot1, lam), rows.G, h)
+                system = self._system(form, m, (t1, q, u, q1, own, a_own, lam), rows.G, h)
             change = lu_solve(system[0], -left)
             a1, lam = a1 + unit * change[: len(unit)], lam + change[len(unit) :]
             moved = float(np.abs(h * h * beta * unit * change[: len(unit)] / size).max(initial=0.0))
@@ -151,12 +157,15 @@ class GeneralizedAlpha(Method):
 
     def _system(self, form: Descriptor, m: Mechanism, at: tuple[Any, ...], G: Array, h: float) -> _System:
         """Newton's matrix in units, factored; what accelerations weigh in it; the units."""
-        t1, q, u, q1, v1, vdot1, lam = at
-        d = form.derivatives(t1, q1, v1, vdot1, lam)
-        J = np.eye(len(u)) if m.coordinates.flat else m.mb.integrate_jacobians(q, u)[1]
+        t1, q, u, q1, v1, a1, lam = at
+        d = form.derivatives(t1, q1, v1, m.coordinates.own(v1, a1), lam)
+        moved = G * form.unit
+        if not m.coordinates.flat:
+            moved = (G @ ChartSlopes(m.coordinates).jacobians(q, u)[1]) * form.unit
+            d = form.in_chart(d, q, u, v1, a1)
         inertia = form.scaled(d.M) * ((1.0 - self._am) / (1.0 - self._af))
-        S = inertia + form.scaled(d.D) * (h * self._gamma) + form.scaled(d.K @ J) * (h * h * self._beta)
-        G, moved = G * form.unit, (G @ J) * form.unit
+        S = inertia + form.scaled(d.D) * (h * self._gamma) + form.scaled(d.K) * (h * h * self._beta)
+        G = G * form.unit
         return lu_factor(np.block([[S, G.T], [moved, -SOFT * np.eye(len(G))]])), inertia / form.unit, form.unit
 
     def _scale(self, m: Mechanism, q: Array, v: Array, vdot: Array) -> Array:
@@ -176,7 +185,10 @@ class GeneralizedAlpha(Method):
         u_exact = h * v0 + 0.5 * h * h * vdot + h**3 / 6.0 * slope - h**4 / 12.0 * curve
         half = 0.5 * h * v0 + 0.125 * h * h * vdot, v0 + 0.5 * h * vdot
         for weight, (a, b) in ((4.0, half), (1.0, (u, v1))):  # what the chart adds, by Simpson's rule
-            u_exact = u_exact + h * weight / 6.0 * (m.coordinates.rate(q, a, b) - b)
+            added = m.coordinates.rate(q, a, b) - b
+            for _, at in m.coordinates.free:  # travel goes by v itself
+                added[at[3:]] = 0.0
+            u_exact = u_exact + h * weight / 6.0 * added
         factors, inertia, unit = system
         nv = len(u)
         found = []

@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft.sim.descriptor import SOFT, Descriptor
+from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.cvode import chart_jacobian, chart_slope, rate_matrix
 from soacraft.sim.integrators.steps import Problem
 from soacraft.sim.integrators.sundials import UNMEASURED, Session, Sundials, sundials
@@ -113,7 +114,7 @@ class Implicit(Explicit):
         rows = form.rows(t, q, v)
         carried = m.coordinates.rate(self._q, y[:nv], v - form.unit**2 * (rows.G.T @ mu))
         powers = m.forces_with(t, q, v, form.reaction(rows, lam)) @ v
-        balance = form.balance(t, q, v, ydot[nv : 2 * nv], rows, lam)
+        balance = form.balance(t, q, v, self._own(q, ydot), rows, lam)
         return np.concatenate([ydot[:nv] - carried, balance, ydot[2 * nv : size] - powers, rows.g, rows.speed])
 
     def matrix(self, s: float, y: Array, ydot: Array, cj: float) -> Array:
@@ -123,23 +124,29 @@ class Implicit(Explicit):
         q, v = self._state(s, y)
         lam, mu = np.split(y[size:], 2)
         G = form.rows(t, q, v).G
-        d = form.derivatives(t, q, v, ydot[nv : 2 * nv], lam)
-        A, D, back = (np.asarray(x) for x in (np.eye(nv), np.zeros((nv, nv)), np.eye(nv)))
+        a = self._own(q, ydot)
+        d = form.derivatives(t, q, v, m.coordinates.own(v, a), lam)
+        one, none = np.eye(nv), np.zeros((nv, nv))
+        A, D, back, in_y, in_u = one, none, one, one, none
         if not m.coordinates.flat:
             carried = v - unit**2 * (G.T @ mu)
             A = rate_matrix(m.coordinates, self._q, y[:nv])
             D = chart_slope(m.coordinates, self._q, y[:nv], carried, unit)
-            back = np.asarray(np.linalg.inv(A), dtype=np.float64)
+            chart = ChartSlopes(m.coordinates)
+            J_q, back = chart.jacobians(self._q, y[:nv])
+            in_y, in_u = chart.velocity(v, J_q, back)
+            d = form.in_chart(d, self._q, y[:nv], v, a)
+            D = D + A @ in_u
         scale = (unit / form.c)[:, None]
         at_u, at_v, count = slice(0, nv), slice(nv, 2 * nv), len(lam)
         at_g, at_speed = slice(size, size + count), slice(size + count, size + 2 * count)
         J = cj * np.eye(len(y))
         J[at_u, at_u] -= D
-        J[at_u, at_v] = -A
+        J[at_u, at_v] = -A @ in_y
         J[at_u, at_speed] = A @ (unit[:, None] ** 2 * G.T)
-        J[at_v, at_u], J[at_v, at_v] = scale * (d.K @ back), scale * (d.D + cj * d.M)
+        J[at_v, at_u], J[at_v, at_v] = scale * d.K, scale * (d.D + cj * d.M)
         J[at_v, at_g] = (G * unit).T
-        J[at_g, at_u], J[at_speed, at_u], J[at_speed, at_v] = G @ back, d.turning @ back, G
+        J[at_g, at_u], J[at_speed, at_u], J[at_speed, at_v] = G @ back, d.turning @ back + G @ in_u, G @ in_y
         soft = -SOFT / cj * np.eye(count)  # as much as the multipliers' part, next to it
         J[at_g, at_g], J[at_speed, at_speed], J[at_g, at_speed], J[at_speed, at_g] = 0.0, 0.0, soft, soft
         return J
@@ -149,3 +156,8 @@ class Implicit(Explicit):
         x = self.manifold.move(self.x0, y[: self.manifold.size])
         q, v, _ = self.problem.parts(x)
         return q, v
+
+    def _own(self, q: Array, ydot: Array) -> Array:
+        """The rates of velocities at a point, in the axes that it has there."""
+        nv = self.problem.mb.nv
+        return self.problem.coordinates.velocity(q, ydot[nv : 2 * nv], self._q)

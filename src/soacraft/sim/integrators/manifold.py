@@ -7,6 +7,9 @@ tangent space. A motion with velocity w(t) at the moving point is, in the chart 
 
 so that a method of order p for u is one of order p on the manifold. Charts have a horizon, beyond which `rate` is not
 regular: steps stay inside (`turn(u)` below `LARGEST_TURN`).
+
+A free body has the chart SO(3) x R^3: its travel and its linear velocity are in the axes that it has at x, where a
+constant velocity is constant however fast it turns (a twist on SE(3) is not).
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ from soacraft.model.hinges import Free, RollingBall, RollingDisc, RollingEllipso
 from soacraft.model.hinges.base import Hinge, has_coordinates, qdot_of
 from soacraft.model.states.tangent import integrate_rates
 from soacraft.model.tree.graph import Graph
-from soacraft.spatial import rotations
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import INVERSE_THIRD
 
 #: The largest turn of one hinge within one step, in radians; the chart of rotations ends at 2 pi.
 LARGEST_TURN = 3.0
+#: A velocity that is carried to other axes and back is off by this part of it at most.
+_ROUNDING = 2e-15
 
 
 class Manifold(Protocol):
@@ -82,7 +86,7 @@ class Vectors:
 
 
 class Coordinates:
-    """The coordinates q of a model, moved by `mb.integrate`.
+    """The coordinates q of a model, moved by `mb.integrate`; what is free goes straight on in the axes it has at x.
 
     A tangent vector has nv numbers, and for every hinge that rolls two more: where it is on its plane is no function of
     how it turned, so its travel is integrated along. `tangent(q, v)` is the velocity as a tangent vector.
@@ -97,6 +101,10 @@ class Coordinates:
         self.graph, self.nv = graph, graph.nv
         groups = graph.layout.groups
         self._turning = [(x, type(x.hinge) is Free) for x in groups if type(x.hinge) in (Spherical, Free)]
+        self.free = [
+            (place, at) for x, free in self._turning if free for place, at in zip(x.q_index, x.v_index, strict=True)
+        ]
+        """Where the coordinates and the dofs of free hinges are."""
         self._rolling = [x for x in groups if type(x.hinge) in _ROLLING]
         known = [x for x in groups if x.hinge.nv == 0 or _is_plain(x.hinge)]
         self._own = [x for x in groups if x not in known and not _is_group(x.hinge)]
@@ -122,10 +130,12 @@ class Coordinates:
         return np.concatenate([v, *travels])
 
     def move(self, x: Array, u: Array) -> Array:
-        """`mb.integrate(x, u)`; what rolls goes where its travel leads."""
+        """`mb.integrate(x, u)`; what rolls goes where its travel leads, what is free straight on."""
         if self.flat:
             return np.asarray(x + u)
-        moved = self.graph.integrate(x, u[: self.nv])
+        moved = self.graph.integrate(x, u[..., : self.nv])
+        for place, at in self.free:
+            moved[..., place[4:]] = x[..., place[4:]] + _turned(x, place, u[..., at[3:]])
         at = self.nv
         for group in self._rolling:
             travel = u[at : at + 2 * len(group.bodies)].reshape(-1, 2)
@@ -134,13 +144,15 @@ class Coordinates:
         return moved
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
-        """Jr(u)^-1 w, hinge by hinge."""
+        """Jr(u)^-1 w, hinge by hinge; of the travel of what is free exp(u) w."""
         if self.flat:
             return w
         found = np.array(w)
         for group, free in self._turning:
             for at in group.v_index:
-                found[at] = twist_rate(u[at], w[at]) if free else turn_rate(u[at], w[at])
+                found[at[:3]] = turn_rate(u[at[:3]], w[at[:3]])
+                if free:
+                    found[at[3:]] = _carried(u[at[:3]], w[at[3:]])
         for group in self._rolling:
             for at in group.v_index:
                 found[at] = turn_rate(u[at], w[at])
@@ -149,24 +161,37 @@ class Coordinates:
             found[group.v_index] = np.linalg.solve(J, w[group.v_index][..., None])[..., 0]
         return found
 
-    def go(self, q: Array, u: Array) -> Array:
-        """Coordinates moved by u (nv), the way of constant velocities in the axes of each hinge's parent: what is free
-        goes straight on while it turns."""
-        moved = self.graph.integrate(q, u)
-        for group, free in self._turning:
-            for place, at in zip(group.q_index, group.v_index, strict=True):
-                if free:
-                    moved[place[4:]] = q[place[4:]] + rotations.quaternion_to_matrix(q[place[:4]]) @ u[at[3:]]
-        return moved
-
     def straight(self, v: Array, vdot: Array) -> Array:
         """The rates of velocities in the axes of each hinge's parent: those of free hinges' travel are vdot + w x v."""
-        found = np.array(vdot)
-        for group, free in self._turning:
-            for at in group.v_index:
-                if free:
-                    found[at[3:]] += _cross(v[at[:3]], v[at[3:]])
+        return self._with_turn(v, vdot, 1.0)
+
+    def own(self, v: Array, a: Array) -> Array:
+        """vdot, (..., nv), from what `straight` makes of it."""
+        return self._with_turn(v, a, -1.0)
+
+    def _with_turn(self, v: Array, a: Array, sign: float) -> Array:
+        if not self.free:
+            return a
+        found = np.array(a)
+        for _, at in self.free:
+            found[..., at[3:]] += sign * _across(v[..., at[:3]], v[..., at[3:]])
         return found
+
+    def velocity(self, q: Array, v: Array, there: Array) -> Array:
+        """The velocities at q, (..., nv), whose travel of free hinges is v in the axes that they have `there`."""
+        if not self.free:
+            return v
+        carried = np.array(v)
+        for place, at in self.free:
+            carried[..., at[3:]] = _turned(q, place, _turned(there, place, v[..., at[3:]]), -1.0)
+        return carried
+
+    def between(self, q0: Array, q1: Array) -> Array:
+        """u with move(q0, u) = q1, of hinges that do not roll."""
+        u = np.asarray(self.graph.difference(q0, q1))
+        for place, at in self.free:
+            u[at[3:]] = _turned(q0, place, q1[place[4:]] - q0[place[4:]], -1.0)
+        return u
 
     def carry(self, u: Array, v: Array) -> Array:
         """The velocities (nv) that are v in the axes of each hinge's parent, after its own axes were turned by u: those
@@ -174,14 +199,72 @@ class Coordinates:
         carried = np.array(v)
         for group, _ in self._turning:
             for at in group.v_index:
-                back = rotations.exp(-u[at[:3]])
-                carried[at] = (v[at].reshape(-1, 3) @ back.T).ravel()
+                for part in at.reshape(-1, 3):
+                    carried[part] = _carried(u[at[:3]], v[part], -1.0)
+        return carried
+
+    def carry_turns(self, start: Array, end: Array, v: Array) -> Array:
+        """The velocities (nv) whose rates of turns are v in the axes of each hinge's parent, where these turned by `start`,
+        after they turned by `end`."""
+        carried = np.array(v)
+        for group, _ in self._turning:
+            for at in group.v_index[:, :3]:
+                carried[at] = _carried(end[at], _carried(start[at], v[at]), -1.0)
         return carried
 
     def turn(self, u: Array) -> float:
         """The largest turn of a hinge whose coordinates are a quaternion."""
         groups: list[HingeGroup] = [*(x for x, _ in self._turning), *self._rolling]
         return max((float(np.sqrt((u[x.v_index[:, :3]] ** 2).sum(axis=1).max())) for x in groups), default=0.0)
+
+
+class Motions:
+    """Coordinates and velocities, [q; v]. A tangent vector is [tangent of q; a], with a = vdot but for the travel of
+    what is free: a = vdot + w x v there, the rate of its velocity in the axes of its parent.
+
+    >>> import soacraft as sc
+    >>> mb = sc.Multibody()
+    >>> brick = mb.add_body("brick", None, sc.Free(), sc.Inertia(1.0, [0, 0, 0], np.diag([1.0, 2.0, 3.0])))
+    >>> space, x = Motions(Coordinates(mb)), np.concatenate([mb.q, [0, 0, 2.0, 1.0, 0, 0]])
+    >>> turned = space.move(x, np.array([0, 0, np.pi / 2, 1.0, 0, 0, *np.zeros(6)]))  # it goes straight on
+    >>> turned[4:7].round(9).tolist(), (turned[7:].round(9) + 0.0).tolist()
+    ([1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0, -1.0, 0.0])
+    """
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self.coordinates, self._nq, self._nt = coordinates, coordinates.point_size, coordinates.size
+        self.size, self.point_size = self._nt + coordinates.nv, self._nq + coordinates.nv
+        self.flat = coordinates.flat
+
+    def move(self, x: Array, u: Array) -> Array:
+        """The coordinates as `Coordinates` has them, and the velocities v + dv in the axes of the start."""
+        if self.flat:
+            return np.asarray(x + u)
+        q = self.coordinates.move(x[: self._nq], u[: self._nt])
+        v = self.coordinates.velocity(q, x[self._nq :] + u[self._nt :], x[: self._nq])
+        return np.concatenate([q, v])
+
+    def rate(self, x: Array, u: Array, w: Array) -> Array:
+        """Of the coordinates as `Coordinates` has it, but for rounding: the rate of travel is v + dv."""
+        if self.flat:
+            return w
+        found = np.concatenate([self.coordinates.rate(x[: self._nq], u[: self._nt], w[: self._nt]), w[self._nt :]])
+        for _, at in self.coordinates.free:
+            straight = x[self._nq + at[3:]] + u[self._nt + at[3:]]
+            if np.linalg.norm(found[at[3:]] - straight) <= _ROUNDING * np.linalg.norm(straight):
+                found[at[3:]] = straight
+            found[self._nt + at[3:]] = _carried(u[at[:3]], w[self._nt + at[3:]])
+        return found
+
+    def between(self, x0: Array, x1: Array) -> Array:
+        """u with move(x0, u) = x1, of hinges that do not roll."""
+        nq = self._nq
+        there = self.coordinates.velocity(x0[:nq], x1[nq:], x1[:nq])
+        return np.concatenate([self.coordinates.between(x0[:nq], x1[:nq]), there - x0[nq:]])
+
+    def turn(self, u: Array) -> float:
+        """That of the coordinates."""
+        return self.coordinates.turn(u[: self._nt])
 
 
 class Product:
@@ -229,33 +312,42 @@ def turn_rate(u: Array, w: Array) -> Array:
     array([0., 0., 2.])
     """
     across = _cross(u, w)
-    return np.asarray(w + 0.5 * across + _coefficient(float(u @ u))[0] * _cross(u, across))
+    return np.asarray(w + 0.5 * across + _coefficient(float(u @ u)) * _cross(u, across))
 
 
-def twist_rate(u: Array, w: Array) -> Array:
-    """Jr(u)^-1 w of a twist [angular; linear]: the same as of a rotation, in dual numbers angular + eps linear, whose
-    eps-part is the derivative. There u . u is s + 2 eps (angular . linear), and c is c(s) + eps c'(s) 2 (...)."""
-    a, b, x, y = u[:3], u[3:], w[:3], w[3:]
-    c, slope = _coefficient(float(a @ a))
-    ax = _cross(a, x)
-    aax, second = _cross(a, ax), _cross(b, x) + _cross(a, y)
-    angular = x + 0.5 * ax + c * aax
-    linear = y + 0.5 * second + c * (_cross(b, ax) + _cross(a, second)) + (2.0 * slope * float(a @ b)) * aax
-    return np.concatenate([angular, linear])
-
-
-def _coefficient(s: float) -> tuple[float, float]:
-    """c = (1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2, and its derivative; below 1 by their series."""
+def _coefficient(s: float) -> float:
+    """c = (1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2; below 1 by its series."""
     if s < 1.0:
-        c = slope = 0.0
+        c = 0.0
         for a in reversed(INVERSE_THIRD):
-            slope = slope * s + c
             c = c * s + a
-        return c, slope
+        return c
     half = 0.5 * math.sqrt(s)
-    cot = 1.0 / math.tan(half)
-    c = (1.0 - half * cot) / s
-    return c, -((cot - half * (1.0 + cot * cot)) / (8.0 * half) + c) / s
+    return (1.0 - half / math.tan(half)) / s
+
+
+def _carried(u: Array, w: Array, sign: float = 1.0) -> Array:
+    """exp(u~) w, or exp(-u~) w with sign -1, (3)."""
+    t = math.sqrt(float(u @ u))
+    if t == 0.0:
+        return w
+    across = _cross(u, w)
+    half = math.sin(0.5 * t)
+    return np.asarray(w + (2.0 * half * half / (t * t) * _cross(u, across) + sign * math.sin(t) / t * across))
+
+
+def _turned(q: Array, place: Array, w: Array, sign: float = 1.0) -> Array:
+    """R w by the attitude of a free hinge, or R* w with sign -1, (..., 3): not even the rounding of its quaternion changes
+    the length of w."""
+    r, last = q[..., place[:3]], q[..., place[3]][..., None]
+    two = 2.0 / (r[..., :1] * r[..., :1] + r[..., 1:2] * r[..., 1:2] + r[..., 2:] * r[..., 2:] + last * last)
+    return np.asarray(w + two * _across(r, _across(r, w) + sign * last * w))
+
+
+def _across(a: Array, b: Array) -> Array:
+    """a x b, (..., 3)."""
+    (x, y, z), (p, q, r) = (np.moveaxis(c, -1, 0) for c in (a, b))
+    return np.stack([y * r - z * q, z * p - x * r, x * q - y * p], axis=-1)
 
 
 def _cross(a: Array, b: Array) -> Array:

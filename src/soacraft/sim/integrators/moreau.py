@@ -79,7 +79,9 @@ class Moreau(Method):
         if (done.impulses is None or not done.impulses.p.any()) and not contact.takes_out:
             return smooth if implicit is None else self._unpressed(mechanism, smooth, w)
         u = self._travel(mechanism, t, x, h, free, done)
-        u[nt:] = np.concatenate([done.v, free[nq + nv :]]) - x[nq:]
+        pressed = mechanism.coordinates.velocity(x[:nq], done.v, q_f)  # in the axes of the start, where it is free
+        pressed = mechanism.coordinates.carry_turns(self._coordinates, u, pressed)
+        u[nt:] = np.concatenate([pressed, free[nq + nv :]]) - x[nq:]
         check_turn(mechanism.manifold, u, t, h)
         end = mechanism.settle(t + h, mechanism.manifold.move(x, u), True)
         out = contact.out_of(mechanism, t + h, end[:nq])
@@ -92,15 +94,15 @@ class Moreau(Method):
             end[own] = self._work(mechanism, t, x, free, end, h, implicit)
         contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         w1 = mechanism.rates(t + h, end)
-        w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
+        w1[nt : nt + nv] = _mean_rate(mechanism, x, end, h)
         F = hermite(u, h * w, h * mechanism.manifold.rate(x, u, w1))
         return Step(mechanism, t, h, x, end, w, w1, F, weighed=mechanism.varies)
 
     def _unpressed(self, mechanism: Mechanism, smooth: Step, w: Array) -> Step:
         """A smooth step with implicit forces, with the mean acceleration at its end."""
         t, h, u = smooth.t0, smooth.h, smooth.F[0]
-        w1, (nq, nt, nv) = mechanism.rates(t + h, smooth.x1), mechanism.sizes
-        w1[nt : nt + nv] = (smooth.x1[nq : nq + nv] - smooth.x0[nq : nq + nv]) / h
+        w1, (_, nt, nv) = mechanism.rates(t + h, smooth.x1), mechanism.sizes
+        w1[nt : nt + nv] = _mean_rate(mechanism, smooth.x0, smooth.x1, h)
         F = hermite(u, h * w, h * mechanism.manifold.rate(smooth.x0, u, w1))
         return Step(mechanism, t, h, smooth.x0, smooth.x1, w, w1, F)
 
@@ -148,6 +150,12 @@ class Moreau(Method):
         u = np.zeros(size)
         u[:nt] = np.where(still, 0.5 * h * (r0 + r1), smooth[:nt] + 0.5 * h * (r1 - rf))
         return u
+
+
+def _mean_rate(mechanism: Mechanism, x: Array, end: Array, h: float) -> Array:
+    """The mean of a over a step between two points, in the axes of its end, (nv)."""
+    (q0, v0, _), (q1, v1, _) = mechanism.parts(x), mechanism.parts(end)
+    return np.asarray((v1 - mechanism.coordinates.velocity(q1, v0, q0)) / h)
 
 
 def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:

@@ -47,12 +47,12 @@ class MoreauMidpoint(Method):
         if contact is not None:
             contact.begin(t, x[:nq])
         self._check(mechanism, t, h, 0.5 * h * x[nq : nq + nv])
-        q, v0 = space.go(x[:nq], 0.5 * h * x[nq : nq + nv]), space.carry(0.5 * h * x[nq : nq + nv], x[nq : nq + nv])
+        q, v0 = space.move(x[:nq], 0.5 * h * x[nq : nq + nv]), space.carry(0.5 * h * x[nq : nq + nv], x[nq : nq + nv])
         middle, v, rest = t + 0.5 * h, v0, x[nq + nv :]
         for way in (0.5 * h, h):  # at first to the middle
             forces = mechanism.all_forces(middle, q, v)
             rate = problem.rates(middle, np.concatenate([q, v, rest]))
-            v = v0 + way * space.straight(v, rate[nt : nt + nv])
+            v = v0 + way * rate[nt : nt + nv]
             rest = x[nq + nv :] + way * rate[nt + nv :]
         start = x[:nq], x[nq : nq + nv]
         if contact is not None:
@@ -61,7 +61,7 @@ class MoreauMidpoint(Method):
         pressed = done is not None and done.impulses is not None and bool(done.impulses.p.any())
         v1 = done.v if done is not None and pressed else v
         self._check(mechanism, t, h, 0.5 * h * v1)
-        end = np.concatenate([space.go(q, 0.5 * h * v1), space.carry(0.5 * h * v1, v1), rest])
+        end = np.concatenate([space.move(q, 0.5 * h * v1), space.carry(0.5 * h * v1, v1), rest])
         work = 0.5 * h * forces @ (v0 + v1)
         if contact is not None and (pressed or contact.takes_out):
             end = self._balanced(mechanism, t + h, h, x, end, v1, work)
@@ -69,9 +69,10 @@ class MoreauMidpoint(Method):
             contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         names = len(mechanism.names)
         end[nq + nv : nq + nv + names] = x[nq + nv : nq + nv + names] + work
-        u = np.concatenate([mechanism.mb.difference(x[:nq], end[:nq]), end[nq:] - x[nq:]])
+        u = np.concatenate([mechanism.motions.between(x[: nq + nv], end[: nq + nv]), end[nq + nv :] - x[nq + nv :]])
         w1 = problem.rates(t + h, end)
-        w1[nt : nt + nv] = u[nt : nt + nv] / h
+        v1 = end[nq : nq + nv] - space.velocity(end[:nq], x[nq : nq + nv], x[:nq])
+        w1[nt : nt + nv] = v1 / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
 
     def _check(self, mechanism: Mechanism, t: float, h: float, way: Array) -> None:

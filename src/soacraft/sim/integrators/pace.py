@@ -33,7 +33,7 @@ class Pace:
         its rates do."""
         scale = self._scale(problem, x, w)
         with np.errstate(over="ignore", invalid="ignore"):
-            d1 = _size(w, scale)
+            d1 = _size(problem.varying(w), scale)
         if d1 <= 0.0:
             return 1e-6
         h = 0.01 / self.rtol / d1
@@ -43,7 +43,7 @@ class Pace:
                 "size overflow. Check forces and units."
             )
         moved = problem.settle(t + h, problem.manifold.move(x, h * w), False)
-        d2 = _size(problem.rates(t + h, moved) - w, scale) / h
+        d2 = _size(problem.varying(problem.rates(t + h, moved) - w), scale) / h
         return float(min(100.0 * h, (0.01 / max(d1, d2)) ** (1.0 / self.method.error_order)))
 
     def error(self, problem: Problem, step: Step) -> float:

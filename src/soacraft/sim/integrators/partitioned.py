@@ -52,7 +52,7 @@ class Verlet(Method):
         u[:nt] = h * _midway(problem, x[:nq], 0.5 * u[:nt], half)
         check_turn(problem.manifold, u, t, h)
         predicted = problem.settle(t + h, problem.manifold.move(x, u), False)
-        w1 = problem.rates(t + h, predicted)
+        w1 = problem.manifold.rate(x, u, problem.rates(t + h, predicted))
         u[nt:] = 0.5 * h * (w[nt:] + w1[nt:])
         return _ended(problem, t, x, h, w, u)
 

@@ -34,6 +34,9 @@ class Problem(Protocol):
     def scale(self, x: Array, w: Array) -> Array:
         """What each part of a tangent vector is measured by; infinite for what is not measured."""
 
+    def varying(self, w: Array) -> Array:
+        """A tangent vector without what a constant velocity of the whole model adds to it."""
+
     def tangent(self, q: Array, v: Array) -> Array:
         """The tangent vector of the coordinates for velocities v."""
 

@@ -60,7 +60,6 @@ class Variational(Method):
         q, v, work = problem.parts(x)
         check_turn(problem.coordinates, h * v, t, h)
         powers = np.zeros(len(work))
-        start, moved = q, np.zeros(len(v))
         for part in self._parts():
             mu = dyn.mass_matrix_multiply(problem.mb, q, v, ignore_loops=True)
             q, mu, power = _middle(problem, t, q, mu, part * h, v)
@@ -69,11 +68,10 @@ class Variational(Method):
             v = dyn.mass_matrix_solve(problem.mb, q, mu, ignore_loops=True)
             if problem.closed is not None:
                 v = problem.closed.solver.project_velocity(q, v)
-        if not np.array_equal(start, q):
-            moved = problem.mb.difference(start, q)
         end = problem.point(q, v, work + powers)
         w1 = problem.rates(t, end)
-        u = np.concatenate([moved, v - problem.parts(x)[1], powers])
+        size = problem.motions.point_size
+        u = np.concatenate([problem.motions.between(x[:size], end[:size]), powers])
         check_turn(problem.manifold, u, t, h)
         F = hermite(u, h * w, h * problem.manifold.rate(x, u, w1))
         return Step(problem, t - h, h, x, end, w, w1, F)

@@ -57,9 +57,9 @@ class Recorder:
         problem = self._problem
         q, v, _ = problem.parts(x)
         problem.place(t, x)
-        forces, nt = problem.all_forces(t, q, v), problem.sizes[1]
+        forces = problem.all_forces(t, q, v)
         if problem.carried is not None:
-            sample = problem.carried.sample(lambda: w[nt : nt + len(v)])
+            sample = problem.carried.sample(lambda: problem.vdot_of(x, w))
             self._samples.append(sample)
         self._pending.append((t, x, w, forces))
         if problem.varies:  # energies are those of the masses as they are placed
@@ -105,7 +105,6 @@ class Recorder:
         self, t: Array, x: Array, w: Array, forces: Array, violation: Array, signals: Array | None = None
     ) -> None:
         """Rows with their energies. A `SimulationError` where those are not finite, with the rows before it kept."""
-        _, nt, nv = self._problem.sizes
         q, v = self._parts(x)
         try:
             kinetic, potential, springs = self._energies(x)
@@ -120,7 +119,7 @@ class Recorder:
             "t": t,
             "q": q,
             "v": v,
-            "vdot": w[:, nt : nt + nv],
+            "vdot": self._problem.vdot_of(x, w),
             "kinetic": kinetic,
             "potential": potential,
             "springs": springs,

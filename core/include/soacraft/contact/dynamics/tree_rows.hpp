@@ -85,7 +85,7 @@ public:
             Twist across = v[e.v] * S[0];
             for (index i = 1, n = dofs(e.kind); i < n; ++i) across += v[e.v + i] * S[i];
             const Twist in = e.parent < 0 ? none<double>() : carried(me.l, w_.limbs[e.parent].V);
-            me.c = motion_cross(in, across), me.V = in + across, me.b = force_cross(me.V, me.I * me.V);
+            me.c = motion_cross(in, across), me.V = in + across, me.b = gyroscopic(me.I, me.V);
         }
     }
 

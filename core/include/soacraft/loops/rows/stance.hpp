@@ -61,7 +61,7 @@ inline void take_stance(const Model& model, const Base& base, const T* q, const 
             me.b = nothing;
         } else {
             me.I = turned(me.R, inertia<T>(e));
-            me.b = force_cross(me.V, me.I * me.V);
+            me.b = gyroscopic(me.I, me.V);
         }
     }
     for (index i = 0; pull && i < model.body_count; ++i) {

@@ -1,0 +1,92 @@
+"""How points and rates in the chart of a step vary with its start and with the chart coordinates.
+
+With q1 = move(q0, U), v1 = E (v0 + dv) of what is free (E = exp(-U~) of its turn; E = 1 of all else), J_q and J_u those
+of q1 along dofs, J the right Jacobian of the turn:
+
+    dq1 = J_q dq0 + J_u dU              J_q = [[E, 0], [-E d~, E]],   J_u = [[J, 0], [0, E]]      of a free hinge
+    dv1 = E (dv0 + d dv) + v1~ J dU
+    K = J_u^-1 w                        dK = J_u^-1 dw + `bent` dU
+    k = E* a,    a = vdot + w x v       dk = E* da - E* a~ J dU
+
+All matrices are (..., nv, nv).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.model.flat.realize import times
+from soacraft.model.hinges import Free, Spherical
+from soacraft.sim.integrators.manifold import Coordinates
+from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
+from soacraft.spatial.rotations import skew
+from soacraft.spatial.transforms import log_rate
+
+#: Their step in radians.
+_STEP = 5e-3
+
+
+class ChartSlopes:
+    """Those of the coordinates of one model, of hinges that do not roll."""
+
+    def __init__(self, space: Coordinates) -> None:
+        self.space, self.mb = space, space.graph
+
+    def jacobians(self, q: Array, U: Array) -> tuple[Array, Array]:
+        """J_q and J_u."""
+        if not self.space.free:
+            J_q, J_u = self.mb.integrate_jacobians(q, U)
+            return J_q, J_u
+        still = np.array(U)
+        for _, at in self.space.free:
+            still[..., at[3:]] = 0.0
+        J_q, J_u = (np.array(x) for x in self.mb.integrate_jacobians(q, still))
+        for _, at in self.space.free:
+            turn, travel = at[:3], at[3:]
+            back = J_q[..., turn[:, None], turn]
+            J_q[..., travel[:, None], turn] = -back @ skew(U[..., travel])
+            J_u[..., travel[:, None], travel] = back
+        return J_q, J_u
+
+    def velocity(self, v: Array, J_q: Array, J_u: Array) -> tuple[Array, Array]:
+        """How the velocities v at the moved point vary with v0 + dv, and with U."""
+        in_v, in_U = np.zeros(J_u.shape), np.zeros(J_u.shape)
+        in_v[...] = np.eye(J_u.shape[-1])
+        for _, at in self.space.free:
+            turn, travel = at[:3], at[3:]
+            in_v[..., travel[:, None], travel] = J_q[..., turn[:, None], turn]
+            in_U[..., travel[:, None], turn] = skew(v[..., travel]) @ J_u[..., turn[:, None], turn]
+        return in_v, in_U
+
+    def rate(self, a: Array, J_q: Array, J_u: Array) -> tuple[Array, Array]:
+        """How the rate k of v0 + dv varies with a at the moved point, and with U."""
+        in_a, in_U = self.velocity(a, J_q, J_u)
+        in_a = in_a.mT
+        return in_a, -in_a @ in_U
+
+    def straight(self, v: Array) -> Array:
+        """How a - vdot varies with v."""
+        slope = np.zeros((*v.shape, v.shape[-1]))
+        for _, at in self.space.free:
+            turn, travel = at[:3], at[3:]
+            slope[..., travel[:, None], turn] = -skew(v[..., travel])
+            slope[..., travel[:, None], travel] = skew(v[..., turn])
+        return slope
+
+    def bent(self, U: Array, w: Array, J_u: Array) -> Array:
+        """How J_u(U)^-1 w varies with U: zero but for hinges that turn as groups do."""
+        found = np.zeros((*U.shape, U.shape[-1]))
+        for group in self.mb.layout.groups:
+            if type(group.hinge) not in (Spherical, Free):
+                continue
+            at = group.v_index[:, :3]
+            x, y = U[..., at], w[..., at]
+            for j, step in enumerate(_STEP * np.eye(3)):
+                slope = sum(c * (times(log_rate(x + i * step), y) - times(log_rate(x - i * step), y)) for i, c in STENCIL)
+                found[..., at, at[:, [j]]] = slope / _STEP
+        for _, at in self.space.free:
+            turn, travel = at[:3], at[3:]
+            forth = J_u[..., travel[:, None], travel].mT
+            found[..., travel[:, None], turn] = -forth @ skew(w[..., travel]) @ J_u[..., turn[:, None], turn]
+        return found
