@@ -46,10 +46,11 @@ def slopes(m: Mechanism, t: float, q: Array, v: Array) -> Slopes:
     found = Slopes(*(np.zeros((len(m.names), m.mb.nv)) for _ in range(3)))
     if m.has_passive:
         _of_hinges(m, m.names.index(Passive.name), q, v, found)
+    state = m.mb.state(q, v)
     for i, load in servos(m).items():
         k = int(np.flatnonzero(load.row)[0])
         _, _, b1, b2, *_ = load.law
-        found.force[i, k] = load.row[k] * load.uncut(t, m.mb.state(q, v))
+        found.force[i, k] = load.row[k] * load.uncut(t, state)
         found.stiffness[i, k] = -b1 * load.row[k] * load.along[k]
         found.damping[i, k] = -b2 * load.row[k] ** 2
     return found
@@ -141,10 +142,10 @@ class Implicit:
 
     def _shift(self, t: float, q: Array, v: Array) -> Array:
         """f_s(q0 + h v0, v0) - f_s(q, v) of what is taken, (names, nv)."""
-        m = self._m
+        m, state = self._m, self._m.mb.state(q, v)
         now, then = slopes(m, t, q, v).force, slopes(m, t, self._ahead, self._v).force
         for i, load in servos(m).items():
-            now[i] = load.force(t, m.mb.state(q, v))
+            now[i] = load.force(t, state)
             if i in self._held:
                 then[i] = self._held[i]
         return np.where(self._taken, then - now, 0.0)
@@ -185,10 +186,10 @@ class Linear(NamedTuple):
     def of(cls, m: Mechanism, t: float, x: Array, unit: Array) -> Linear:
         """Those at a point, where dofs are measured by `unit`. Actuators at their limits do not vary."""
         q, v, _ = m.parts(x)
-        at, layout = slopes(m, t, q, v), m.mb.layout
+        at, layout, state = slopes(m, t, q, v), m.mb.layout, m.mb.state(q, v)
         for i, load in servos(m).items():
             k = int(np.flatnonzero(load.row)[0])
-            if at.force[i, k] != load.force(t, m.mb.state(q, v))[k]:
+            if at.force[i, k] != load.force(t, state)[k]:
                 at.stiffness[i, k] = at.damping[i, k] = 0.0
         K, B = (np.maximum(one, 0.0).sum(axis=0) for one in at[1:])
         along = np.diag(K)

@@ -219,28 +219,27 @@ def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[
 
 def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
     """The logarithm of how much more a step of length h from x grows than the motion; 0 where it is short enough."""
-    modes = _modes(method, problem, t, x, h)
-    return 0.0 if modes is None else modes.log_growth(h)
+    limit = _Limit.of(method, problem, t, x, h)
+    return 0.0 if limit is None else limit.log_growth(h)
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
     """What limits the steps of a method at x; empty where steps of length h are short enough."""
-    modes = _modes(method, problem, t, x, h)
-    if not method.limited or modes is None or modes.log_growth(h) <= 0.0:
+    at = _Limit.of(method, problem, t, x, h) if method.limited else None
+    if at is None or at.log_growth(h) <= 0.0:
         return ""
     short, long = 0.0, h
     while long - short > 1e-3 * long:
         middle = 0.5 * (short + long)
-        short, long = (short, middle) if modes.log_growth(middle) > 0.0 else (middle, long)
-    if modes.implicit is not None:
-        J, implicit = modes.still or (modes.J, modes.implicit)
-        rate = float(np.abs(np.linalg.eigvals(implicit.rest(J, problem.sizes[1], h))).max())
+        short, long = (short, middle) if at.log_growth(middle) > 0.0 else (middle, long)
+    modes = at.still or at.modes
+    within = 1.0 / modes.explicit(h)
+    if modes.implicit is not None or at.still is not None:
         return (
             f"the problem is stiff: stability with contact limits the steps of {method.name!r} to {long:.2g} s, since "
-            f"forces that it takes explicitly act within {1.0 / rate:.2g} s: springs between nodes, tendons and "
+            f"forces that it takes explicitly act within {within:.2g} s: springs between nodes, tendons and "
             "actuators of several dofs, functions. Take such steps, or let springs and dampers of single dofs act."
         )
-    within = 1.0 / float(np.abs(np.linalg.eigvals(modes.J)).max())
     return (
         f"the problem is stiff: stability limits the steps of {method.name!r} to {long:.2g} s, since springs or "
         f"dampers act within {within:.2g} s. Take such steps, or integrator='radau'."
@@ -254,58 +253,74 @@ class _Modes(NamedTuple):
     J: Array
     nt: int
     implicit: Linear | None
-    """Forces that the method takes implicitly,"""
-    still: tuple[Array, Linear] | None
-    """and where contacts press both without speeds: what is taken explicitly must be slow for their steps."""
+    """Forces that the method takes implicitly."""
+
+    def is_fast(self, h: float) -> bool:
+        """Whether a mode is fast for a step."""
+        return h * _bound(self.J, self.nt) >= _FAST and bool(h * np.abs(np.linalg.eigvals(self.J)).max() >= _FAST)
 
     def log_growth(self, h: float) -> float:
         """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
         J, nt = self.J, self.nt
-        if h * _bound(J, nt) < _FAST:
-            return 0.0
-        modes = h * np.linalg.eigvals(J)
-        if np.abs(modes).max() < _FAST:
+        if not self.is_fast(h):
             return 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             A = self.method.amplification(h * J, nt) if self.implicit is None else self.implicit.amplification(J, nt, h)
         if not np.isfinite(A).all():
             return np.inf
-        grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, modes.real.max())
-        return float(grown) if grown > _LEAST else self._log_pressed(h)
+        grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, h * np.linalg.eigvals(J).real.max())
+        return float(grown) if grown > _LEAST else 0.0
 
-    def _log_pressed(self, h: float) -> float:
-        """The logarithm of how much faster explicit forces are than steps that contacts press in; 0 where they are
-        not."""
-        if self.still is None:
-            return 0.0
-        J, implicit = self.still
-        rate = h * float(np.abs(np.linalg.eigvals(implicit.rest(J, self.nt, h))).max(initial=0.0))
+    def log_explicit(self, h: float) -> float:
+        """The logarithm of the rate of what is taken explicitly, in steps; 0 where that is slow."""
+        rate = h * self.explicit(h)
         return float(np.log(rate)) if rate > _FAST + _LEAST else 0.0
 
+    def explicit(self, h: float) -> float:
+        """The fastest rate of what a step of length h takes explicitly."""
+        J = self.J if self.implicit is None else self.implicit.rest(self.J, self.nt, h)
+        return float(np.abs(np.linalg.eigvals(J)).max(initial=0.0))
 
-def _modes(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Modes | None:
-    """Those at a point where steps have length h; None where they are not known."""
-    nq, nt, nv = problem.sizes
+
+class _Limit(NamedTuple):
+    """What limits the steps of a method at a point: modes, and where contacts press also those at rest."""
+
+    modes: _Modes
+    still: _Modes | None
+    """Speeds make modes of their own, which contacts do not mind."""
+
+    @classmethod
+    def of(cls, method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Limit | None:
+        """That at a point where steps have length h; None where it is not known."""
+        touch, (nq, _, nv) = problem.contact if method.implicit else None, problem.sizes
+        try:
+            modes = _modes(method, problem, t, x, None)
+            if touch is None or not modes.is_fast(h):
+                return cls(modes, None)
+            still, at_rest = None, np.concatenate([x[:nq], np.zeros(nv), x[nq + nv :]])
+            if touch.presses:
+                still = _modes(method, problem, t, at_rest, Implicit.of(problem, t, h, at_rest))
+            return cls(_modes(method, problem, t, x, Implicit.of(problem, t, h, x)), still)
+        except (SoacraftError, np.linalg.LinAlgError):
+            return None
+
+    def log_growth(self, h: float) -> float:
+        """The logarithm of how much more a step of length h grows than the motion, or than contacts bear."""
+        grown = self.modes.log_growth(h)
+        return grown if grown > 0.0 or self.still is None else self.still.log_explicit(h)
+
+
+def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Implicit | None) -> _Modes:
+    """Those at a point, under the forces that act in a step: springs far from rest, taken implicitly, push less."""
+    _, nt, nv = problem.sizes
     unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
     units = np.concatenate([unit, unit[:nv]])
-    touch = problem.contact if method.implicit else None
-
-    def rates(at: Array) -> Array:
-        """J under the forces that act in a step: next to springs that are far from rest explicit ones are not."""
-        implicit = None if touch is None else Implicit.of(problem, t, h, at)
-        more = None if implicit is None else implicit.change(t, at)
-        return np.asarray(problem.jacobian(t, at, more=more)[: nt + nv, : nt + nv] * units / units[:, None])
-
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            J, still = rates(x), None
-            implicit = None if touch is None else Linear.of(problem, t, x, unit[:nv])
-            if touch is not None and touch.presses:
-                at_rest = np.concatenate([x[:nq], np.zeros(nv), x[nq + nv :]])
-                still = rates(at_rest), Linear.of(problem, t, at_rest, unit[:nv])
-    except (SoacraftError, np.linalg.LinAlgError):
-        return None
-    return _Modes(method, J, nt, implicit, still) if np.isfinite(J).all() else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        more = None if implicit is None else implicit.change(t, x)
+        J = problem.jacobian(t, x, more=more)[: nt + nv, : nt + nv] * units / units[:, None]
+    if not np.isfinite(J).all():
+        raise np.linalg.LinAlgError("it is not finite")
+    return _Modes(method, J, nt, None if implicit is None else Linear.of(problem, t, x, unit[:nv]))
 
 
 def _bound(J: Array, nt: int) -> float:
