@@ -112,7 +112,8 @@ def check_derivatives(problem, q, v):
 
     def balance(u, w, a):
         q1, v1 = mb.integrate(q, u), v + w
-        return form.balance(T, q1, v1, problem.coordinates.straight(v1, vdot + a), form.rows(T, q1, v1), multipliers) * form.c / form.unit
+        rates = problem.coordinates.straight(v1, vdot + a)
+        return form.balance(T, q1, v1, rates, form.rows(T, q1, v1), multipliers) * form.c / form.unit
 
     none = np.zeros(mb.nv)
     exact = form.derivatives(T, q, v, vdot, multipliers)

@@ -134,9 +134,9 @@ class Descriptor:
         return np.asarray(x * self.unit * self.unit[:, None] / self.c)
 
     def in_chart(self, d: Derivatives, q0: Array, u: Array, v: Array, a: Array) -> Derivatives:
-        """The same in the chart of q0 at u, where v and its rate a are in the axes of the start if they are of the travel
-        of what is free: along u, in dv and in its rate."""
-        chart = ChartSlopes(self._m.coordinates)
+        """The same in the chart of q0 at u: along u, in dv and in its rate. Of the travel of what is free dv and
+        its rate are in the axes of the start."""
+        chart = ChartSlopes(self._m.mb, self._m.coordinates)
         J_q, J_u = chart.jacobians(q0, u)
         in_y, in_u = chart.velocity(v, J_q, J_u)
         in_k, of_k = chart.velocity(a, J_q, J_u)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.model.hinges import Free
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 
 
@@ -30,7 +31,8 @@ def floating_dofs(mb: Multibody, prescribed: Sequence[int]) -> npt.NDArray[np.bo
             roots[k] = roots[parent]
     tied = set()
     for closure in (x for x in mb.loops if x.active):
-        ends = {-1 if k is None else roots[k] for k in (layout.index.get(x.carrier) for x in (closure.a, closure.b))}
+        numbers = [layout.index[x] if isinstance(x, Body) else -1 for x in (closure.a.carrier, closure.b.carrier)]
+        ends = {-1 if k < 0 else roots[k] for k in numbers}
         tied |= ends if len(ends) > 1 else set()
     mask = np.zeros(mb.nv, dtype=bool)
     for k, body in enumerate(layout.bodies):

@@ -153,8 +153,7 @@ class Implicit:
     def change(self, t: float, x: Array) -> Array:
         """What forces at a point differ by from explicit ones there, (nv)."""
         m, (q, v, _) = self._m, self._m.parts(x)
-        nt, nv = m.sizes[1], m.sizes[2]
-        vdot = m.implicit_rates(t, x, self)[nt : nt + nv]
+        vdot = m.vdot_of(x, m.implicit_rates(t, x, self))
         return np.asarray((self._shift(t, q, v) - self.added * vdot).sum(axis=0))
 
     def beyond(self, t: float, vdot: Array) -> dict[int, float]:

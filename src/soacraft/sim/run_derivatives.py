@@ -123,7 +123,7 @@ class Slopes:
 
     def __init__(self, problem: Mechanism, names: tuple[str, ...]) -> None:
         self.problem, self.mb, self._names = problem, problem.mb, names
-        self.chart = ChartSlopes(problem.coordinates)
+        self.chart = ChartSlopes(problem.mb, problem.coordinates)
         self.held = np.zeros(problem.mb.nv)
         """A generalized force that acts besides, in rollouts."""
         self._require_plain()

@@ -1,6 +1,6 @@
 """Derivatives of Runge-Kutta steps with respect to state, force and parameters: exact for the steps as they are taken.
 
-With U_i the coordinates of the stages in the chart of the step's start, q_i = move(q, U_i), J_q and J_u how that varies,
+With U_i the coordinates of stages in the chart of the step's start, q_i = move(q, U_i), J_q and J_u how that varies,
 
     K_i = J_u(U_i)^-1 v_i                  dK_i = J_u^-1 dv_i + (d/dU J_u^-1 v_i) dU_i
     vdot_i = forward_dynamics(q_i, v_i)    dvdot_i = F_q (J_q dq + J_u dU_i) + F_v dv_i + F_T dT + F_p dp
@@ -115,7 +115,7 @@ def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[st
     """[dq; dv] at the end of one step from each of many states, by [dq; dv; dT; dp] at its start."""
     nv, count = mb.nv, len(q)
     space = Coordinates(mb)
-    chart = ChartSlopes(space)
+    chart = ChartSlopes(mb, space)
     dq, dv, given = np.split(np.broadcast_to(np.eye(size), (count, size, size)), (nv, 2 * nv), axis=1)
     K: list[Array] = []
     k: list[Array] = []

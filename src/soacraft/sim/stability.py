@@ -26,6 +26,8 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.implicit import Implicit, Linear
+from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.system import Mechanism, has_passive
 from soacraft.spatial.checks import Array
@@ -37,7 +39,9 @@ _MISSED, _SMALL = 1e-2, 1e-9
 _CHANGED = 1e-3
 #: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
 _FAST, _LEAST = 1.0, 1e-4
-#: The same of speeds and gravity, where nothing else makes a mode: ten times below.
+#: A mode that nothing damps: the real part of its rate is no more than this part of it.
+_UNDAMPED = 1e-2
+#: Of speeds and gravity, where nothing else makes a mode: ten times below.
 _SLOW = 0.1
 #: By how much such modes may grow.
 _GROWTH = 10.0
@@ -218,16 +222,25 @@ def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[
 
 
 def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
-    """The logarithm of how much more a step of length h from x grows than the motion; 0 where it is short enough."""
-    limit = _Limit.of(method, problem, t, x, h)
-    return 0.0 if limit is None else limit.log_growth(h)
+    """The logarithm of how much more a step of length h from x grows than the motion, or of how much it damps a turn; 0
+    where it is short enough."""
+    at = _Limit.of(method, problem, t, x, h)
+    return 0.0 if at is None else at.log_growth(h) or _log_loss(method, problem, t, x, h, at.modes.J)
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
     """What limits the steps of a method at x; empty where steps of length h are short enough."""
     at = _Limit.of(method, problem, t, x, h) if method.limited else None
-    if at is None or at.log_growth(h) <= 0.0:
+    if at is None:
         return ""
+    if at.log_growth(h) <= 0.0:
+        if _log_loss(method, problem, t, x, h, at.modes.J) <= 0.0:
+            return ""
+        within = 1.0 / at.modes.explicit(h)
+        return (
+            f"the steps of {method.name!r} are too long for the spin: bodies turn by a radian within {within:.2g} s, "
+            f"and steps of {h:.2g} s damp their motion away. Take steps below {0.5 * within:.2g} s."
+        )
     short, long = 0.0, h
     while long - short > 1e-3 * long:
         middle = 0.5 * (short + long)
@@ -241,8 +254,8 @@ def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> s
             "actuators of several dofs, functions. Take such steps, or let springs and dampers of single dofs act."
         )
     return (
-        f"the problem is stiff: stability limits the steps of {method.name!r} to {long:.2g} s, since springs or "
-        f"dampers act within {within:.2g} s. Take such steps, or integrator='radau'."
+        f"the problem is stiff: stability limits the steps of {method.name!r} to {long:.2g} s, since "
+        f"{_cause(method, problem, t, x, h)} within {within:.2g} s. Take such steps, or integrator='radau'."
     )
 
 
@@ -292,12 +305,12 @@ class _Limit(NamedTuple):
     @classmethod
     def of(cls, method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Limit | None:
         """That at a point where steps have length h; None where it is not known."""
-        touch, (nq, _, nv) = problem.contact if method.implicit else None, problem.sizes
+        touch = problem.contact if method.implicit else None
         try:
             modes = _modes(method, problem, t, x, None)
             if touch is None or not modes.is_fast(h):
                 return cls(modes, None)
-            still, at_rest = None, np.concatenate([x[:nq], np.zeros(nv), x[nq + nv :]])
+            still, at_rest = None, _still(problem, x)
             if touch.presses:
                 still = _modes(method, problem, t, at_rest, Implicit.of(problem, t, h, at_rest))
             return cls(_modes(method, problem, t, x, Implicit.of(problem, t, h, x)), still)
@@ -308,6 +321,14 @@ class _Limit(NamedTuple):
         """The logarithm of how much more a step of length h grows than the motion, or than contacts bear."""
         grown = self.modes.log_growth(h)
         return grown if grown > 0.0 or self.still is None else self.still.log_explicit(h)
+
+
+def _cause(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
+    """What limits the steps: forces, if it does at rest too; else how fast bodies turn."""
+    at_rest = _Limit.of(method, problem, t, _still(problem, x), h)
+    if at_rest is not None and at_rest.log_growth(h) <= 0.0:
+        return "bodies turn by a radian"
+    return "springs or dampers act" if problem.count or problem.has_passive else "gravity acts"
 
 
 def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Implicit | None) -> _Modes:
@@ -321,6 +342,37 @@ def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Imp
     if not np.isfinite(J).all():
         raise np.linalg.LinAlgError("it is not finite")
     return _Modes(method, J, nt, None if implicit is None else Linear.of(problem, t, x, unit[:nv]))
+
+
+def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, J: Array) -> float:
+    """The logarithm by which a step of a method that damps does so to a turn that nothing damps. Fast modes that are
+    there at rest, too, are those of springs, which may die out."""
+    if not isinstance(method, RK4 | Moreau):
+        return 0.0
+
+    def damped(J: Array) -> float:
+        modes = h * np.linalg.eigvals(J)
+        fast = modes[(np.abs(modes) >= _FAST) & (np.abs(modes.real) <= _UNDAMPED * np.abs(modes.imag))]
+        kept = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
+        return float(np.log(1.0 / np.abs(kept).min())) if len(fast) else 0.0
+
+    if h * _bound(J, problem.sizes[1]) < _FAST:
+        return 0.0
+    loss = damped(J)
+    if loss <= _LEAST:
+        return 0.0
+    try:
+        at_rest = _modes(method, problem, t, _still(problem, x), None).J
+    except (SoacraftError, np.linalg.LinAlgError):
+        return 0.0
+    return loss if damped(at_rest) <= _LEAST else 0.0
+
+
+def _still(problem: Mechanism, x: Array) -> Array:
+    nq, _, nv = problem.sizes
+    still = np.array(x)
+    still[nq : nq + nv] = 0.0
+    return still
 
 
 def _bound(J: Array, nt: int) -> float:

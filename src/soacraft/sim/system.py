@@ -344,8 +344,8 @@ class Mechanism:
 
     def vdot_of(self, x: Array, w: Array) -> Array:
         """vdot of points with rates w, (..., nv)."""
-        (_, nt, nv), v = self.sizes, x[..., self.sizes[0] : self.sizes[0] + self.sizes[2]]
-        return self.coordinates.own(v, w[..., nt : nt + nv])
+        nq, nt, nv = self.sizes
+        return self.coordinates.own(x[..., nq : nq + nv], w[..., nt : nt + nv])
 
     def varying(self, w: Array) -> Array:
         """A tangent vector without the travel of what floats, which a constant velocity has, too."""

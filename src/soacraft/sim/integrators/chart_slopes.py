@@ -17,6 +17,7 @@ import numpy as np
 
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges import Free, Spherical
+from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.integrators.manifold import Coordinates
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
@@ -30,8 +31,8 @@ _STEP = 5e-3
 class ChartSlopes:
     """Those of the coordinates of one model, of hinges that do not roll."""
 
-    def __init__(self, space: Coordinates) -> None:
-        self.space, self.mb = space, space.graph
+    def __init__(self, mb: Multibody, space: Coordinates) -> None:
+        self.mb, self.space = mb, space
 
     def jacobians(self, q: Array, U: Array) -> tuple[Array, Array]:
         """J_q and J_u."""
@@ -83,7 +84,8 @@ class ChartSlopes:
             at = group.v_index[:, :3]
             x, y = U[..., at], w[..., at]
             for j, step in enumerate(_STEP * np.eye(3)):
-                slope = sum(c * (times(log_rate(x + i * step), y) - times(log_rate(x - i * step), y)) for i, c in STENCIL)
+                ends = ((c, log_rate(x + i * step), log_rate(x - i * step)) for i, c in STENCIL)
+                slope = sum(c * (times(there, y) - times(back, y)) for c, there, back in ends)
                 found[..., at, at[:, [j]]] = slope / _STEP
         for _, at in self.space.free:
             turn, travel = at[:3], at[3:]

@@ -93,14 +93,14 @@ class GeneralizedAlpha(Method):
         check_turn(problem.manifold, np.concatenate([u, 0.0 * v, 0.0 * work]), t, h)
         space = problem.coordinates
         q1 = space.move(q, u)
-        own = [space.velocity(q1, x, q) for x in (v1, vdot1, a1, vdot)]  # in the axes of the end
-        end = problem.settle(t + h, problem.point(q1, own[0], work), True)
+        at_end = [space.velocity(q1, y, q) for y in (v1, vdot1, a1, vdot)]  # in the axes of the end
+        end = problem.settle(t + h, problem.point(q1, at_end[0], work), True)
         w1 = problem.rates(t + h, end)
         end[-len(work) :] += 0.5 * h * (w[2 * nv :] + w1[2 * nv :])
         v_end = space.velocity(q, problem.parts(end)[1], problem.parts(end)[0])
         change = np.concatenate([u, v_end - problem.parts(x)[1], end[-len(work) :] - work])
         error = self._error(problem, q, h, u, v1, vdot1, memory, system) if self.adaptive else None
-        self._memories = [memory, _Memory(t + h, end, w1, *own[:3], h, (h, own[3]))]
+        self._memories = [memory, _Memory(t + h, end, w1, at_end[0], at_end[1], at_end[2], h, (h, at_end[3]))]
         F = hermite(change, h * w, h * problem.manifold.rate(x, change, w1))
         return Step(problem, t, h, x, end, w, w1, F, error)
 
@@ -161,7 +161,7 @@ class GeneralizedAlpha(Method):
         d = form.derivatives(t1, q1, v1, m.coordinates.own(v1, a1), lam)
         moved = G * form.unit
         if not m.coordinates.flat:
-            moved = (G @ ChartSlopes(m.coordinates).jacobians(q, u)[1]) * form.unit
+            moved = (G @ ChartSlopes(m.mb, m.coordinates).jacobians(q, u)[1]) * form.unit
             d = form.in_chart(d, q, u, v1, a1)
         inertia = form.scaled(d.M) * ((1.0 - self._am) / (1.0 - self._af))
         S = inertia + form.scaled(d.D) * (h * self._gamma) + form.scaled(d.K) * (h * h * self._beta)

@@ -132,7 +132,7 @@ class Implicit(Explicit):
             carried = v - unit**2 * (G.T @ mu)
             A = rate_matrix(m.coordinates, self._q, y[:nv])
             D = chart_slope(m.coordinates, self._q, y[:nv], carried, unit)
-            chart = ChartSlopes(m.coordinates)
+            chart = ChartSlopes(m.mb, m.coordinates)
             J_q, back = chart.jacobians(self._q, y[:nv])
             in_y, in_u = chart.velocity(v, J_q, back)
             d = form.in_chart(d, self._q, y[:nv], v, a)

@@ -204,8 +204,8 @@ class Coordinates:
         return carried
 
     def carry_turns(self, start: Array, end: Array, v: Array) -> Array:
-        """The velocities (nv) whose rates of turns are v in the axes of each hinge's parent, where these turned by `start`,
-        after they turned by `end`."""
+        """The velocities (nv) after hinges turned by `end`, whose rates of turns are those of v in the parents' axes
+        after turns by `start`."""
         carried = np.array(v)
         for group, _ in self._turning:
             for at in group.v_index[:, :3]:
@@ -337,8 +337,8 @@ def _carried(u: Array, w: Array, sign: float = 1.0) -> Array:
 
 
 def _turned(q: Array, place: Array, w: Array, sign: float = 1.0) -> Array:
-    """R w by the attitude of a free hinge, or R* w with sign -1, (..., 3): not even the rounding of its quaternion changes
-    the length of w."""
+    """R w by the attitude of a free hinge, or R* w with sign -1, (..., 3): not even the rounding of its quaternion
+    changes the length of w."""
     r, last = q[..., place[:3]], q[..., place[3]][..., None]
     two = 2.0 / (r[..., :1] * r[..., :1] + r[..., 1:2] * r[..., 1:2] + r[..., 2:] * r[..., 2:] + last * last)
     return np.asarray(w + two * _across(r, _across(r, w) + sign * last * w))
