@@ -88,4 +88,34 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "planner.setRange(2.0 * asked.reach)",
         "planner.setRange(4.0 * asked.reach)",
     ): "steps of the planner are within the reach of a step of a motion: neither is a limit",
+    (
+        "src/soacraft/robot/whole_body/levels.py",
+        "spare = kept + (n if closed else 0)",
+        "spare = kept + (n if closed else 1)",
+    ): "a spare number that is in no row is zero",
+    (
+        "src/soacraft/robot/grasping/cones.py",
+        "off = max(off, gap / max(1.0, abs(cost)))",
+        "off = max(off, gap / max(2.0, abs(cost)))",
+    ): "where the cost is below two the search may end at a gap of 2e-11 for 1e-11, which is rounding",
+    (
+        "src/soacraft/loops/embedding/rates.py",
+        "if left > 1000.0 * compound.zero * size:",
+        "if left > 2000.0 * compound.zero * size:",
+    ): "what is left is rounding, or as large as the rows: no state is between once and twice of this tolerance",
+    (
+        "src/soacraft/flexible/bases.py",
+        "F[loads, np.arange(len(loads))] = 1.0",
+        "F[loads, np.arange(len(loads))] = 2.0",
+    ): "residual modes are normalised",
+    (
+        "src/soacraft/sim/systems/frames.py",
+        "size = self.sizes.get(told.path, 19)",
+        "size = self.sizes.get(told.path, 20)",
+    ): "19 numbers are all that a port may need: 20 are enough too",
+    (
+        "src/soacraft/robot/estimation/observer.py",
+        "if X is not None and self._X is not None:",
+        "if X is not None or self._X is not None:",
+    ): "a model is tied at all states or at none",
 }

@@ -9,6 +9,7 @@ import soacraft as sc
 from soacraft.contact import Box, Plane
 from soacraft.errors import LoopError, SimulationError, SoacraftError, StateError
 from soacraft.robot import Robot, World, computed_torque
+from soacraft.robot.estimation import prediction
 from soacraft.robot.estimation.prediction import read_covariance
 
 
@@ -301,3 +302,13 @@ def test_one_variance_is_that_of_all():
         rb.predict([0.3], horizon=0.02, covariance=x, noise=y) for x, y in ((0.1, 0.2), ([0.1] * 2, [0.2] * 2))
     )
     assert (one.covariance == each.covariance).all()
+
+
+def test_the_memory_that_states_take_is_looked_for_before(monkeypatch):
+    """Coordinates and velocities of all steps; with a covariance, matrices of both for it and for its transitions."""
+    looked, mb = [], sc.load("double_pendulum")
+    monkeypatch.setattr(prediction, "refuse_large", lambda shape, what, cure: looked.append(np.prod(shape)))
+    p = Robot(mb).predict(horizon=0.02, step=1e-3)
+    assert looked == [p.q[1:].size + p.v[1:].size]
+    Robot(mb).predict(horizon=0.02, step=1e-3, covariance=1e-6)
+    assert looked[1] == 2 * 20 * (2 * mb.nv) ** 2
