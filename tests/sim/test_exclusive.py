@@ -1,4 +1,4 @@
-"""One run at a time: a call within a run, or of another thread, is refused, and the run goes on as if it had not been."""
+"""One run at a time: a call within a run, or of another thread, is refused, and the run goes on unchanged."""
 
 import threading
 

@@ -140,7 +140,7 @@ def test_refusals(leg, tmp_path):
         Propagator.from_file(leg, "hme")
     with pytest.raises(StateError, match="a keyframe is given by its name, got 3"):
         Propagator.from_file(leg, 3)
-    with pytest.raises(StateError, match="contact must be a sc.sim.Contact, got 0.5"):
+    with pytest.raises(StateError, match=r"contact must be a sc\.sim\.Contact, got 0\.5"):
         Propagator.from_file(leg, contact=0.5)
     with pytest.raises(StateError, match=r"exclude lists pairs of shapes or bodies, \('hand', 'table'\); got 'foot'"):
         Propagator.from_file(leg, exclude=["foot"])

@@ -68,13 +68,13 @@ def test_without_heights_it_is_flat(tmp_path):
 )
 def test_refusals(tmp_path, data, why):
     (tmp_path / "hill.bin").write_bytes(data)
-    with pytest.raises(ModelFileError, match="shape 'inertial/ground': height field 'hill.bin'") as caught:
+    with pytest.raises(ModelFileError, match=r"shape 'inertial/ground': height field 'hill\.bin'") as caught:
         heights(tmp_path, 'file="hill.bin"')
     assert why in str(caught.value)
 
 
 def test_where_it_is_not(tmp_path):
-    with pytest.raises(ModelError, match="shape 'inertial/ground': its .* 'hill.png' is not in the folder"):
+    with pytest.raises(ModelError, match=r"shape 'inertial/ground': its .* 'hill\.png' is not in the folder"):
         heights(tmp_path, 'file="hill.png"')
     with pytest.raises(ModelError, match="has 2000000 x 3 heights; 1000000 are read"):
         heights(tmp_path, 'nrow="2000000" ncol="3"')
@@ -84,7 +84,8 @@ def test_a_mesh_that_is_in_the_file_is_a_shape(tmp_path):
     """Corners in MJCF itself, scaled, turned and not centred: the hull is that of MuJoCo's own mesh, where it is."""
     (tmp_path / "m.xml").write_text("""<mujoco><asset><mesh name="wedge" scale=".1 .2 -.3"
     vertex="0 0 0  2 0 0  0 3 0  0 0 1  1 1 2"/></asset><worldbody><body name="a"><freejoint/>
-    <geom name="skin" type="mesh" mesh="wedge" pos=".1 .2 .3" euler="20 30 40" density="500"/></body></worldbody></mujoco>""")
+    <geom name="skin" type="mesh" mesh="wedge" pos=".1 .2 .3" euler="20 30 40" density="500"/></body>
+    </worldbody></mujoco>""")
     mb = sc.load(tmp_path / "m.xml")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     data = mujoco.MjData(model)

@@ -1,4 +1,4 @@
-"""A run that begins with shapes in each other or beyond limits: out at a bounded speed, without momentum, or refused."""
+"""Runs that begin with shapes in each other or beyond limits: out at a bounded speed, without momentum, or refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_a_sunken_ball_rises_at_a_bounded_speed(unit, integrator):
     assert z[-1] == pytest.approx(0.1, abs=2e-4)
     assert z.max() < 0.1 + 1e-6
     assert np.abs(run.v).max() < 1e-9 * unit
-    assert "begins with" in p.report() and not touch.takes_out
+    assert "begins with" in p.report()
+    assert not touch.takes_out
 
 
 def test_no_momentum_comes_of_it():
@@ -106,7 +107,8 @@ def test_a_start_in_later_runs_and_after_a_checkpoint(tmp_path):
     p.advance_to(0.01)
     mb.set_state([0.05], [0.0])
     p.advance_to(0.02)
-    assert touch.takes_out and len(touch.start(p.t, np.array(mb.q))) == 1
+    assert touch.takes_out
+    assert len(touch.start(p.t, np.array(mb.q))) == 1
     pytest.importorskip("h5py")
     p.checkpoint(tmp_path / "a.h5")
     run = p.advance_to(0.2)
