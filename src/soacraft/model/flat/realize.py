@@ -14,7 +14,8 @@ import numpy as np
 from soacraft.model.flat.layout import Layout
 from soacraft.model.hinges.base import H_T_of, bias_of, pose_of
 from soacraft.spatial.checks import Array, frozen
-from soacraft.spatial.transforms import crf, crm
+from soacraft.spatial.rotations import cross
+from soacraft.spatial.transforms import crm
 
 if TYPE_CHECKING:
     from soacraft.model.modal.deformation import Deformation
@@ -118,7 +119,15 @@ def coriolis(
 
 def gyroscopic(layout: Layout, V: Array) -> Array:
     """crf(V(k)) M(k) V(k), body axes, (..., n, 6). O(n)."""
-    return times(crf(V), times(layout.M, V))
+    return turning_force(layout.M, V)
+
+
+def turning_force(M: Array, V: Array) -> Array:
+    """crf(V) M V of rigid inertias, (..., 6): [w x J w + h x (w x v); m w x v + w x (w x h)], without v x (m v), which
+    is zero but for rounding."""
+    w, v = V[..., :3], V[..., 3:]
+    turned, to_w, to_v = cross(w, v), times(M[..., :3], w), M[..., 3:]
+    return np.concatenate([cross(w, to_w[..., :3]), cross(w, to_w[..., 3:])], axis=-1) + times(to_v, turned)
 
 
 def weight(layout: Layout, R: Array, gravity: Array) -> Array:

@@ -20,7 +20,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from soacraft.model.flat.realize import times
+from soacraft.model.flat.realize import times, turning_force
 from soacraft.model.modal.data import SYMMETRY, ModalData
 from soacraft.model.modal.inertia import mass_derivatives, mass_matrix, second_derivatives
 from soacraft.model.modal.nodes import theta
@@ -70,8 +70,8 @@ def velocity_forces(layout: Layout, d: Deformation, M: dict[int, Array], V: Arra
         dM = mass_derivatives(data, eta)
         slopes = (dM @ U[..., None, :, None])[..., 0]  # dM_j U, (..., j, 6 + n)
         turning = np.einsum("...j,...jm->...m", rate, slopes)
-        momentum = times(M[k], U)
-        total[..., k, :] = turning[..., :6] + times(crf(V[..., k, :]), momentum[..., :6])
+        of_modes = times(crf(V[..., k, :]), times(M[k][..., :6, 6:], rate))
+        total[..., k, :] = turning[..., :6] + turning_force(M[k][..., :6, :6], V[..., k, :]) + of_modes
         inner = turning[..., 6:] - 0.5 * np.einsum("...m,...jm->...j", U, slopes)
         assert data.D is not None
         modes[k] = inner + eta @ data.K + rate @ data.D
