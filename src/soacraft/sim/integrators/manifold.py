@@ -328,7 +328,8 @@ def _coefficient(s: float) -> float:
 
 def _carried(u: Array, w: Array, sign: float = 1.0) -> Array:
     """exp(u~) w, or exp(-u~) w with sign -1, (3)."""
-    t = math.sqrt(float(u @ u))
+    x, y, z = u.tolist()
+    t = math.sqrt(x * x + y * y + z * z)
     if t == 0.0:
         return w
     across = _cross(u, w)
