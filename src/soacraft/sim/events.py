@@ -10,7 +10,7 @@ state did not jump it has to be seen beyond before it can come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ _NEAR = 0.25
 #: A function is rounding below this part of what it is in a step, and where it is no more than twice of what it was at
 #: its zero; at the start of a run it is zero then.
 _ROUNDING, _AT_ZERO, _START = 4e-15, 1e-9, 4e-15
+#: A jump of the state that changes a function by no more than this part of it leaves it as it was.
+_UNMOVED = 0.1
 #: Signs that are kept of a function that was just zero, and goes to this side; 0 where it may go to either.
 _GOES = 0.5
 #: Where an event has just happened the sign is told this much later, in seconds, and then at times that grow: hops that
@@ -106,8 +108,7 @@ class Watch:
         self._signs: dict[str, float] = {}  # of each function at the present state; where it was just zero, half of
         # that to which it goes, 0 where it may go to either
         self._begun: set[str] = set()  # those whose signs were told from their values alone
-        self._jumped = False  # the state jumped between runs
-        self._last: tuple[float, Array] | None = None  # where signs were told last
+        self._before_run: dict[str, float] | None = None  # values of functions before a jump between runs
         self._storm: list[int] = []  # the last times at which something happened
 
     @property
@@ -118,40 +119,38 @@ class Watch:
     def recall(self, signs: dict[str, float], storm: list[int]) -> None:
         """Go on from what was kept."""
         self._signs, self._storm, self._latest = dict(signs), list(storm), None
-        self._begun, self._jumped, self._last = set(), False, None
+        self._begun, self._before_run = set(), None
 
-    def forget(self) -> None:
-        """The state jumped: all signs are told anew."""
-        self._jumped = True
+    def forget(self, t: float, x: Array | None) -> None:
+        """The state jumps between runs, from a point: signs are told anew."""
+        self._before_run = {} if x is None else self.values(t, x)
 
-    def crossed(self, t: float, x: Array, crossing: Crossing) -> None:
-        """Take note of the state at a crossing, before what is done there."""
+    def values(self, t: float, x: Array) -> dict[str, float]:
+        """All functions at a state."""
+        return {event.name: self.value(event, t, x) for event in self.events}
+
+    def crossed(self, crossing: Crossing) -> None:
+        """Take note of a crossing, before what is done there."""
         for event in crossing.events:
             before = np.sign(self._signs.get(event.name, 0.0))
             side = crossing.side if event is crossing.first else -event.direction or before
             self._signs[event.name] = -_GOES * float(side)
-        self._last = t, x
 
-    def moved(self, t: float, x: Array, jumped: bool) -> None:
-        """Take note of a new present state: after a step, or after a jump of the state."""
-        jumped, self._jumped = jumped or self._jumped, False
+    def moved(self, t: float, x: Array, before: Mapping[str, float] | None = None) -> None:
+        """Take note of a new present state; after a jump with the values of functions `before` it. A function that the
+        jump has left as it was keeps its sign; where it was just zero it may go to either side now."""
+        before, self._before_run = self._before_run if before is None else before, None
         for event in self.events:
             sign = self._signs.get(event.name)
-            if sign is not None and not jumped:
+            if sign is not None and before is None:
                 continue
             value = self.value(event, t, x)
-            if sign is not None and abs(sign) < 1.0 and self._stays(event, value):
-                self._signs[event.name] = 0.0
+            old = None if before is None else before.get(event.name)
+            if sign is not None and old is not None and abs(value - old) <= _UNMOVED * abs(old):
+                self._signs[event.name] = sign if abs(sign) >= 1.0 else 0.0
             else:
                 self._signs[event.name] = float(np.sign(value))
                 self._begun.add(event.name)
-        self._last = t, x
-
-    def _stays(self, event: Event, value: float) -> bool:
-        """Whether a function that was just zero still is, after a jump of the state."""
-        if self._last is None:
-            return True
-        return abs(value) <= 10.0 * abs(self.value(event, *self._last))
 
     def find(self, step: Step) -> Crossing | None:
         """The first crossing within a step, if there is one."""
@@ -184,8 +183,11 @@ class Watch:
         most = max(abs(x) for x in coarse)
         if event.name in self._begun and event.hold is None and abs(coarse[0]) <= _START * most:
             sign = 0.0
-        thetas = [*_PARTS, *_turns(lambda theta: value(event, theta), coarse, abs(sign) < 1.0)]
-        if abs(sign) < 1.0:
+        just = abs(sign) < 1.0 or abs(coarse[0]) <= _AT_ZERO * most
+        if just and h <= _JUST_AFTER:  # it tells nothing
+            return _Look(2.0, 0.0, 0.0, False)
+        thetas = [*_PARTS, *_turns(lambda theta: value(event, theta), coarse, just)]
+        if just:
             thetas += _just_after(h)
         noise = 2.0 * min(abs(coarse[0]), _AT_ZERO * most)
         before, last = sign if abs(sign) >= 1.0 else 0.0, 0.0
@@ -195,6 +197,8 @@ class Watch:
             if not before:
                 if now and abs(g) > noise and now != -np.sign(sign):
                     before, last = now, theta
+                continue
+            if just and abs(g) <= noise:
                 continue
             if now and now != before and event.direction in (0, now):
                 return _zero(lambda theta: value(event, theta), last, theta, before, now)

@@ -118,6 +118,11 @@ class Runner:
         for i, (name, direction) in enumerate(carried.crossings):
             self.events.append(Event(name, _nothing, direction, margin=partial(self._margin, i)))
 
+    @property
+    def _crossings(self) -> list[str]:
+        """The names of the crossings of what is carried along."""
+        return [] if self._acting.carried is None else [name for name, _ in self._acting.carried.crossings]
+
     def _margin(self, i: int, t: float, x: Array) -> float:
         problem = self._acting.problem
         return problem.margins(t, x)[i]
@@ -342,7 +347,8 @@ class Runner:
         stop, jumped, settled, before = "", False, False, self._acting.problem.masses
         self._watch.check_storm(self.now.ns, crossing)
         crossed = {event.name: self._watch.sign(event.name) for event in crossing.events if event.margin is not None}
-        self._watch.crossed(self.t, x, crossing)
+        self._watch.crossed(crossing)
+        values = self._watch.values(self.t, x)
         for event in crossing.events:
             problem = self._acting.problem
             q, v, _ = problem.parts(x)
@@ -363,7 +369,7 @@ class Runner:
         if jumped:
             recorder.row(self.t, x, w)
             self._stability.add(self._acting.problem, np.array([self.t]), x[None])
-        self._watch.moved(self.t, x, jumped)
+        self._watch.moved(self.t, x, values if jumped else None)
         return x, w, stop or self._stopped
 
     def _crossed(self, x: Array, crossed: Mapping[str, float], recorder: Recorder) -> tuple[Array, Array]:
@@ -463,13 +469,13 @@ class Runner:
         self, carried: Carried, problem: Mechanism, x: Array, step: Step | None, due: bool
     ) -> tuple[Array, Array]:
         """The point and its rates after the contacts of a step were taken, and after a tick."""
-        before = np.sign(problem.margins(self.t, x)) if carried.crossings else None
+        values = dict(zip(self._crossings, problem.margins(self.t, x), strict=True)) if carried.crossings else None
         if step is not None:
             self._feel(step)
         if due:
             problem.tick(self.now.ns, self.t, x)
-        if before is not None:
-            after = np.sign(problem.margins(self.t, x))
+        if values is not None:
+            before, after = np.sign(list(values.values())), np.sign(problem.margins(self.t, x))
             turned = {
                 name: float(a)
                 for (name, direction), a, b in zip(carried.crossings, before, after, strict=True)
@@ -478,7 +484,7 @@ class Runner:
             if turned:
                 self._stopped = next((x for x in turned if x in self._until), "")
                 x = self._jumps(x, turned, None)
-            self._watch.moved(self.t, x, True)
+            self._watch.moved(self.t, x, values)
         return x, problem.rates(self.t, x)
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
@@ -488,13 +494,13 @@ class Runner:
                 continue
             self.callbacks[i] = (due + period, period, callback)
             recorder.flush()
-            before = self._acting.problem.masses
+            before, values = self._acting.problem.masses, self._watch.values(self.t, x)
             x, w, changed = self._given_to(callback, x, w)
             x, w = self._weigh(x, w, before)
             if changed:
                 recorder.row(self.t, x, w)
                 self._stability.add(self._acting.problem, np.array([self.t]), x[None])
-                self._watch.moved(self.t, x, True)
+                self._watch.moved(self.t, x, values)
         return x, w
 
     def _given_to(self, function: Callable[[float, State], Any], x: Array, w: Array) -> tuple[Array, Array, bool]:
@@ -613,7 +619,7 @@ class Runner:
         if seen is not None and np.array_equal(q, seen[0]) and np.array_equal(v, seen[1]) and self._x is not None:
             return self._x
         self._stride.forget()
-        self._watch.forget()
+        self._watch.forget(self.t, self._x)
         self._stability.forget()
         if problem.contact is not None:
             problem.contact.begin_anew()
@@ -648,7 +654,7 @@ class Runner:
         problem.see(window(self._acting.breaks, self.now))
         x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
-        self._watch.moved(self.t, x, False)
+        self._watch.moved(self.t, x)
         self._stability.begin(problem, self.t, x)
         self._x = x
         return x, w
