@@ -133,7 +133,7 @@ def test_a_bushing_keeps_energy_through_large_motion():
         sc.sim.Propagator(mb, integrator="rk4", step=step).advance_to(0.1)
         return abs(energy(mb) - before) / abs(before)
 
-    coarse, fine = drift(0.02), drift(0.01)
+    coarse, fine = drift(0.01), drift(0.005)
     assert fine < 1e-6
     assert coarse / fine > 12.0
 
