@@ -179,7 +179,7 @@ def none_passes(seeds, make):
             run = p.advance_to(10 * h)
             done += 1
         except SimulationError as wrong:  # what rolls off the wall may turn too fast for such steps
-            if "turns a hinge by" not in str(wrong) and "stability limits" not in str(wrong):
+            if not any(x in str(wrong) for x in ("turns a hinge by", "turns by", "stability limits")):
                 raise
             run = p.run
         assert run.q[:, 4].max() < 0.0, seed
