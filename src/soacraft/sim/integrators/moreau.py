@@ -7,6 +7,13 @@ the middle of the step, as its end and the velocity there tell, may not approach
 not more; what struck after the middle is moved out of what it struck, and not into what is near, as far as the energy
 that the impulses took allows. Points that rest keep their gap. Of order four while nothing touches, of order one
 through impacts; a step does not fail for many of them.
+
+Springs, dampers and servos of single dofs that are fast for the step are taken implicitly, in the smooth step as in the
+answer to impulses (`sim.implicit`), so that what touches sees the velocities at the end of the step:
+
+    M vdot = f + f_s(q0 + h v0, v0) - A vdot,      v1 = v_f + (Mcal + A)^-1 N* p,      A = h B + h^2 K
+
+Actuators go no further than their limits of force: where one would, the step is taken again with it held there.
 """
 
 from __future__ import annotations
