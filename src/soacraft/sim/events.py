@@ -146,7 +146,7 @@ class Watch:
                 continue
             value = self.value(event, t, x)
             old = None if before is None else before.get(event.name)
-            if sign is not None and old is not None and abs(value - old) <= _UNMOVED * abs(old):
+            if sign is not None and old is not None and unmoved(value, old):
                 self._signs[event.name] = sign if abs(sign) >= 1.0 else 0.0
             else:
                 self._signs[event.name] = float(np.sign(value))
@@ -247,6 +247,15 @@ class Watch:
     def sign(self, name: str) -> float:
         """Of a function at the present state; 0 where it is not known."""
         return float(np.sign(self._signs.get(name, 0.0)))
+
+
+def unmoved(value: Any, before: Any) -> Any:
+    """Whether a jump of the state has left values of functions as they were.
+
+    >>> unmoved(-5.6e-17, -5.6e-17), unmoved(1.0, 5.6e-17)
+    (True, False)
+    """
+    return abs(value - before) <= _UNMOVED * abs(before)
 
 
 class _Look(NamedTuple):

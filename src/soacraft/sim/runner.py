@@ -18,7 +18,7 @@ from soacraft.sim.acting import Acting
 from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
-from soacraft.sim.events import Crossing, Event, Happened, Watch
+from soacraft.sim.events import Crossing, Event, Happened, Watch, unmoved
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
@@ -392,7 +392,9 @@ class Runner:
         problem = self._acting.problem
         carried = self._acting.carried
         assert carried is not None
-        signs = np.sign(problem.margins(self.t, x))
+        values = np.array(problem.margins(self.t, x))
+        signs = np.sign(values)
+        at_zero = np.array([name in crossed for name in self._crossings])
         for i, (name, direction) in enumerate(carried.crossings):
             if name in crossed:  # beyond its zero, to whichever side it was located
                 signs[i] = direction or -crossed[name]
@@ -405,7 +407,8 @@ class Runner:
                     "without end. Let a jump leave its crossing's function on the side where it is."
                 )
             x = problem.jumped(self.t, x, names)
-            after = np.sign(problem.margins(self.t, x))
+            margins = np.array(problem.margins(self.t, x))
+            after = np.where(at_zero & unmoved(margins, values), signs, np.sign(margins))
             turned = [
                 name
                 for (name, direction), a, b in zip(carried.crossings, signs, after, strict=True)

@@ -252,7 +252,7 @@ class Stride:
             if crossing.theta <= 0.0:
                 return Step(step.problem, step.t0, 0.0, step.x0, step.x0, step.w0, step.w0, step.F), now, None, crossing
             part, part_error, at_zero = self._to_zero(step, crossing, watch)
-            if at_zero and part is not None and step.h - part.h <= 4e-16 * max(step.h, abs(step.t0)):
+            if at_zero and part is not None and step.h - part.h <= 1e-15 * max(step.h, abs(step.t0 + step.h)):
                 return step, end, error, crossing  # at the end of the step, which may be a tick
             if part is not None and (at_zero or part.h <= _ONE_INSTANT):
                 return part, now.later(part.h), part_error, crossing
