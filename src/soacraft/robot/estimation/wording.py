@@ -14,7 +14,7 @@ _CURES = (
     (r" Take a smaller step, or look at it with p\.advance_to\.", " Give a smaller {step}."),
     (r"; use p\.advance_to\.", "; run it by sc.sim.Propagator instead."),
     (
-        r"; (?:move them apart, )?leave the pair out with contact\.scene\.exclude\('(.+?)(?:/[^']*)?', "
+        r"(?:, and no dof moves them apart)?; (?:move them apart, )?leave the pair out with contact\.scene\.exclude\('(.+?)(?:/[^']*)?', "
         r"'(.+?)(?:/[^']*)?'\).*",
         r"; begin where they are apart, or let them touch with w.allow('\1', '\2').",
     ),
