@@ -39,11 +39,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "q = np.reshape(x['q'], (-2, s.graph.nq))[0]",
     ): "any negative number in a shape is the one that numpy finds",
     (
-        "src/soacraft/sim/integrators/manifold.py",
-        "carried[at] = (v[at].reshape(-1, 3) @ back.T).ravel()",
-        "carried[at] = (v[at].reshape(-2, 3) @ back.T).ravel()",
-    ): "any negative number in a shape is the one that numpy finds",
-    (
         "src/soacraft/view/drawing/png.py",
         "return b'\\x89PNG\\r\\n\\x1a\\n' + b''.join(map(_chunk, *zip(*parts, strict=True)))",
         "return b'\\x89PNG\\r\\n\\x1a\\n' + b''.join(map(_chunk, *zip(*parts, strict=False)))",
@@ -118,4 +113,9 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if X is not None and self._X is not None:",
         "if X is not None or self._X is not None:",
     ): "a model is tied at all states or at none",
+    (
+        "src/soacraft/robot/control/path.py",
+        "return (np.stack([x.A for x in each]), np.stack([x.B for x in each]), places_of(mb, each[0]))",
+        "return (np.stack([x.A for x in each]), np.stack([x.B for x in each]), places_of(mb, each[1]))",
+    ): "all knots have the same independent dofs, or the path is refused",
 }

@@ -41,6 +41,18 @@ def test_how_far_one_solid_stands_out_of_another():
     assert stands_out(Solid(Sphere(0.5)), sc.Pose(), Solid(Box(2, 2, 2)), 0.01) <= 0.01
 
 
+def test_corners_are_of_the_surface_and_as_far_as_the_box():
+    """Eight of a box, vertices of a hull; what is round has none."""
+    box = Solid(Box(2.0, 1.0, 0.5))
+    assert np.unique(box.corners(), axis=0) == pytest.approx(
+        np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-0.5, 0.5) for z in (-0.25, 0.25)])
+    )
+    hull = Solid(ConvexHull(np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3.0]])))
+    assert np.abs(hull.distances(hull.corners())).max() < 1e-9
+    assert hull.corners().max(axis=0) == pytest.approx([1.0, 2.0, 3.0])
+    assert len(Solid(Sphere(1.0)).corners()) == 0
+
+
 def test_boxes_around_shapes():
     """A turned box of points is found again up to half a step of the angle; primitives have their own."""
     assert box_of(Capsule(0.1, 0.5))[0].size == pytest.approx([0.2, 0.2, 0.7])

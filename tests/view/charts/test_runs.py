@@ -98,7 +98,7 @@ def test_forces_and_violation_of_a_linkage():
 def test_names_are_written_as_they_are():
     """What begins with an underscore has its line in the legend, and what looks like a formula is none."""
     mb = sc.Multibody()
-    names = ["_hidden", r"$\frac{", "<b>"]
+    names = ["_hidden", r"$\frac{$", "<b>"]
     for name in names:
         mb.add_body(name, None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -1)))
     run = sc.sim.Propagator(mb).advance_to(0.1)
