@@ -1,6 +1,7 @@
 """What becomes of joints, equalities, actuators, keyframes and the rest."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from tests.files.mjcf.peer import MODELS
 
 import soacraft as sc
-from soacraft.files.mjcf import read_mjcf
+from soacraft.files.mjcf import read_mjcf, shapes
 
 EVERYTHING = Path(__file__).parent / "data" / "everything.xml"
 
@@ -258,3 +259,19 @@ def test_a_mesh_gives_its_body_the_inertia(mb):
         "'parts/wedge.obj' was read", "'parts/missing.stl' is not there; the shape is kept by its name",
         "'parts/wedge.obj' was read",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("corners", "triangles", "kept"), [(6, 12, 1), (7, 8, 0), (6, 13, 0), (4, 18, 0)])
+def test_large_meshes_in_a_file_are_kept_by_name(monkeypatch, corners, triangles, kept):
+    """By their corners, and by triangles of twice as many."""
+    monkeypatch.setattr(shapes, "_MOST_CORNERS", 6)
+    points, faces = np.arange(3.0 * corners).reshape(-1, 3), np.zeros((triangles, 3), dtype=int)
+    model = SimpleNamespace(
+        mesh_vertadr=[0], mesh_faceadr=[0], mesh_vertnum=[corners], mesh_facenum=[triangles], mesh_pos=[np.zeros(3)],
+        mesh_quat=[np.array([1.0, 0, 0, 0])], mesh_vert=points, mesh_face=faces,
+    )  # fmt: skip
+    arrays = shapes._inline(model, 0)
+    assert bool(arrays) == bool(kept)
+    if kept:
+        assert arrays["vertex"] == pytest.approx(points.ravel())
+        assert len(arrays["face"]) == 3 * triangles

@@ -80,6 +80,21 @@ def test_bodies_without_a_colour_have_that_of_their_segment():
     assert parts["left_thigh"] != parts["right_thigh"]
 
 
+@pytest.mark.parametrize("name", ["biped", "panda"])
+def test_hinges_of_bodies_without_shapes_are_darker_than_their_links(name):
+    """The same hue: all three components in one ratio."""
+    mb = sc.load(name)
+    for body in mb.bodies:
+        for geometry in body.geometries:
+            body.remove_geometry(geometry.name)
+    parts = sc.view.scene(mb).parts
+    links = {x.body: np.array(x.colour) for x in parts if x.kind == "link"}
+    hinges = {x.body: np.array(x.colour) for x in parts if x.kind == "hinge"}
+    assert len(hinges) > 6
+    for k in hinges.keys() & links.keys():
+        np.testing.assert_allclose(hinges[k], 0.45 * links[k], rtol=1e-12)
+
+
 def test_a_scene_follows_its_model():
     mb = sc.load("double_pendulum")
     scene = sc.view.scene(mb)
