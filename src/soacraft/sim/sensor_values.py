@@ -71,7 +71,8 @@ def _frame(mb: Multibody, facts: Mapping[str, Any]) -> str:
     if kind == "xbody" and name in mb:
         return str(name)
     nodes = [x.full_name for carrier in (mb.root, *mb.bodies) for x in carrier.nodes if x.name == name]
-    if kind in ("site", "camera") and len(nodes) == 1:
+    of_site = kind == "camera" and len(nodes) == 1 and f"{nodes[0]}_2" in mb  # a site beside the camera has its name
+    if kind in ("site", "camera") and len(nodes) == 1 and not of_site:
         return nodes[0]
     return f"!there is no one frame for {kind} {name!r:.60}"
 
