@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
+from soacraft.view.space import kinematic
 from soacraft.view.space.kinematic import HINGE
 
 
@@ -53,3 +54,15 @@ def test_models_of_the_library(name):
     for part in scene.parts:
         if part.kind == "link" and mb.body(part.name).hinge.nv != 6:
             assert np.ptp(part.surface.points, axis=0).max() <= 2.0 * length * (1.0 + HINGE), part.name
+
+
+@pytest.mark.parametrize("part", [1.0, 0.3, 0.01])
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_a_rod_is_never_stouter_than_its_length_allows(length, part):
+    """Next to the size of the model, or of a short link to its own."""
+    a, b = length * np.array([0.1, 0.2, 0.3]), length * (np.array([0.1, 0.2, 0.3]) + part * np.array([0.6, 0.0, 0.8]))
+    points = kinematic._rod(a, b, length).points - a
+    along = points @ [0.6, 0.0, 0.8]
+    off = np.linalg.norm(points - along[:, None] * [0.6, 0.0, 0.8], axis=1)
+    wanted = min(kinematic.ROD, kinematic.STOUTEST * part) * length
+    assert off.max() == pytest.approx(wanted, rel=1e-3)
