@@ -238,3 +238,21 @@ def test_refusals():
     p.add(sc.sim.HingeFriction("slide", 1.0))
     with pytest.raises(StateError, match=r"a force 'friction of slide' acts already"):
         p.add(sc.sim.HingeFriction("slide", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("given", "coulomb", "static"),
+    [
+        ({}, 0.5, 0.8),
+        ({"coulomb": 0.3}, 0.3, 0.3),
+        ({"static": 0.7}, 0.5, 0.7),
+        ({"coulomb": 0.3, "static": 0.4}, 0.3, 0.4),
+    ],
+)
+def test_frictions_that_are_not_given_are_those_of_the_hinge(given, coulomb, static):
+    """The static one of the hinge belongs to its own Coulomb friction."""
+    mb = sc.load("pendulum")
+    mb["bob"].passive = sc.Passive(friction=0.5, static=0.8)
+    friction = sc.sim.HingeFriction("bob", **given)
+    friction.bind(mb)
+    assert (friction.coulomb, friction.static) == (coulomb, static)

@@ -7,6 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ViewError
+from soacraft.model.sizes.scale import scale_of
 from soacraft.view.space.live import following
 from soacraft.view.space.live.following import STIFF, Grip, Pull
 
@@ -101,3 +102,18 @@ def test_refusals():
     with pytest.raises(ViewError, match="speed must be positive, got 0"):
         scene.follow(sc.sim.Propagator(mb), speed=0.0)
     assert scene.follower is None
+
+
+@pytest.mark.parametrize("length", [1e-3, 0.1, 1.0, 1e3])
+def test_the_spring_of_the_mouse_is_as_stiff_as_gravity_is_for_the_length(length):
+    """A block of the weight m g that hangs on it by a tenth of its length: STIFF^2 m g / 10, small or large."""
+    mb = sc.Multibody(gravity=(0, 0, -9.81))
+    block = mb.add_body("block", None, sc.Free(), sc.Inertia.box(3.0, (length, length, length)))
+    pull = Pull()
+    pull.bind(mb)
+    time = scale_of(mb).time
+    assert time == pytest.approx(np.sqrt(scale_of(mb).length / 9.81))
+    pull.want(Grip(block, np.zeros(3), np.array([0.0, 0.0, 0.1 * scale_of(mb).length])))
+    pull.hold()
+    force = pull.force(0.0, mb.state())
+    np.testing.assert_allclose(force, [0, 0, 0, 0, 0, 0.1 * STIFF**2 * 3.0 * 9.81], rtol=1e-9, atol=1e-9)
