@@ -8,6 +8,7 @@ from tests.robot.studies.models import bars, planar
 
 import soacraft as sc
 from soacraft.errors import ModelError, StateError
+from soacraft.robot.studies.singular import Triple, _bisected
 
 study = sc.robot.study
 
@@ -147,3 +148,18 @@ def test_refused():
     several = hand.limb("hand", "inertial", ["l2/tip", "l1/side"])
     with pytest.raises(ModelError, match="limb 'hand' has 2 tips: make one for each, and study them by turns"):
         study.singularities(several)
+
+
+@pytest.mark.parametrize(("least", "loses"), [(0.0, True), (1e-8, True), (0.2, False)])
+def test_a_sign_that_changes_where_nothing_is_lost_is_no_singular_configuration(least, loses):
+    """Two values that change places turn their vectors too: the value must vanish, or nearly so, there too."""
+
+    class Along:
+        def triple(self, q):
+            s = float(q[0]) - 0.3
+            return Triple(np.array([np.sign(s) or 1.0, 0.0]), least + abs(s), np.array([1.0, 0.0]), 1.0 + least)
+
+    found = _bisected(Along(), lambda s: np.array([s]), 0.0, 1.0, Along().triple([0.0]))
+    assert (found is not None) == loses
+    if loses:
+        assert found == pytest.approx([0.3], abs=1e-9)
