@@ -14,8 +14,8 @@ _CURES = (
     (r" Take a smaller step, or look at it with p\.advance_to\.", " Give a smaller {step}."),
     (r"; use p\.advance_to\.", "; run it by sc.sim.Propagator instead."),
     (
-        r"(?:, and no dof moves them apart)?; (?:move them apart, )?leave the pair out with contact\.scene\.exclude\('(.+?)(?:/[^']*)?', "
-        r"'(.+?)(?:/[^']*)?'\).*",
+        r"(?:, and no dof moves them apart)?; (?:move them apart, )?leave the pair out with "
+        r"contact\.scene\.exclude\('(.+?)(?:/[^']*)?', '(.+?)(?:/[^']*)?'\).*",
         r"; begin where they are apart, or let them touch with w.allow('\1', '\2').",
     ),
     (r"; set it within, or give limits=False\.", "; begin within them, or give the model other limits."),
