@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.loops.cases import row_of_four_bars
+from tests.loops.test_redundant_closures import bricard, bricard_motion
 from tests.scales.scaled import Units, scaled, velocity_units
 
 import soacraft as sc
@@ -65,7 +66,7 @@ def slopes(f, columns):
 
 def test_rows_vary_as_they_say(problem):
     mb, q, v = problem.mb, np.array(problem.mb.q), np.array(problem.mb.v)
-    form = Descriptor(problem, "ida", q)
+    form = Descriptor(problem, "ida", q, independent=True)
     rows = form.rows(T, q, v)
     assert rows.G.shape == (6 * 3 + 2 + 2, mb.nv)
     np.testing.assert_allclose(rows.g, 0.0, atol=1e-12)
@@ -106,7 +107,7 @@ def check_derivatives(problem, q, v):
     """Of [balance; speed] in q, v and vdot, at multipliers of all rows and accelerations that are not those of the
     motion."""
     mb, rng = problem.mb, np.random.default_rng(4)
-    form = Descriptor(problem, "ida", q)
+    form = Descriptor(problem, "ida", q, independent=True)
     rows = form.rows(T, q, v)
     vdot, multipliers = rng.standard_normal(mb.nv), rng.standard_normal(len(rows.g))
 
@@ -137,7 +138,7 @@ def test_multipliers_balance_the_motion_and_push_what_is_prescribed(problem):
     mb, q, v = problem.mb, np.array(problem.mb.q), np.array(problem.mb.v)
     x = problem.point(q, v)
     vdot = problem.rates(T, x)[mb.nv : 2 * mb.nv]
-    form = Descriptor(problem, "ida", q)
+    form = Descriptor(problem, "ida", q, independent=True)
     rows = form.rows(T, q, v)
     multipliers = form.multipliers(T, q, v, vdot, rows)
     np.testing.assert_allclose(form.balance(T, q, v, vdot, rows, multipliers), 0.0, atol=1e-9)
@@ -160,7 +161,7 @@ def test_rows_and_multipliers_have_no_unit_of_length_and_mass(units):
         mb = scaled(row_with_rack_and_cam(), other)
         problem, t = moving(mb, other.length, other.time)._acting.begin(), T * other.time
         q, v = mb.integrate(mb.q, 0.01 * velocity_units(mb, Units(other.length))), np.array(mb.v)
-        form = Descriptor(problem, "ida", q)
+        form = Descriptor(problem, "ida", q, independent=True)
         rows = form.rows(t, q, v)
         vdot = np.linspace(-1.0, 1.0, mb.nv) * velocity_units(mb, other) / other.time
         balance = form.balance(t, q, v, vdot, rows, np.zeros(len(rows.g)))
@@ -175,6 +176,54 @@ def test_a_coupling_times_a_number_is_the_same_row():
     for times in (1.0, 1e6):
         mb = row_with_rack_and_cam(times)
         q, v = mb.integrate(mb.q, np.full(mb.nv, 0.01)), np.array(mb.v) + 0.1
-        both.append(Descriptor(moving(mb)._acting.begin(), "ida", q).rows(T, q, v))
+        both.append(Descriptor(moving(mb)._acting.begin(), "ida", q, independent=True).rows(T, q, v))
     for one, two in zip(*both, strict=True):
         np.testing.assert_allclose(two, one, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_linkage_that_moves_though_it_has_too_many_rows(size):
+    """Bricard's: six rows off its closures, of which five are independent on them, at every pose of its motion."""
+    mb = scaled(bricard(), Units(length=size))
+    q, first, _ = bricard_motion(1.3)
+    mb.set_state(q, -1.9 * first)
+    problem = sc.sim.Propagator(mb)._acting.begin()
+    form = Descriptor(problem, "ida", q, independent=True)
+    for theta in (1.3, 1.5, 1.7):
+        at, rates, _ = bricard_motion(theta)
+        rows = form.rows(0.0, at, 2.0 * rates)
+        values = np.linalg.svd(rows.G * form.unit, compute_uv=False)
+        assert len(values) == len(rows.g) == 4
+        assert values[-1] > 0.05 * values[0]
+        np.testing.assert_allclose(rows.g, 0.0, atol=1e-12)
+        np.testing.assert_allclose(rows.speed, 0.0, atol=1e-12)
+
+
+def test_ida_moves_such_a_linkage_as_dop853_does():
+    ends = []
+    for integrator in ("dop853", "ida"):
+        mb = bricard()
+        q, first, _ = bricard_motion(np.pi / 2)
+        mb.set_state(q, -1.9 * first)
+        run = sc.sim.Propagator(mb, integrator=integrator, rtol=1e-6).advance_to(0.2)
+        assert abs(run.energy[-1] - run.energy[0]) < 1e-3
+        ends.append(run.q[-1])
+    np.testing.assert_allclose(*ends, atol=1e-5)
+
+
+def test_rows_that_repeat_each_other_at_one_pose_alone_all_count():
+    """A parallelogram that begins flat, where it could fold: its rows are independent next to that."""
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    parent, at = None, 0.0
+    for name, length in (("crank", 1.0), ("coupler", 2.0), ("rocker", 1.0)):
+        inertia = sc.Inertia(1.0, (0.5 * length, 0, 0), 0.2 * np.eye(3))
+        mb.add_body(name, parent, sc.Pin((0, 0, 1)), inertia, sc.Pose(translation=(at, 0, 0)))
+        parent, at = name, length
+    mb["rocker"].add_node("end", sc.Pose(translation=(1, 0, 0)))
+    mb.root.add_node("ground", sc.Pose(translation=(2, 0, 0)))
+    mb.close_loop("ring", "rocker/end", "inertial/ground", sc.Pin((0, 0, 1)))
+    flat, moved = np.array([0.0, 0.0, np.pi]), np.array([0.3, -0.3, 0.3 + np.pi])
+    mb.set_state(flat, np.zeros(3))
+    form = Descriptor(sc.sim.Propagator(mb)._acting.begin(), "ida", flat, independent=True)
+    ranks = [np.linalg.matrix_rank(form.rows(0.0, q, np.zeros(3)).G * form.unit, tol=1e-6) for q in (flat, moved)]
+    assert ranks == [1, 2]

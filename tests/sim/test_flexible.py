@@ -1,12 +1,15 @@
 """Methods that need derivatives give the motion of a flexible tree that the explicit ones give; rollouts and their
 derivatives."""
 
+import warnings
+
 import numpy as np
 import pytest
-from tests.model.modal.trees import flexible_tree
+from tests.model.modal.trees import Cloud, flexible_tree
 
 import soacraft as sc
 from soacraft.errors import ModelError
+from soacraft.model.modal import ModalData, ModalNode
 
 
 def after(mb, q, v, **method):
@@ -64,3 +67,40 @@ def test_variational_rollouts_are_refused_by_name():
     p = sc.sim.Propagator(mb, integrator="variational", step=0.01)
     with pytest.raises(ModelError, match=r"of 'flexible' is not compiled: 'body0' is flexible; use p\.advance_to"):
         p.rollout(mb.q, mb.v, steps=2)
+
+
+def beam(eta):
+    """One mode, whose tip turns by half of it: larger than 0.3 rad from 0.6 on."""
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    tip = ModalNode(sc.Pose(translation=(0.5, 0, 0)), np.zeros((3, 1)), np.array([[0.0], [0.5], [0.0]]))
+    shape = Cloud(np.random.default_rng(1), 1, geometric=False)
+    mb.add_body("one", None, sc.Weld(), modal=ModalData(**shape.moments(), K=np.eye(1), nodes={"tip": tip}))
+    mb.set_state([eta], [0.0])
+    return mb
+
+
+@pytest.mark.parametrize("integrator", ["dop853", "radau"])
+def test_turns_of_trial_stages_are_not_told(integrator):
+    """A step of 15 s is tried, whose stages bend far more than the motion does, and refused."""
+    mb = beam(0.5)
+    p = sc.sim.Propagator(mb, integrator=integrator, rtol=1e-4)
+
+    def looks(t, state):
+        assert mb.pose("one/tip", state=state) is not None
+
+    p.add(looks)
+    p.event("middle", lambda t, state: state.q[0])
+    p.advance_to(0.1)
+    p._runner._stride._length = 15.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = p.advance_to(16.0, until="middle")
+    assert np.abs(run.q).max() < 0.6
+
+
+def test_turns_of_rows_are_told():
+    mb = beam(0.7)
+    p = sc.sim.Propagator(mb, rtol=1e-4)
+    p.add(lambda t, state: None)
+    with pytest.warns(RuntimeWarning, match=r"node 'tip' of flexible body 'one' turns by 0\.35 rad"):
+        p.advance_to(0.01)

@@ -4,14 +4,21 @@
 
 g are the closures, the couplings and the prescribed coordinates, all without unit: a closure has six rows, Q* Q xi of
 its gap over [1 rad; its length], which vary smoothly with the state, however Q is chosen. c is an inertia, so that
-lambda is an acceleration without unit of length. Rows may be redundant: `SOFT` keeps Newton's matrix regular.
+lambda is an acceleration without unit of length.
+
+Closures may repeat each other, as of linkages that move though they have too many of them (Bricard's): off the closures
+all their rows count, on them fewer do, and Newton's method has no solution that it could go to. Then a constant set of
+combinations of rows is taken that is independent near the start, U* of the largest singular values, for as long as it
+is (`is_worn`). `SOFT` keeps Newton's matrix regular where rows repeat each other at single states.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.errors import LoopError, ModelError
@@ -31,6 +38,11 @@ if TYPE_CHECKING:
 #: What Newton's matrix has, relative to 1, where rows repeat each other: it slows convergence by no more than this, and
 #: does not change answers.
 SOFT = 1e-9
+#: Singular values below this part of the largest are of rows that repeat others.
+_REPEATED = 1e-9
+#: How far aside rows are looked at for their rank, in radians or lengths of the model; and what is left of the share of
+#: independent rows in all when others are chosen.
+_ASIDE, _WORN = 1e-2, 0.3
 
 
 class Rows(NamedTuple):
@@ -54,9 +66,9 @@ class Derivatives(NamedTuple):
 
 
 class Descriptor:
-    """The equations of a mechanism from a state on."""
+    """The equations of a mechanism from a state on; `independent`: with rows that do not repeat each other there."""
 
-    def __init__(self, m: Mechanism, method: str, q: Array) -> None:
+    def __init__(self, m: Mechanism, method: str, q: Array, independent: bool = False) -> None:
         if m.coordinates.size != m.mb.nv:
             body = next(x for x in m.mb.bodies if not x.hinge.holonomic)
             raise ModelError(
@@ -78,6 +90,49 @@ class Descriptor:
         """What a dof is measured by, (nv)."""
         inertia = self.unit**2 * np.diagonal(dyn.mass_matrix(m.mb, q, ignore_loops=True))
         self.c = float(inertia.max(initial=0.0)) or 1.0
+        self._pick = self._independent(q) if self.closed and independent else None
+        self._share = 1.0 if self._pick is None else self._share_of(q)
+
+    def is_worn(self, q: Array) -> bool:
+        """Whether another set of independent rows would serve much better than the one that was chosen."""
+        return self._pick is not None and self._share_of(q) < _WORN * self._share
+
+    def _independent(self, q: Array) -> Array | None:
+        """Combinations of the rows of closures that are independent on them, (rank, rows); None where as many are off
+        them, so that Newton's method has a solution to go to."""
+        G, rng, unit = self._unitless(q), np.random.default_rng(0), self.unit
+        _, values, Vt = np.linalg.svd(G)
+        rank = _rank(values)
+        off = _rank(np.linalg.svd(self._unitless(self._aside(q, rng.standard_normal(len(unit)))), compute_uv=False))
+        if rank == off:
+            return None
+        both = [G]
+        with suppress(LoopError):  # next to it, on the closures, where a singular pose is none
+            near = self._aside(q, Vt[rank:].T @ rng.standard_normal(len(Vt) - rank))
+            assert self._m.closed is not None
+            both.append(self._unitless(self._m.closed.onto(near, np.zeros(len(unit)), None)[0]))
+        rank = max(_rank(np.linalg.svd(x, compute_uv=False)) for x in both)
+        return None if rank == off else np.asarray(np.linalg.svd(np.hstack(both))[0][:, :rank].T)
+
+    def _aside(self, q: Array, way: Array) -> Array:
+        """A configuration a little aside of one."""
+        return self._m.mb.integrate(q, _ASIDE * self.unit * way / max(float(np.abs(way).max(initial=0.0)), 1.0))
+
+    def _unitless(self, q: Array) -> Array:
+        """All rows of closures along the dofs, each in its unit."""
+        constraints = self._constraints(q, np.zeros(len(self.unit)))
+        return np.asarray(_to_six(constraints) @ constraints.jacobian() * self.unit)
+
+    def _share_of(self, q: Array) -> float:
+        """The least singular value of the chosen rows, relative to that of as many of all."""
+        assert self._pick is not None
+        G = self._unitless(q)
+        values, chosen = (np.linalg.svd(x, compute_uv=False) for x in (G, self._pick @ G))
+        return float(chosen[len(self._pick) - 1] / values[len(self._pick) - 1])
+
+    def _to_rows(self, constraints: Constraints) -> Array:
+        to_six = _to_six(constraints)
+        return to_six if self._pick is None else np.asarray(self._pick @ to_six)
 
     def balance(self, t: float, q: Array, v: Array, a: Array, rows: Rows, multipliers: Array) -> Array:
         """Mcal vdot + C - T + c Gc* lambda at the rates a of a mechanism, each dof in its unit over c, (nv)."""
@@ -101,7 +156,7 @@ class Descriptor:
         nv, found = self._m.mb.nv, [Rows(np.zeros(0), np.zeros((0, self._m.mb.nv)), np.zeros(0))]
         if self.closed:
             constraints = self._constraints(q, v)
-            to_six = _to_six(constraints)
+            to_six = self._to_rows(constraints)
             parts = (constraints.residual, constraints.jacobian(), constraints.speed)
             found.append(Rows(*(to_six @ x for x in parts)))
         if self._m.given is not None:
@@ -118,7 +173,7 @@ class Descriptor:
         f_ext: dict[Frame, Wrench] = {}
         if self.closed:
             constraints = self._constraints(q, v)
-            to_six = _to_six(constraints)
+            to_six = self._to_rows(constraints)
             own = self.c * (to_six.T @ multipliers[: len(to_six)])
             of_rows = row_derivatives(constraints, v, vdot, own)
             push, turning[: len(to_six)] = of_rows.push, to_six @ of_rows.speed
@@ -145,6 +200,11 @@ class Descriptor:
 
     def _constraints(self, q: Array, v: Array) -> Constraints:
         return Constraints(self._m.mb, self._m.mb.state(q, v))
+
+
+def _rank(values: npt.NDArray[np.floating[Any]]) -> int:
+    """How many singular values are not rounding."""
+    return int((values > _REPEATED * values.max(initial=0.0)).sum())
 
 
 def _to_six(constraints: Constraints) -> Array:

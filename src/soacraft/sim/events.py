@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from soacraft.errors import SimulationError, StateError
+from soacraft.model.modal.bodies import turns_unreported
 from soacraft.model.states.state import State
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.integrators.steps import Step
@@ -152,6 +153,7 @@ class Watch:
                 self._signs[event.name] = float(np.sign(value))
                 self._begun.add(event.name)
 
+    @turns_unreported()  # inside a step that may be cut
     def find(self, step: Step) -> Crossing | None:
         """The first crossing within a step, if there is one."""
         if not self.events:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, StaleError
+from soacraft.model.modal.bodies import turns_unreported
 from soacraft.sim.breaks import Breaks, window
 from soacraft.sim.clock import Instant
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
@@ -125,6 +126,7 @@ class Stride:
             self._compiled = None if why else CompiledMotion(problem, self._method)
         return self._compiled
 
+    @turns_unreported()  # a trial
     def _first(self, problem: Problem, t: float, x: Array, w: Array) -> float:
         first = self._pace.first(problem, t, x, w)
         return first if self._step is None else min(first, self._step / 1e9)
@@ -133,6 +135,7 @@ class Stride:
         """The longest that the next step of an adaptive method may be, in seconds, whatever its error."""
         return self._max_step
 
+    @turns_unreported()  # of stages, and of steps that are refused: a run tells of its rows
     def take(
         self, problem: Mechanism, now: Instant, x: Array, w: Array, stop: int, breaks: Sequence[Breaks] = ()
     ) -> tuple[Step, Instant, float | None]:
@@ -229,6 +232,7 @@ class Stride:
                 if left < _SHORTEST:
                     raise
 
+    @turns_unreported()
     @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite end the run by name
     def cut(
         self,

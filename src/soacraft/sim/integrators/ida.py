@@ -94,7 +94,7 @@ class Implicit(Explicit):
     def __init__(self, problem: Mechanism, t: float, x: Array, w: Array, rtol: float) -> None:
         super().__init__(problem, t, x, w, rtol)
         q, v, _ = problem.parts(x)
-        self._form = Descriptor(problem, "ida", q)
+        self._form = Descriptor(problem, "ida", q, independent=True)
         self._q = q
         nv = problem.mb.nv
         rows = self._form.rows(t, q, v)
@@ -150,6 +150,10 @@ class Implicit(Explicit):
         soft = -SOFT / cj * np.eye(count)  # as much as the multipliers' part, next to it
         J[at_g, at_g], J[at_speed, at_speed], J[at_g, at_speed], J[at_speed, at_g] = 0.0, 0.0, soft, soft
         return J
+
+    def is_worn(self) -> bool:
+        """Whether the next step had better begin a new session, with other independent rows."""
+        return super().is_worn() or self._form.is_worn(self.problem.parts(self.x)[0])
 
     def _state(self, s: float, y: Array) -> tuple[Array, Array]:
         """q and v, not put on any closure: the rows see to that."""
