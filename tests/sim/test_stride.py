@@ -5,6 +5,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import StateError
+from soacraft.sim.integrators.pace import Pace
 
 ADAPTIVE = ("dop853", "radau", "cvode", "ida", "generalized_alpha")
 
@@ -85,3 +86,28 @@ def test_a_system_file_keeps_max_step(tmp_path):
     s.save(tmp_path / "one.toml")
     assert "max_step = 0.125" in (tmp_path / "one.toml").read_text()
     assert sc.sim.load_system(tmp_path / "one.toml")._how["max_step"] == 0.125
+
+
+def servo_stop(rtol, python):
+    """An oscillator at a stop of 1e8 N/m at q = 0, made of a servo that pushes to one side alone."""
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    body = mb.add_body("m", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0, moment=0.1 * np.eye(3)))
+    body.passive = sc.Passive(stiffness=1.0)
+    law = {"gainprm": [0.0], "biastype": "affine", "biasprm": [0.0, -1e8, 0.0], "forcerange": [-1e300, 0.0]}
+    mb.add_actuator(sc.Actuator("stop", "general", {"m": 1.0}, law))
+    mb.set_state([-1.0], [0.0])
+    p = sc.sim.Propagator(mb, rtol=rtol)
+    p.control("stop", 0.0)
+    if python:
+        p.add(lambda t, state: None)
+    return p.advance_to(3.0)
+
+
+def test_compiled_steps_refuse_ends_beyond_a_kink_as_python_does(monkeypatch):
+    tolerances = (1e-2, 1e-3, 1e-4)
+    runs = [(servo_stop(rtol, False), servo_stop(rtol, True)) for rtol in tolerances]
+    for compiled, python in runs:
+        np.testing.assert_array_equal(compiled.t, python.t)
+    monkeypatch.setattr(Pace, "bend", lambda *_: 0.0)
+    others = [servo_stop(rtol, True) for rtol in tolerances]
+    assert any(len(x.t) != len(y.t) or (x.t != y.t).any() for x, (y, _) in zip(others, runs, strict=True))
