@@ -95,3 +95,15 @@ def test_sizes_are_those_of_python(mb):
     near(found.dofs, wanted.dofs, 1e-9)
     near(found.rows, wanted.rows, 1e-9)
     assert np.array_equal(found.moved, wanted.moved)
+
+
+def test_a_measure_of_zero_serves_where_compliances_are_alike():
+    """That of the state itself and of others near it; not that of bodies a million times as heavy, and not none."""
+    mb = library("five_bar")
+    compliance = Compliance(Constraints(mb, mb.state()), mb.sko(mb.state()))
+    reference = compliance.reference
+    assert compliance.is_like(reference)
+    assert compliance.is_like(3.0 * reference)
+    assert not compliance.is_like(1e12 * reference)
+    assert not compliance.is_like(1e-12 * reference)
+    assert not compliance.is_like(None)

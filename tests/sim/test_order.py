@@ -16,6 +16,7 @@ from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.generalized_alpha import GeneralizedAlpha
 from soacraft.sim.integrators.manifold import Coordinates, Motions, turn_rate
+from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
@@ -213,3 +214,20 @@ def test_velocities_are_carried_with_a_displacement():
         for mine in dofs:
             np.testing.assert_allclose(R1 @ carried[mine], R0 @ v[mine], atol=1e-14)
     assert carried[6] == v[6]
+
+
+@pytest.mark.parametrize("method", ["verlet", "rk4"])
+def test_the_order_holds_where_a_motion_is_prescribed(method):
+    """A bead on a rod that spins up by w = 2 t^2: x'' = w^2 x, where the end of each step has its own w."""
+    ends = []
+    for step in (0.02, 0.01, 1e-3):
+        mb = sc.Multibody("rod", gravity=(0, 0, 0))
+        mb.add_body("rod", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0, moment=np.eye(3)))
+        mb.add_body("bead", "rod", sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+        mb.set_state([0.0, 1.0], [0.0, 0.5])
+        p = sc.sim.Propagator(mb, integrator=method if step > 1e-3 else "rk4", step=step)
+        p.prescribe("rod", lambda t: (2.0 * t**3 / 3.0, 2.0 * t**2, 4.0 * t))
+        ends.append(p.advance_to(1.2).q[-1, 1])
+    errors = np.abs(np.array(ends[:2]) - ends[2])
+    order = find_method(method).order
+    assert errors[0] / errors[1] == pytest.approx(2.0**order, rel=0.25)
