@@ -6,6 +6,7 @@ from tests.sim.test_closed import four_bar
 
 import soacraft as sc
 from soacraft.errors import SimulationError
+from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.stability import growth, restless
 from soacraft.sim.system import Mechanism
@@ -224,3 +225,27 @@ def test_steps_are_looked_at_where_a_velocity_changes_from_two_rows_on(rows, fac
     q = np.zeros_like(v)
     np.testing.assert_array_equal(restless(mb, q, v), [factor > 1.003, False][: rows - 1])
     assert restless(mb, q[:1], v[:1]).shape == (0,)
+
+
+@pytest.mark.parametrize("h", [0.02, 0.1, 0.3])
+def test_a_step_of_contact_multiplies_by_the_amplification_of_what_it_takes_implicitly(h):
+    """Slides with stiff springs and dampers, whose motion is linear: columns by steps from unit states."""
+    mb = sc.Multibody("slides", gravity=(0, 0, 0))
+    rng = np.random.default_rng(3)
+    for i in range(3):
+        inertia = sc.Inertia(1.0 + i, (0, 0, 0), np.eye(3))
+        body = mb.add_body(f"b{i}", f"b{i - 1}" if i else None, sc.Prismatic((0, 0, 1)), inertia)
+        body.passive = sc.Passive(stiffness=rng.uniform(50.0, 90.0), damping=rng.uniform(5.0, 20.0))
+    m = Mechanism(mb)
+    x = m.point(np.zeros(3), np.zeros(3))
+    J = m.jacobian(0.0, x, np.zeros(m.manifold.size))[:6, :6]
+    taken = []
+    for e in np.eye(6):
+        mb.set_state(e[:3], e[3:])
+        p = sc.sim.Propagator(mb, integrator="moreau", step=h)
+        p.add(sc.sim.Contact())
+        run = p.advance_to(h)
+        assert len(run) == 2
+        taken.append(np.concatenate([run.q[-1], run.v[-1]]))
+    wanted = Linear.of(m, 0.0, x, np.ones(3)).amplification(J, 3, h)
+    np.testing.assert_allclose(np.array(taken).T, wanted, rtol=0, atol=1e-12)
