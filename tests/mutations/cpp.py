@@ -84,6 +84,9 @@ TESTS = (
          "ops/programs/test_derivatives.py", "model/test_versions.py"),
     ),
     (("dispatch",), ("core/test_instruction_sets.py",)),
+    (("interrupt", "signals"), ("core/test_interrupt.py",)),
+    (("contact/passage",), ("contact/geometry/test_passage.py", "sim/forces/test_touching.py")),
+    (("sim/implicit", "sim/load"), ("sim/test_implicit.py", "sim/test_compiled.py", "sim/test_compiled_contact.py")),
     (("flexible",), ("core/test_flexible.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
     (
