@@ -106,6 +106,15 @@ def test_models_of_the_library_and_of_hand(leg):
     assert len(q) == 11
 
 
+def test_a_file_without_a_step_has_that_of_its_format(leg, tmp_path):
+    """2 ms, also where the file includes another first."""
+    leg.write_text(LEG.format(step="0.002").replace('timestep="0.002"', ""))
+    (tmp_path / "scene.xml").write_text('<mujoco><include file="leg.xml"/></mujoco>')
+    for path in (leg, tmp_path / "scene.xml"):
+        p = Propagator.from_file(path)
+        assert "step: 0.002 s, of the file" in p.report()
+
+
 def test_a_urdf_with_a_floor(tmp_path):
     (tmp_path / "ball.urdf").write_text("""<robot name="ball"><link name="ball"><inertial><mass value="1"/>
     <inertia ixx=".004" ixy="0" ixz="0" iyy=".004" iyz="0" izz=".004"/></inertial>

@@ -58,11 +58,14 @@ def slopes(m: Mechanism, t: float, q: Array, v: Array) -> Slopes:
 
 def servos(m: Mechanism) -> dict[int, Control]:
     """Actuators of one dof whose forces vary with its state, by their places among the loads."""
-    return {
-        i: x
-        for i, x in enumerate(m.loads)
-        if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
-    }
+    if m.servos is None or m.servos[0] != m.edition:
+        acting = {
+            i: x
+            for i, x in enumerate(m.loads)
+            if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
+        }
+        m.servos = m.edition, acting
+    return m.servos[1]
 
 
 def _of_hinges(m: Mechanism, row: int, q: Array, v: Array, found: Slopes) -> None:
@@ -94,6 +97,7 @@ class Implicit:
         self._q, self._v = start
         self._ahead = m.mb.integrate(self._q, h * self._v)
         self._full, self._held = full, held
+        self._ends: dict[float, Array] = {}
         self._taken: npt.NDArray[np.bool_] = full > 0.0
         self.added = np.array(full)
         """A of each force, row by row of `Mechanism.names`, (names, nv)."""
@@ -142,13 +146,22 @@ class Implicit:
 
     def _shift(self, t: float, q: Array, v: Array) -> Array:
         """f_s(q0 + h v0, v0) - f_s(q, v) of what is taken, (names, nv)."""
-        m, state = self._m, self._m.mb.state(q, v)
-        now, then = slopes(m, t, q, v).force, slopes(m, t, self._ahead, self._v).force
+        m, state, then = self._m, self._m.mb.state(q, v), np.array(self._then(t))
+        now = np.zeros_like(then)
+        if m.has_passive:
+            _of_hinges(m, m.names.index(Passive.name), q, v, Slopes(now, *np.zeros((2, *now.shape))))
         for i, load in servos(m).items():
-            now[i] = load.force(t, state)
+            if self._taken[i].any():
+                now[i] = load.force(t, state)
             if i in self._held:
                 then[i] = self._held[i]
         return np.where(self._taken, then - now, 0.0)
+
+    def _then(self, t: float) -> Array:
+        """f_s(q0 + h v0, v0) at a time of the step, (names, nv)."""
+        if t not in self._ends:
+            self._ends[t] = slopes(self._m, t, self._ahead, self._v).force
+        return self._ends[t]
 
     def change(self, t: float, x: Array) -> Array:
         """What forces at a point differ by from explicit ones there, (nv)."""
@@ -160,7 +173,7 @@ class Implicit:
         """Actuators whose forces, with a mean acceleration over the step, are beyond their limits, and these limits, as
         generalized forces."""
         found = {}
-        then = slopes(self._m, t, self._ahead, self._v).force
+        then = self._then(t)
         for i, load in servos(self._m).items():
             if i in self._held or not self._taken[i].any():
                 continue

@@ -78,7 +78,7 @@ def _file_step(mb: Multibody) -> float:
     if steps:
         return float(steps[-1])  # type: ignore[arg-type]
     report = mb.import_report
-    of_mjcf = report is not None and any(x.element == "mujoco" for x in report.entries[:1])
+    of_mjcf = report is not None and any(x.element == "mujoco" for x in report.entries)
     return _MJCF_STEP if of_mjcf else 0.0
 
 

@@ -26,6 +26,7 @@ from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
@@ -69,6 +70,8 @@ class Mechanism:
         """What touches: the method asks it for impulses."""
         self.edition = 0
         """How often a load was replaced."""
+        self.servos: tuple[int, dict[int, Control]] | None = None
+        """Actuators whose forces vary with the state of one dof, by their places among the loads, of an edition."""
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
