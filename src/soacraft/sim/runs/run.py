@@ -35,6 +35,8 @@ class Sample(NamedTuple):
 
 #: Contacts may gain this part of the energy that moves by what leaves and is pressed back within a step.
 _GAIN = 1e-2
+#: Roundings of energies that a balance has at least: each is a sum over bodies, springs and closures.
+_ROUNDINGS = 100
 
 
 class Balance(NamedTuple):
@@ -267,7 +269,7 @@ class Run(Strict):
         total = np.cumsum(grown)
         left = total - np.cumsum(worked)
         swing = float(self.kinetic.max(initial=0.0) + np.ptp(self.potential) if len(energy) else 0.0)
-        rounding = 1e-15 * len(energy) * (swing + float(np.abs(self.potential).max(initial=0.0)))
+        rounding = 1e-15 * max(len(energy), _ROUNDINGS) * (swing + float(np.abs(self.potential).max(initial=0.0)))
         accuracy = None if self._explained is None else self._explained * swing + rounding
         work = {name: float(x[-1]) for name, x in self.work.items() if len(x)}
         imbalance = float(np.abs(left - left[0]).max()) if len(left) else 0.0

@@ -2,12 +2,13 @@
 //
 // If all that touches can hold, or all but what opens, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's
 // method on the natural map (newton.hpp), which is enough for most; else problems that are softer and less and less so
-// (softened.hpp); else the fixed point of convex problems (fixed_point.hpp); else softer problems with other weights. A step of
-// Newton's method must lower |F|, but for those of softer problems. Where forces are not unique (S is singular on what touches)
+// (softened.hpp); else the fixed point of convex problems (fixed_point.hpp); else softer problems with other weights; else other
+// starts. A step of Newton's method must lower |F|, but for those of softer problems. Where forces are not unique (S is singular on what touches)
 // those of least norm are given. O(rows^3) a step; it ends with what it has where that many steps are too much work.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 #include "fixed_point.hpp"
@@ -23,7 +24,7 @@ constexpr double NEAREST = 1e-1;  // of the eps of forces of least norm: for the
 
 struct Options {
     double tolerance = 1e-10;
-    index sweeps = 8, newton = 12, weights = 24, slides = 6;  // the most of each
+    index sweeps = 8, newton = 12, weights = 24, slides = 6, starts = 8;  // the most of each
     double least = 1e-11;                         // eps of compliances that may be singular
     double spread = 1e-6;                         // eps for forces of least norm
     bool pattern = false;                         // p tells which contacts may press, and nothing of how much
@@ -112,6 +113,12 @@ class Solver {
         if (least > wanted) follow(0);
         if (least > wanted) fixed_point.solve(x, wanted, size, p, out.outer, out.interior, out.newton), keep();
         for (index turn = 1; turn <= options.weights && least > wanted && !spent(n, out.newton + out.interior); ++turn) follow(turn);
+        for (index turn = 1; turn <= options.starts && least > wanted && !spent(n, out.newton + out.interior); ++turn) {
+            scatter(x, turn, p);
+            near_point(x, options, wanted, START, 1, p, out);
+            if (rank < n) regularised(x, options, wanted, p, out);
+            keep();
+        }
         std::copy(best.begin(), best.end(), p);
         out.unique = unique(x, p);
         if (!out.unique && least <= wanted) least = spread(x, options, wanted, least, p, out);
@@ -133,6 +140,17 @@ class Solver {
     void soften(const Problem& x, double eps) {
         std::copy(x.S, x.S + x.rows * x.rows, shifted.begin());
         for (index i = 0; i < x.rows; ++i) shifted[i * x.rows + i] += eps;
+    }
+
+    // p <- the best forces, those of each block times a number between 1/10 and 10: another start, where all ways from others end
+    // in a valley of |F|.
+    void scatter(const Problem& x, index turn, double* p) {
+        std::uint64_t seed = static_cast<std::uint64_t>(turn);
+        for (index c = 0; c < x.count; ++c) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;  // Knuth's
+            const double part = static_cast<double>(seed >> 40) / static_cast<double>(1 << 24), factor = std::pow(10.0, 2.0 * part - 1.0);
+            for (index i = x.blocks[c].first; i < x.blocks[c].first + x.blocks[c].rows; ++i) p[i] = factor * best[at(i)];
+        }
     }
 
     // p <- the solution of the problem with S + eps and b - eps p in place of S and b: nearest to p where forces are not
