@@ -158,6 +158,8 @@ def of_scenes(mb, q, v):
         "contact.Scene.distances": lambda: scene.distances(q).distance,
         "contact.Scene.contacts": lambda: scene.contacts(q, 1.0).distance,
         "contact.Scene.fastest": lambda: scene.fastest(q, v),
+        "contact.Scene.fastest_of": lambda: scene.fastest_of(q, v),
+        "contact.Scene.turning": lambda: scene.turning(q, v)[0],
         "contact.Scene.time_of_impact": lambda: scene.time_of_impact(np.array(mb.q), q)[0],
         "contact.Scene.cast_rays": lambda: scene.cast_rays(q, (0, 0, 5.0), (0, 0, -1.0)).distance,
     }
