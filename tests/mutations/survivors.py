@@ -748,11 +748,8 @@ NO_ENTRY: dict[str, str] = {
     "core/include/soacraft/whole_body.hpp": "no part of the module: robot/whole_body/test_cpp.py has it in a program",
     "core/include/soacraft/flexible/across.hpp": "those tried so far do not compile, or change nothing",
     "core/include/soacraft/flexible/derivatives.hpp": "no campaign yet",
-    "core/contact/passage.hpp": "no campaign yet",
-    "core/include/soacraft/contact/solvers/low_rank.hpp": "no campaign yet",
     "core/include/soacraft/interrupt.hpp": "no campaign yet",
     "core/signals.hpp": "no campaign yet",
     "core/sim/implicit.hpp": "no campaign yet",
-    "core/sim/load.hpp": "no campaign yet",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
 }
