@@ -74,7 +74,7 @@ class Acting:
 
     @property
     def breaks(self) -> list[Breaks]:
-        """Where steps end: the breaks of all that acts, and the samples of controls."""
+        """Times at which steps end: the breaks of all that acts, and the samples of controls."""
         controls = [x.knots for x in self.controls.values()]
         carried = [] if self.carried is None else [self.carried.breaks]
         return [x for x in (*self._breaks.values(), *controls, *carried) if x.ns]

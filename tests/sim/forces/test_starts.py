@@ -109,7 +109,6 @@ def test_a_start_in_later_runs_and_after_a_checkpoint(tmp_path):
     p.advance_to(0.02)
     assert touch.takes_out
     assert len(touch.start(p.t, np.array(mb.q))) == 1
-    pytest.importorskip("h5py")
     p.checkpoint(tmp_path / "a.h5")
     run = p.advance_to(0.3)
     other, again = propagator(ball(), [0.3], step=5e-3)

@@ -119,7 +119,7 @@ def _unpredicted(kind: int, line: Bytes, above: Bytes, back: int) -> Bytes:
 
 
 def _paeth(left: int, up: int, over: int) -> int:
-    """Of three neighbours the one nearest to left + up - over."""
+    """The nearest to left + up - over of three neighbours."""
     plane = left + up - over
     a, b, c = abs(plane - left), abs(plane - up), abs(plane - over)
     return left if a <= b and a <= c else up if b <= c else over

@@ -99,7 +99,7 @@ class ShapeMaker:
         return HeightField(top * (z - low) / ((high - low) or 1.0), 2.0 * x, 2.0 * y, -bottom)
 
     def _file(self, file: str, kind: str, cure: str) -> Path:
-        """Where a file of the model is."""
+        """The place of a file of the model."""
         folders = mesh_folders(self._mb, self._folder)
         if not folders:
             raise ModelError(f"its {kind} is the file {file!r}; pass folder=..., where it is, or {cure}.")

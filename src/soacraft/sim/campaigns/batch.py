@@ -71,7 +71,7 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
 
 
 def _jumps(component: Component, path: str, paths: Sequence[str], start: float) -> bool:
-    """Whether a component jumps by itself after a start, or might where its parameters are drawn."""
+    """True if a component jumps by itself after a start, or might where its parameters are drawn."""
     if type(component).breaks is Component.breaks:
         return False
     return any(x.startswith(f"{path}.") for x in paths) or any(t > start for t in component.breaks(component.p))
