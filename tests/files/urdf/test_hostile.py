@@ -223,10 +223,10 @@ def seconds(path, **options):
 
 
 def test_a_chain_of_a_hundred_thousand_links(tmp_path):
-    short, _ = seconds(write(tmp_path, chain(10_000)))
+    short = min(seconds(write(tmp_path, chain(10_000)))[0] for _ in range(2))
     taken, mb = seconds(write(tmp_path, chain(100_000)))
     assert len(mb._tree.bodies) == 100_000
-    assert taken < 30 * max(short, 0.2)  # linear: ten times, with room for noise
+    assert taken < 50 * max(short, 0.2)  # linear: ten times, twenty beyond the caches; quadratic: a hundred
 
 
 @pytest.mark.parametrize("merge_fixed", [False, True])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -138,3 +141,63 @@ def test_compliance_of_nodes(mb, axes):
     assert f._quick.passed_on == 0
     x = np.ones(18)
     np.testing.assert_allclose(f(q, None, x), wanted @ x, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("name", [*FORMS, *OTHERS, "of velocities"])
+def test_many_states_in_parts(mb, name, monkeypatch):
+    """What the quick call leaves to Python: forms with v, batches of two axes."""
+    monkeypatch.setattr("soacraft.ops.programs.compile._PART", 4)
+    s = sc.operators(mb)
+    expr = (s.H * s.phi).dot() if name == "of velocities" else (FORMS | OTHERS)[name](s)
+    f, Q = expr.compile(), states(mb, 10)
+    rng = np.random.default_rng(1)
+    X, V = rng.standard_normal((10, expr.cols.size)), rng.standard_normal((10, mb.nv))
+    for v in (None, V[0], V):
+        one = [f(Q[i], v if v is None or v.ndim == 1 else v[i], X[i]) for i in range(10)]
+        v2 = v if v is None or v.ndim == 1 else v.reshape(2, 5, -1)
+        many = f(Q.reshape(2, 5, -1), v2, X.reshape(2, 5, -1))
+        assert many.shape[:2] == (2, 5)
+        np.testing.assert_allclose(many.reshape(10, -1), one, rtol=1e-9, atol=1e-9 * np.abs(one).max())
+        shared = f(Q.reshape(2, 5, -1), v2, X[3])[1, 4]
+        last = f(Q[9], v if v is None or v.ndim == 1 else v[9], X[3])
+        np.testing.assert_allclose(shared, last, rtol=1e-9, atol=1e-9 * np.abs(last).max())
+    dense = f(Q.reshape(2, 5, -1))
+    np.testing.assert_allclose(dense[1, 2], f(Q[7]), rtol=1e-9, atol=1e-9 * np.abs(dense).max())
+
+
+def test_the_state_of_a_refusal_in_parts(monkeypatch):
+    """The numbers of a state are counted within its part; the refusal says from where."""
+    monkeypatch.setattr("soacraft.ops.programs.compile._PART", 4)
+    mb = sc.load("arm7")
+    H, phi = sc.operators(mb, "H phi")
+    f, X = (H * phi).compile(), np.ones((2, 3, 6 * len(mb.bodies)))
+    X[1, 2, 0] = np.nan
+    with pytest.raises(sc.errors.SoacraftError) as refused:
+        f(np.zeros((2, 3, 7)), None, X)
+    assert refused.value.__notes__ == ["States of the batch are counted from 4 here."]
+
+
+def test_millions_of_states_take_little_more_than_their_numbers():
+    """In a process of its own: 2.4 million states have 140 MB of q and of results each."""
+    code = """
+import numpy as np, resource, soacraft as sc
+mb = sc.load("arm7")
+H, phi, M = sc.operators(mb, "H phi M")
+f = (H * phi * M * phi.T * H.T).compile()
+q = np.zeros((2_400_000, 7))
+f(q[:10], None, np.ones(7))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+f(q, None, np.ones(7))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    taken = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(taken.stdout) * 1024 < 6 * 2_400_000 * 7 * 8
+
+
+def test_operators_at_more_states_than_the_memory_has_room_for(monkeypatch):
+    monkeypatch.setattr("soacraft.results.free_memory", lambda: 2**30)
+    mb = sc.load("arm7")
+    H, phi = sc.operators(mb, "H phi")
+    expr = H * phi
+    with pytest.raises(sc.errors.SizeError, match=r"operators of a batch of states, .* f = expression.compile\(\)"):
+        expr.at(q=np.zeros((100_000, 7))).array()

@@ -32,7 +32,7 @@ from soacraft.model.states.kinematics import modal_block, pose_in_body, pose_of_
 from soacraft.model.states.read_only import of_state
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.names import q_place, v_place
-from soacraft.results import finite_or_refused
+from soacraft.results import finite_or_refused, refuse_large
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
 
@@ -56,6 +56,10 @@ _NUMBERS = {
     "alpha": "the acceleration alpha(k) of each body",
     "b": "the force b(k) on each body",
 }
+
+#: Numbers of a body that the blocks of the operators at one state take, with what is on the way to them.
+_BLOCKS = 200
+_IN_PARTS = "Take the batch in parts, or a function of the state: f = expression.compile(), then f(q, v, x)."
 
 
 class Memo:
@@ -503,6 +507,7 @@ class State(Strict):
 
     def _sko(self, motion: Motion, memo: Memo, axes: Axes, forces: Forces) -> SKOModel:
         c = motion.configuration
+        refuse_large((*c.q.shape[:-1], len(c.layout.bodies), _BLOCKS), "operators of a batch of states", _IN_PARTS)
 
         def a() -> list[Array]:
             return armature.vectors(c.layout, motion.coriolis(axes))

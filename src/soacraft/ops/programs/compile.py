@@ -7,6 +7,7 @@ by side. `explain()` says which.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from os import PathLike
 from time import perf_counter
@@ -29,9 +30,11 @@ from soacraft.ops.namespace import operators_of
 from soacraft.ops.programs.roads import road_of
 from soacraft.ops.recognise import as_mass_matrix
 from soacraft.ops.sko_binding import FunctionBinding
+from soacraft.results import refuse_large
 
 Array = npt.NDArray[np.float64]
 _ABSENT = object()  # None is a vector that is refused
+_PART = 1 << 16  # states of a batch that are computed at a time
 
 
 class CompiledExpression(Compiled):
@@ -103,8 +106,41 @@ class CompiledExpression(Compiled):
         self._binding.owner.check()
         CompiledModel.of(self.graph.layout)  # newer parameters, for the calls to come
         state = {"q": read_q(self.graph, q)} | ({} if v is None else {"v": read_v(self.graph, v)})
+        if math.prod(state["q"].shape[:-1]) > _PART:
+            return self._in_parts(state["q"], state.get("v"), vectors)
         expr = self.expr.at(**state)
         return np.asarray(expr * vectors[0]) if vectors else expr.array()
+
+    def _in_parts(self, q: Array, v: Array | None, vectors: tuple[Any, ...]) -> Array:
+        """The same for many states, some at a time: what is on the way to a result is many times its size."""
+        axes, count = q.shape[:-1], math.prod(q.shape[:-1])
+
+        def rows(x: Any) -> Any:
+            """Those of an array that has a row for each state; what serves all states as it is."""
+            x = np.asarray(x)
+            return x.reshape(count, *x.shape[len(axes) :]) if x.shape[: len(axes)] == axes else x
+
+        q, v = rows(q), None if v is None else rows(v)
+        x = None if not vectors else rows(vectors[0])
+
+        def part(first: int) -> Array:
+            chosen = slice(first, first + _PART)
+            its = [y[chosen] if y is not None and y.shape[:1] == (count,) else y for y in (v, x)]
+            try:
+                made: Array = self._quick(q[chosen], its[0]) if x is None else self._quick(q[chosen], its[0], its[1])
+            except SoacraftError as error:
+                error.add_note(f"States of the batch are counted from {first} here.")
+                raise
+            return made
+
+        begin = part(0)
+        what = f"{self.expr.text():.200} of a batch of states"
+        refuse_large((*axes, *begin.shape[1:]), what, "Take the batch in parts.")
+        made = np.empty((count, *begin.shape[1:]))
+        made[:_PART] = begin
+        for first in range(_PART, count, _PART):
+            made[first : first + _PART] = part(first)
+        return made.reshape(*axes, *begin.shape[1:])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the program for C++: `soacraft::Expression::load(path)` multiplies it with vectors at any q.
