@@ -8,6 +8,7 @@ import pytest
 import soacraft as sc
 from soacraft.errors import ModelError, ModelFileError, SimulationError, StateError
 from soacraft.sim import Contact, Propagator
+from soacraft.sim.forces.starts import Overlap
 
 G = 9.81
 #: A leg of two links on a slide, with servos, sensors and a keyframe, over a floor of heights.
@@ -164,14 +165,36 @@ STUCK = """<mujoco><worldbody><geom name="wall" type="box" size=".1 .1 .1"/>
 zaxis="1 0 0" mass="1"/></body></worldbody></mujoco>"""
 
 
-def test_what_nothing_can_separate_is_refused_by_name(tmp_path):
-    """A wheel turns about the normal of the wall that its face is in: no turn takes it out, whatever single points do.
-    Left out, it turns."""
+def test_what_nothing_can_separate_is_left_out_and_told(tmp_path):
+    """A wheel turns about the normal of the wall that its face is in: no turn takes it out, whatever single points do."""
     (tmp_path / "m.xml").write_text(STUCK)
-    cure = r"contact\.scene\.exclude\('inertial/wall', 'wheel/disc'\)"
-    with pytest.raises(SimulationError, match=rf"0\.05 m in each other, and no dof moves them apart; .* {cure}"):
-        Propagator.from_file(tmp_path / "m.xml").advance_to(0.1)
-    p = Propagator.from_file(tmp_path / "m.xml", exclude=[("inertial/wall", "wheel/disc")])
+    pair = ("inertial/wall", "wheel/disc")
+    p = Propagator.from_file(tmp_path / "m.xml")
+    told = "'inertial/wall' and 'wheel/disc' 0.05 m in each other, and no dof moves them apart"
+    assert f"left out of contact: {told}" in p.report()
     p.mb.v = [1.0]
     p.advance_to(0.1)
     assert p.mb.q[0] == pytest.approx(0.1)
+    named = Propagator.from_file(tmp_path / "m.xml", exclude=[pair])
+    assert "left out" not in named.report()
+    by_hand = Propagator(sc.load(tmp_path / "m.xml"), integrator="moreau", step=0.01)
+    by_hand.add(sc.sim.Contact())
+    with pytest.raises(SimulationError, match=rf"{told}; .* contact\.scene\.exclude\('inertial/wall', 'wheel/disc'\)"):
+        by_hand.advance_to(0.1)
+
+
+CAGED = """<mujoco><worldbody>
+<geom name="wall" type="box" size=".1 .1 .1"/>
+<body name="slide" pos=".15 0 0"><joint type="slide" axis="0 1 0"/><geom name="plate" type="box" size=".1 .1 .1"/></body>
+<body name="loose" pos="0 0 1"><freejoint/><geom name="ball" size=".1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_only_shapes_of_one_mechanism_are_left_out(tmp_path, monkeypatch):
+    """A free body that is wedged in something has no place to go: it would fall through what it is left out with."""
+    (tmp_path / "m.xml").write_text(CAGED)
+    p = Propagator.from_file(tmp_path / "m.xml")
+    assert "'inertial/wall' and 'slide/plate'" in p.report()
+    stuck = Overlap(("inertial/wall", "loose/ball"), 0.05, 0.5, moves=False)
+    monkeypatch.setattr(sc.sim.Contact, "start", lambda *_: (stuck,))
+    assert "left out" not in Propagator.from_file(tmp_path / "m.xml").report()

@@ -11,7 +11,9 @@ import numpy as np
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.files.load import load
 from soacraft.loops import TreeAugmented
+from soacraft.model.hinges import Free
 from soacraft.model.sizes.scale import scale_of
+from soacraft.model.tree.frames.frame import Body, Root
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
 from soacraft.sim.forces.contact import Contact
@@ -61,6 +63,7 @@ def propagator_of_file(
         if not isinstance(pair, Sequence) or len(pair) != 2 or isinstance(pair, str):
             raise StateError(f"exclude lists pairs of shapes or bodies, ('hand', 'table'); got {pair!r:.60}.")
         touch.scene.exclude(*pair)
+    notes += _left_out(p, touch, mb)
     told = np.atleast_1d(frame.attributes.get("ctrl", ())) if frame is not None else np.zeros(0)
     notes += [
         f"step: {length:g} s, {'as given' if step is not None else 'of the file' if file_step else 'of its size'}",
@@ -70,6 +73,28 @@ def propagator_of_file(
     ]
     p.note(*(x for x in notes if x))
     return p
+
+
+def _left_out(p: Propagator, touch: Contact, mb: Multibody) -> list[str]:
+    """Leave out shapes of one mechanism that are drawn in each other and that no dof moves apart, such as two covers of
+    a motor. Lines that name them."""
+    carriers = {x.name: x.carrier for x in touch.scene.placed}
+    lines = []
+    for x in touch.start(p.t, np.asarray(mb.q)):
+        if x.moves or len(x.names) != 2:
+            continue
+        a, b = (_mechanism(carriers[name]) for name in x.names)
+        if a is b:
+            touch.scene.exclude(*x.names)
+            lines.append(f"left out of contact: {x}, and no dof moves them apart")
+    return lines
+
+
+def _mechanism(carrier: Root | Body) -> Root | Body:
+    """The free body that a frame is carried by, or the inertial frame."""
+    while isinstance(carrier, Body) and not isinstance(carrier.hinge, Free):
+        carrier = carrier.parent
+    return carrier
 
 
 def _file_step(mb: Multibody) -> float:
