@@ -60,8 +60,8 @@ public:
     // `pressed`: whether there are impulses.
     virtual bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
 
-    // (Mcal^-1)_kk of some dofs at (q, v); false where a hinge has no inertia to move.
-    virtual bool compliance(const double* q, const double* v, const std::vector<index>& dofs, double* to) = 0;
+    // some <- (Mcal^-1)_kk of some dofs at (q, v), or parts of them that are more than `some` was; false where a hinge has no inertia to move.
+    virtual bool compliance(const double* q, const double* v, const std::vector<index>& dofs, std::vector<double>& some) = 0;
 
     // In the middle of a step, where it is at q with the velocities v that it began with: the inertias there.
     virtual bool begin_midway(const double* q, const double* v) = 0;

@@ -33,10 +33,10 @@ public:
         return press(t, h, 0.5 * h, q, v_free, [&] { return parted(h, end_, tree_); }, pressed);
     }
 
-    bool compliance(const double* q, const double* v, const std::vector<index>& dofs, double* to) override {
+    bool compliance(const double* q, const double* v, const std::vector<index>& dofs, std::vector<double>& some) override {
         end_.place(q, v);
         if (!end_.articulate()) return false;
-        for (const index dof : dofs) *to++ = end_.compliance(dof);
+        for (std::size_t i = 0; i < dofs.size(); ++i) some[i] = end_.compliance(dofs[i], some[i]);
         return true;
     }
 

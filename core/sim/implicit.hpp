@@ -62,12 +62,17 @@ public:
         }
         return dofs_;
     }
-    // Take those that are fast for the step, by (Mcal^-1)_kk of the dofs.
-    void choose(const std::vector<double>& compliance) {
+    // The (Mcal^-1)_kk of the dofs beyond which they are fast for the step.
+    void fast_from(std::vector<double>& compliance) const {
         constexpr double SLOW = 1e-2;  // that of sim/implicit.py
+        compliance.clear();
+        for (const index dof : dofs_) compliance.push_back(SLOW / sum_[static_cast<std::size_t>(dof)]);
+    }
+    // Take those that are fast.
+    void choose(const std::vector<double>& compliance, const std::vector<double>& fast) {
         for (std::size_t i = 0; i < dofs_.size(); ++i) {
             double& sum = sum_[static_cast<std::size_t>(dofs_[i])];
-            if (!(compliance[i] * sum > SLOW)) sum = 0.0;
+            if (!(compliance[i] > fast[i])) sum = 0.0;
         }
         for (Term& x : terms_) x.taken = x.added > 0.0 && sum_[static_cast<std::size_t>(x.dof)] > 0.0, acts_ = acts_ || x.taken;
         arm();

@@ -330,9 +330,9 @@ private:
         m_.integrate(x, u.data(), stage_.data());
         const std::vector<index>& dofs = implicit.look(t, h, stage_.data(), m_.nq, v);
         if (dofs.empty()) return true;
-        compliance_.resize(dofs.size());
-        if (!touch_->compliance(x, v, dofs, compliance_.data())) return false;
-        implicit.choose(compliance_);
+        implicit.fast_from(fast_), compliance_ = fast_;
+        if (!touch_->compliance(x, v, dofs, compliance_)) return false;
+        implicit.choose(compliance_, fast_);
         if (!implicit.acts()) return true;
         weighed_ = weighed_ && begun_ && std::equal(known_.begin(), known_.end(), x);
         do {
@@ -534,7 +534,7 @@ private:
     std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
     std::unique_ptr<Impulses> touch_;
     bool begun_ = false, weighed_ = false, lean_ = false;
-    std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_;  // known_: the point that rates_ are at, and energy_ if weighed_; work_: of a step
+    std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_, fast_;  // known_: the point that rates_ are at, and energy_ if weighed_; work_: of a step
     double energy_ = 0.0;
 };
 

@@ -462,7 +462,7 @@ def test_a_tolerance_is_relative_to_what_has_to_act():
     assert rests.residual <= 1e-10
 
 
-@pytest.mark.parametrize("seed", [263, 536, 944, 3653, 3682, 8048])
+@pytest.mark.parametrize("seed", [152, 263, 436, 944, 3653, 8048])
 def test_problems_that_are_fixed_points_of_convex_ones(seed):
     """Much that holds itself, with impulses a thousand times those of the approach: sweeps and Newton's method stall,
     and the way along softer problems turns back; associated problems lead there."""

@@ -156,8 +156,12 @@ public:
         for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
     }
 
-    // (Mcal^-1)_kk of a dof, after the inertias. Rows of before are forgotten. O(depth)
-    double compliance(index dof) {
+    // (Mcal^-1)_kk of a dof, after the inertias, or a part of it that is more than `enough`. Rows of before are forgotten. O(depth)
+    double compliance(index dof, double enough) {
+        const index k = element_of_[at(dof)];
+        const Element& e = w_.model.elements[k];
+        const double own = dofs(e.kind) == 1 ? *w_.factor(e, k) * *w_.factor(e, k) : 0.0;  // 1/D
+        if (own > enough) return own;
         forget();
         add(DofRow{dof, 1.0});
         const complementarity::RowBlock& way = rows.blocks.back();

@@ -7,9 +7,10 @@
 // Newton's do where lambda tends to zero. O(rows^3) a step.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
-#include "problem.hpp"
+#include "lu.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
 
@@ -30,20 +31,65 @@ inline void newton_matrix(const Problem& x, const double* p, const double* u, do
         } else {
             D[0] = block.kind == FREE || std::fabs(y[0]) < block.bound ? 1 : 0;
         }
-        for (index j = 0; j < n; ++j) {
-            double column[WIDEST];
-            for (index i = 0; i < d; ++i) column[i] = x.S[(f + i) * n + j];
-            for (index i = 1; i < d; ++i) column[0] += w[i] * column[i];
-            for (index i = 0; i < d; ++i) {
-                double sum = 0;
-                for (index k = 0; k < d; ++k) sum += D[i * d + k] * column[k];
-                J[(f + i) * n + j] = sum;
+        for (index i = 0; i < d; ++i) {
+            double* SOACRAFT_RESTRICT row = J + (f + i) * n;
+            std::fill(row, row + n, 0.0);
+            for (index k = 0; k < d; ++k) {
+                const double m = D[i * d + k] + D[i * d] * w[k];  // w[0] is 0
+                const double* SOACRAFT_RESTRICT from = x.S + (f + k) * n;
+                if (m == 0) continue;
+                for (index j = 0; j < n; ++j) row[j] += m * from[j];
             }
         }
         for (index i = 0; i < d; ++i)
             for (index k = 0; k < d; ++k) J[(f + i) * n + f + k] += (i == k ? 1 : 0) - D[i * d + k];
     }
 }
+
+// J dp = -F. Rows of contacts that are open are those of I: their part of dp is known, and the others are factored without them.
+class NewtonStep {
+  public:
+    // step <- dp; J is used up. False where a pivot is not above `least`.
+    bool solve(double* J, const double* F, index n, double least, double* step) {
+        kept.clear(), pivot.resize(static_cast<std::size_t>(n)), right.clear();
+        for (index i = 0; i < n; ++i) {
+            step[i] = -F[i];
+            if (!of_identity(J + i * n, i, n)) kept.push_back(i);
+        }
+        const auto m = static_cast<index>(kept.size());
+        if (m < n) {
+            for (const index i : kept) {
+                double sum = step[i];
+                std::size_t next = 0;
+                for (index j = 0; j < n; ++j) {
+                    if (next < kept.size() && kept[next] == j) ++next;
+                    else sum -= J[i * n + j] * step[j];
+                }
+                right.push_back(sum);
+            }
+            double* to = J;  // never ahead of what is read
+            for (const index i : kept)
+                for (const index j : kept) *to++ = J[i * n + j];
+            if (!lu_factor(J, m, least, pivot.data())) return false;
+            lu_solve(J, m, pivot.data(), right.data());
+            for (index i = 0; i < m; ++i) step[kept[static_cast<std::size_t>(i)]] = right[static_cast<std::size_t>(i)];
+            return true;
+        }
+        if (!lu_factor(J, n, least, pivot.data())) return false;
+        lu_solve(J, n, pivot.data(), step);
+        return true;
+    }
+
+  private:
+    std::vector<index> kept, pivot;
+    std::vector<double> right;
+
+    static bool of_identity(const double* row, index i, index n) {
+        for (index j = 0; j < n; ++j)
+            if (row[j] != (i == j ? 1 : 0)) return false;
+        return true;
+    }
+};
 
 class LeastSquares {
   public:

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "lu.hpp"
 #include "newton.hpp"
 
 SOACRAFT_SOLVERS_BEGIN
@@ -46,11 +45,11 @@ class Softened {
     static constexpr double EASY = 0.1, LAST = 1e-14;  // of compliances of 1
     static constexpr double PART = 0.1;                // of what is wanted, that is left of problems on the way
     static constexpr double NO_PIVOT = 1e-16;
-    static constexpr double LONGEST = 0.1, SHORTEST = 0.96;  // factors of eps
+    static constexpr double LONGEST = 0.01, SHORTEST = 0.96;  // factors of eps
     static constexpr double LIGHTEST = 0.1, HEAVIEST = 10;   // weights
 
     std::vector<double> S, b, u, F, J, step, best, trial, centre, weights;
-    std::vector<index> rows;
+    NewtonStep newton_step;
 
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
@@ -73,9 +72,7 @@ class Softened {
         for (index i = 0; i < most && !(least <= wanted); ++i) {
             ++steps;
             newton_matrix(soft, p, u.data(), J.data());
-            for (index k = 0; k < n; ++k) step[at(k)] = -F[at(k)];
-            if (!lu_factor(J.data(), n, NO_PIVOT, rows.data())) break;
-            lu_solve(J.data(), n, rows.data(), step.data());
+            if (!newton_step.solve(J.data(), F.data(), n, NO_PIVOT, step.data())) break;
             for (index k = 0; k < n; ++k) p[k] += step[at(k)];
             velocity(soft, p, u.data());
             const double residual = natural_map(soft, p, u.data(), F.data());
@@ -89,7 +86,7 @@ class Softened {
     Problem soften(const Problem& x, double eps, const double* c) {
         const auto n = at(x.rows);
         for (auto* each : {&b, &u, &F, &step}) each->resize(n);
-        S.assign(x.S, x.S + n * n), J.resize(n * n), rows.resize(n);
+        S.assign(x.S, x.S + n * n), J.resize(n * n);
         for (std::size_t i = 0; i < n; ++i) S[i * n + i] += eps * weights[i], b[i] = x.b[i] - eps * weights[i] * c[i];
         return {x.rows, x.blocks, x.count, S.data(), b.data()};
     }

@@ -2,9 +2,10 @@
 //
 // If all that touches can hold, or all but what opens, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's
 // method on the natural map (newton.hpp), which is enough for most; else problems that are softer and less and less so
-// (softened.hpp); else the fixed point of convex problems (fixed_point.hpp); else softer problems with other weights; else other
-// starts. A step of Newton's method must lower |F|, but for those of softer problems. Where forces are not unique (S is singular on what touches)
-// those of least norm are given. O(rows^3) a step; it ends with what it has where that many steps are too much work.
+// (softened.hpp), at once where forces may not be unique (S is singular); else the fixed point of convex problems
+// (fixed_point.hpp); else softer problems with other weights; else other starts. A step of Newton's method must lower |F|, but
+// for those of softer problems. Where forces are not unique those of least norm are given. O(rows^3) a step; it ends with what
+// it has where that many steps are too much work.
 #pragma once
 
 #include <algorithm>
@@ -101,8 +102,8 @@ class Solver {
             softened.follow(x, turn, options.spread, wanted, options.sweeps, options.newton, p, out.newton), keep();
         };
         if (least > wanted && rank < n) {  // forces may not be unique: those of least norm first
-            near_point(x, options, wanted, START, 1, p, out);
-            regularised(x, options, wanted, p, out);
+            follow(0);
+            if (least > wanted) near_point(x, options, wanted, START, 1, p, out), regularised(x, options, wanted, p, out);
             if (answered()) {
                 out.unique = unique(x, p);
                 return out;
@@ -110,7 +111,7 @@ class Solver {
             std::copy(best.begin(), best.end(), p);
         }
         if (least > wanted) near_point(x, options, wanted, options.least, 1, p, out), keep();
-        if (least > wanted) follow(0);
+        if (least > wanted && rank == n) follow(0);
         if (least > wanted) fixed_point.solve(x, wanted, size, p, out.outer, out.interior, out.newton), keep();
         for (index turn = 1; turn <= options.weights && least > wanted && !spent(n, out.newton + out.interior); ++turn) follow(turn);
         for (index turn = 1; turn <= options.starts && least > wanted && !spent(n, out.newton + out.interior); ++turn) {
@@ -133,6 +134,7 @@ class Solver {
     FixedPoint fixed_point;
     Held held;
     Softened softened;
+    NewtonStep newton_step;
 
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
@@ -263,9 +265,7 @@ class Solver {
     bool improve(const Problem& x, double* p) {
         const index n = x.rows;
         newton_matrix(x, p, u.data(), J.data());
-        for (index i = 0; i < n; ++i) step[i] = -F[i];
-        if (!lu_factor(J.data(), n, 1e-14, pivot.data())) return false;
-        lu_solve(J.data(), n, pivot.data(), step.data());
+        if (!newton_step.solve(J.data(), F.data(), n, 1e-14, step.data())) return false;
         const double before = norm(F.data(), n);
         double t = 1;
         for (int i = 0; i < 8; ++i, t *= 0.5) {
