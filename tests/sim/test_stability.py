@@ -187,7 +187,8 @@ def test_bodies_that_only_touch_are_asked_for_no_modes_unless_they_are_fast(spin
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_a_diverging_run_with_contact_ends_by_name(integrator, size):
     """A digital controller too stiff for its period throws the links of an arm around: the run ends with the body that
-    turns too far for its contacts, or with shapes that may pass, in any unit of length, and keeps the rows before."""
+    turns too far for its contacts or its step, or with shapes that may pass, in any unit of length, and keeps the rows
+    before."""
     mb = sc.Multibody("arm", gravity=(0, 0, -9.81 * size))
     base = None
     for i in range(4):
@@ -210,7 +211,7 @@ def test_a_diverging_run_with_contact_ends_by_name(integrator, size):
             p.control(name, float(force))
 
     p.every(0.01, too_stiff)
-    with pytest.raises(sc.errors.SimulationError, match=r"'link\d' turns by|may pass through each other"):
+    with pytest.raises(sc.errors.SimulationError, match=r"'link\d' turns by|may pass through each other|bodies turn by a radian"):
         p.advance_to(10.0)
     assert 0.0 < p.t < 1.0
     assert np.isfinite(p.run.v).all()

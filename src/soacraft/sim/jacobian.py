@@ -102,13 +102,13 @@ def turning(m: Mechanism, v: Array) -> Array:
 def _inboard(m: Mechanism, t: float, q: Array, v: Array, J: Array, moved: Array, more: Array) -> Array:
     """J where the travel of what is free, v and its rate are in the axes of the start, from that of twists, v and vdot
     in own axes; there dv = `moved` [dq; dv] and v' = exp(u~) v. `more` are accelerations by a further force."""
-    free, nv = m.coordinates.free, m.mb.nv
-    if not free:
+    free, nv = m.coordinates.free_v, m.mb.nv
+    if not len(free):
         return J
     a = m.coordinates.straight(v, m.free_accelerations(t, q, v) + more)
     J[nv : 2 * nv, : 2 * nv] += ChartSlopes(m.mb, m.coordinates).straight(v) @ moved
     back = np.zeros((nv, nv))
-    for _, at in free:
+    for at in free:
         turn, travel = at[:3], at[3:]
         back[np.ix_(travel, turn)] = skew(v[travel])
         J[np.ix_(travel, turn)] -= 0.5 * skew(v[travel])

@@ -36,14 +36,14 @@ class ChartSlopes:
 
     def jacobians(self, q: Array, U: Array) -> tuple[Array, Array]:
         """J_q and J_u."""
-        if not self.space.free:
+        if not len(self.space.free_v):
             J_q, J_u = self.mb.integrate_jacobians(q, U)
             return J_q, J_u
         still = np.array(U)
-        for _, at in self.space.free:
+        for at in self.space.free_v:
             still[..., at[3:]] = 0.0
         J_q, J_u = (np.array(x) for x in self.mb.integrate_jacobians(q, still))
-        for _, at in self.space.free:
+        for at in self.space.free_v:
             turn, travel = at[:3], at[3:]
             back = J_q[..., turn[:, None], turn]
             J_q[..., travel[:, None], turn] = -back @ skew(U[..., travel])
@@ -54,7 +54,7 @@ class ChartSlopes:
         """How the velocities v at the moved point vary with v0 + dv, and with U."""
         in_v, in_U = np.zeros(J_u.shape), np.zeros(J_u.shape)
         in_v[...] = np.eye(J_u.shape[-1])
-        for _, at in self.space.free:
+        for at in self.space.free_v:
             turn, travel = at[:3], at[3:]
             in_v[..., travel[:, None], travel] = J_q[..., turn[:, None], turn]
             in_U[..., travel[:, None], turn] = skew(v[..., travel]) @ J_u[..., turn[:, None], turn]
@@ -69,7 +69,7 @@ class ChartSlopes:
     def straight(self, v: Array) -> Array:
         """How a - vdot varies with v."""
         slope = np.zeros((*v.shape, v.shape[-1]))
-        for _, at in self.space.free:
+        for at in self.space.free_v:
             turn, travel = at[:3], at[3:]
             slope[..., travel[:, None], turn] = -skew(v[..., travel])
             slope[..., travel[:, None], travel] = skew(v[..., turn])
@@ -87,7 +87,7 @@ class ChartSlopes:
                 ends = ((c, log_rate(x + i * step), log_rate(x - i * step)) for i, c in STENCIL)
                 slope = sum(c * (times(there, y) - times(back, y)) for c, there, back in ends)
                 found[..., at, at[:, [j]]] = slope / _STEP
-        for _, at in self.space.free:
+        for at in self.space.free_v:
             turn, travel = at[:3], at[3:]
             forth = J_u[..., travel[:, None], travel].mT
             found[..., travel[:, None], turn] = -forth @ skew(w[..., travel]) @ J_u[..., turn[:, None], turn]

@@ -186,7 +186,7 @@ class GeneralizedAlpha(Method):
         half = 0.5 * h * v0 + 0.125 * h * h * vdot, v0 + 0.5 * h * vdot
         for weight, (a, b) in ((4.0, half), (1.0, (u, v1))):  # what the chart adds, by Simpson's rule
             added = m.coordinates.rate(q, a, b) - b
-            for _, at in m.coordinates.free:  # travel goes by v itself
+            for at in m.coordinates.free_v:  # travel goes by v itself
                 added[at[3:]] = 0.0
             u_exact = u_exact + h * weight / 6.0 * added
         factors, inertia, unit = system

@@ -101,10 +101,11 @@ class Coordinates:
         self.graph, self.nv = graph, graph.nv
         groups = graph.layout.groups
         self._turning = [(x, type(x.hinge) is Free) for x in groups if type(x.hinge) in (Spherical, Free)]
-        self.free = [
-            (place, at) for x, free in self._turning if free for place, at in zip(x.q_index, x.v_index, strict=True)
-        ]
-        """Where the coordinates and the dofs of free hinges are."""
+        free = [x for x, is_free in self._turning if is_free]
+        self.free_q = np.vstack([np.zeros((0, 7), dtype=np.intp), *(x.q_index for x in free)])
+        """Where the coordinates of free hinges are, (hinges, 7)."""
+        self.free_v = np.vstack([np.zeros((0, 6), dtype=np.intp), *(x.v_index for x in free)])
+        """Where their dofs are, (hinges, 6)."""
         self._rolling = [x for x in groups if type(x.hinge) in _ROLLING]
         known = [x for x in groups if x.hinge.nv == 0 or _is_plain(x.hinge)]
         self._own = [x for x in groups if x not in known and not _is_group(x.hinge)]
@@ -134,8 +135,9 @@ class Coordinates:
         if self.flat:
             return np.asarray(x + u)
         moved = self.graph.integrate(x, u[..., : self.nv])
-        for place, at in self.free:
-            moved[..., place[4:]] = x[..., place[4:]] + _turned(x, place, u[..., at[3:]])
+        if len(self.free_q):
+            travels = self.free_q[:, 4:]
+            moved[..., travels] = x[..., travels] + _turned(x, self.free_q, u[..., self.free_v[:, 3:]])
         at = self.nv
         for group in self._rolling:
             travel = u[at : at + 2 * len(group.bodies)].reshape(-1, 2)
@@ -170,27 +172,26 @@ class Coordinates:
         return self._with_turn(v, a, -1.0)
 
     def _with_turn(self, v: Array, a: Array, sign: float) -> Array:
-        if not self.free:
+        if not len(self.free_v):
             return a
-        found = np.array(a)
-        for _, at in self.free:
-            found[..., at[3:]] += sign * _across(v[..., at[:3]], v[..., at[3:]])
+        found, turns, travels = np.array(a), self.free_v[:, :3], self.free_v[:, 3:]
+        found[..., travels] += sign * _across(v[..., turns], v[..., travels])
         return found
 
     def velocity(self, q: Array, v: Array, there: Array) -> Array:
         """The velocities at q, (..., nv), whose travel of free hinges is v in the axes that they have `there`."""
-        if not self.free:
+        if not len(self.free_v):
             return v
-        carried = np.array(v)
-        for place, at in self.free:
-            carried[..., at[3:]] = _turned(q, place, _turned(there, place, v[..., at[3:]]), -1.0)
+        carried, travels = np.array(v), self.free_v[:, 3:]
+        carried[..., travels] = _turned(q, self.free_q, _turned(there, self.free_q, v[..., travels]), -1.0)
         return carried
 
     def between(self, q0: Array, q1: Array) -> Array:
         """u with move(q0, u) = q1, of hinges that do not roll."""
         u = np.asarray(self.graph.difference(q0, q1))
-        for place, at in self.free:
-            u[at[3:]] = _turned(q0, place, q1[place[4:]] - q0[place[4:]], -1.0)
+        if len(self.free_q):
+            travels = self.free_q[:, 4:]
+            u[self.free_v[:, 3:]] = _turned(q0, self.free_q, q1[travels] - q0[travels], -1.0)
         return u
 
     def carry(self, u: Array, v: Array) -> Array:
@@ -249,7 +250,7 @@ class Motions:
         if self.flat:
             return w
         found = np.concatenate([self.coordinates.rate(x[: self._nq], u[: self._nt], w[: self._nt]), w[self._nt :]])
-        for _, at in self.coordinates.free:
+        for at in self.coordinates.free_v:
             straight = x[self._nq + at[3:]] + u[self._nt + at[3:]]
             if np.linalg.norm(found[at[3:]] - straight) <= _ROUNDING * np.linalg.norm(straight):
                 found[at[3:]] = straight
@@ -337,17 +338,17 @@ def _carried(u: Array, w: Array, sign: float = 1.0) -> Array:
     return np.asarray(w + (2.0 * half * half / (t * t) * _cross(u, across) + sign * math.sin(t) / t * across))
 
 
-def _turned(q: Array, place: Array, w: Array, sign: float = 1.0) -> Array:
-    """R w by the attitude of a free hinge, or R* w with sign -1, (..., 3): not even the rounding of its quaternion
+def _turned(q: Array, places: Array, w: Array, sign: float = 1.0) -> Array:
+    """R w by the attitudes of free hinges, or R* w with sign -1, (..., hinges, 3): not even the rounding of a quaternion
     changes the length of w."""
-    r, last = q[..., place[:3]], q[..., place[3]][..., None]
+    r, last = q[..., places[:, :3]], q[..., places[:, 3]][..., None]
     two = 2.0 / (r[..., :1] * r[..., :1] + r[..., 1:2] * r[..., 1:2] + r[..., 2:] * r[..., 2:] + last * last)
     return np.asarray(w + two * _across(r, _across(r, w) + sign * last * w))
 
 
 def _across(a: Array, b: Array) -> Array:
     """a x b, (..., 3)."""
-    (x, y, z), (p, q, r) = (np.moveaxis(c, -1, 0) for c in (a, b))
+    x, y, z, p, q, r = *(a[..., i] for i in range(3)), *(b[..., i] for i in range(3))
     return np.stack([y * r - z * q, z * p - x * r, x * q - y * p], axis=-1)
 
 
