@@ -339,8 +339,8 @@ def _carried(u: Array, w: Array, sign: float = 1.0) -> Array:
 
 
 def _turned(q: Array, places: Array, w: Array, sign: float = 1.0) -> Array:
-    """R w by the attitudes of free hinges, or R* w with sign -1, (..., hinges, 3): not even the rounding of a quaternion
-    changes the length of w."""
+    """R w by the attitudes of free hinges, or R* w with sign -1, (..., hinges, 3): not even the rounding of a
+    quaternion changes the length of w."""
     r, last = q[..., places[:, :3]], q[..., places[:, 3]][..., None]
     two = 2.0 / (r[..., :1] * r[..., :1] + r[..., 1:2] * r[..., 1:2] + r[..., 2:] * r[..., 2:] + last * last)
     return np.asarray(w + two * _across(r, _across(r, w) + sign * last * w))
