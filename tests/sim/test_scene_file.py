@@ -187,7 +187,8 @@ def test_what_nothing_can_separate_is_left_out_and_told(tmp_path):
 
 CAGED = """<mujoco><worldbody>
 <geom name="wall" type="box" size=".1 .1 .1"/>
-<body name="slide" pos=".15 0 0"><joint type="slide" axis="0 1 0"/><geom name="plate" type="box" size=".1 .1 .1"/></body>
+<body name="slide" pos=".15 0 0"><joint type="slide" axis="0 1 0"/>
+ <geom name="plate" type="box" size=".1 .1 .1"/></body>
 <body name="loose" pos="0 0 1"><freejoint/><geom name="ball" size=".1"/></body>
 </worldbody></mujoco>"""
 
