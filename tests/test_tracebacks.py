@@ -8,6 +8,7 @@ from traceback import format_exception
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.terminal.embed import InteractiveShellEmbed
 
 import soacraft as sc
 from soacraft.cli import main
@@ -15,12 +16,21 @@ from soacraft.errors import ModelError, SoacraftError, StateError
 from soacraft.tracebacks import rendered, without_our_frames
 
 
+@pytest.fixture(autouse=True)
+def no_shell():
+    """Forget the shell of another test, its colours and its mode; `soacraft shell` leaves one."""
+    for kind in (InteractiveShellEmbed, InteractiveShell):
+        kind.clear_instance()
+    yield
+    for kind in (InteractiveShellEmbed, InteractiveShell):
+        kind.clear_instance()
+
+
 @pytest.fixture
 def shell():
     ipython = InteractiveShell.instance(colors="nocolor")
     ipython.run_cell("import soacraft as sc\nmb = sc.load('arm7')\nH, D = sc.operators(mb, 'H D')")
-    yield ipython
-    InteractiveShell.clear_instance()
+    return ipython
 
 
 def said(shell, *cells):
