@@ -80,7 +80,8 @@ def run_derivatives(
     refuse_large((len(steps), 2 * nv, size), f"the derivatives of a run of {problem.mb.name!r}", "Take fewer steps.")
     starts = [Start(x.t0, x.h, x.x0) for x in steps]
     d = np.array([_taken(slopes, run.integrator, x, size, loose) for x, loose in zip(starts, compiled, strict=True)])
-    return Sensitivity(run.q, run.v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+    order = problem.mb.layout.v_order
+    return Sensitivity(run.q, run.v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names, order)
 
 
 def rollout_derivatives(
@@ -100,7 +101,8 @@ def rollout_derivatives(
             slopes.held = force[i][k]
             start = Start(k * h, h, slopes.problem.point(q[i][k], v[i][k]))
             d[i][k] = _taken(slopes, "rk4", start, size, True)
-    return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+    order = mb.layout.v_order
+    return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names, order)
 
 
 class Start(NamedTuple):

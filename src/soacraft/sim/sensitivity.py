@@ -23,6 +23,7 @@ from soacraft.analysis import parameters as named_parameters
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.realize import times
 from soacraft.model.tree.multibody import Multibody
+from soacraft.order import Order, in_order
 from soacraft.results import refuse_large
 from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.explicit import RK4
@@ -48,6 +49,8 @@ class Sensitivity:
     C: Array
     """(..., steps, 2 nv, numbers of the parameters)."""
     parameters: tuple[str, ...]
+    _order: Order
+    """Of the entries of a force."""
 
     def __repr__(self) -> str:
         steps, nx = self.A.shape[-3], self.A.shape[-1]
@@ -59,6 +62,7 @@ class Sensitivity:
         """How all states vary, (..., steps + 1, 2 nv), with the first one by dx (2 nv), with the forces by
         (..., steps, nv) and with the parameters. O(steps nv^2)."""
         shape = self.A.shape
+        force = in_order(force, self._order, "force of a sensitivity")
         pushed = times(self.B, _read(force, "force", (*shape[:-2], self.B.shape[-1])))
         pushed = pushed + self.C @ _read(parameters, "parameters", (self.C.shape[-1],))
         found = np.empty((*shape[:-3], shape[-3] + 1, shape[-1]))
@@ -89,7 +93,7 @@ def sensitivity(
     mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
 ) -> Sensitivity:
     """Of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
-    nv, names = mb.nv, read_names(parameters)
+    nv, names, order = mb.nv, read_names(parameters), mb.layout.v_order
     batch = force.shape[:-1]
     what = f"the derivatives of a rollout of {mb.name!r}"
     numbers = len(named_parameters(mb, list(names))) if names else 0
@@ -97,9 +101,9 @@ def sensitivity(
     Q, V = (x[..., :-1, :].reshape(-1, x.shape[-1]) for x in (q, v))
     if not len(Q):
         d = np.zeros((*batch, 2 * nv, 3 * nv + numbers))
-        return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+        return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names, order)
     d = _step(mb, Q, V, force.reshape(-1, nv), h, names, 3 * nv + numbers).reshape(*batch, 2 * nv, -1)
-    return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+    return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names, order)
 
 
 def read_names(parameters: Sequence[str] | str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from soacraft.dynamics.arguments import read_prescribed
 from soacraft.errors import SingularError, StateError
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.sizes.scale import scale_of
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.states.dof_sets import modal_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
@@ -129,7 +129,7 @@ def carry(
 def _read_weight(mb: Multibody, weight: Any) -> Any:
     """Weights by dof (nv), where they are given by name."""
     if not isinstance(weight, Mapping):
-        return weight
+        return in_graph_order(mb, weight, "weight of carry")
     found, named = sizes_of_dofs(mb) ** 2, np.zeros(mb.nv, dtype=np.bool_)
     for name, number in weight.items():
         dofs = read_prescribed(mb, [name], "weight of carry:")

@@ -315,7 +315,7 @@ def _cure(mb: Multibody, i: int) -> str:
 
 
 def _by_dof(mb: Multibody, given: Any, what: str) -> Array:
-    x = finite(given, (...,), what, StateError)
+    x = finite(in_graph_order(mb, given, what), (...,), what, StateError)
     if x.shape not in ((), (mb.nv,)):
         raise StateError(f"friction: {what} is one number, or {mb.nv} for the dofs of {mb.name!r}; got {x.shape}.")
     return np.broadcast_to(x, (mb.nv,))

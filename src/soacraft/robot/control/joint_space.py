@@ -21,7 +21,7 @@ from soacraft.analysis.diagonalize import diagonalize
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.innovations import rate_of_root, root_of
 from soacraft.errors import StateError
-from soacraft.model.states.coordinates import common_batch, read_q, read_v
+from soacraft.model.states.coordinates import common_batch, in_graph_order, read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.control.approach import Approach, approach
 from soacraft.robot.control.compensation import Payload, feed_forward
@@ -91,6 +91,7 @@ def _towards(
     batch = common_batch(**given)
     q, v, q_d, v_d, a_d = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in given.values())
     to = approach(mb, q, v, q_d, v_d)
+    kp, kd = in_graph_order(mb, kp, "kp"), in_graph_order(mb, kd, "kd")
     return q, v, to, to.acceleration(gain(kd, to.edot, "kd") + gain(kp, to.e, "kp"), a_d)
 
 
@@ -141,6 +142,9 @@ def decoupled(
         )
     q, v = read_q(mb, q), read_v(mb, v)
     d, sizes = diagonalize(mb, q, v), sizes_of_dofs(mb)
+    nudot, damping, kp = (
+        in_graph_order(mb, x, what) for x, what in ((nudot, "nudot"), (damping, "damping"), (kp, "kp"))
+    )
     wanted = finite(nudot, (...,), "nudot", StateError)
     if wanted.ndim and wanted.shape[-1] != mb.nv:
         raise StateError(f"nudot of {mb.name!r} is one number or {mb.nv}, got shape {wanted.shape}.")

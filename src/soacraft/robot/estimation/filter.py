@@ -9,7 +9,9 @@ its closures: what moves it is put back there, and errors are in the directions 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from soacraft.errors import ModelError, StaleError, StateError, near
 from soacraft.loops import Solver, TreeAugmented
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
+from soacraft.order import Order, in_order, order_of
 from soacraft.results import finite_or_refused
 from soacraft.robot.estimation.prediction import read_covariance, read_variances
 from soacraft.robot.estimation.tangent import Tangent
@@ -159,7 +162,7 @@ class StateFilter(Strict):
             if not isinstance(name, str) or name not in known:
                 raise ModelError(f"the robot {mb.name!r} has no dof {name!r:.60}{near(str(name), known)}")
         at = [known[name] for name in names]
-        z = finite(values, (len(at),), "values", StateError)
+        z = finite(in_order(values, _order(mb, at), "values"), (len(at),), "values", StateError)
         H = np.zeros((len(at), 2 * mb.nv))
         H[np.arange(len(at)), [i + (mb.nv if rates else 0) for i in at]] = 1.0
         here = self._v[at] if rates else self._q[[_place(mb, i) for i in at]]
@@ -199,6 +202,13 @@ def _squares(deviation: Any, size: int) -> Array:
 def _even(P: Array) -> Array:
     """A covariance without the rounding that tells its two halves apart."""
     return finite_or_refused(np.asarray(0.5 * P + 0.5 * P.T), "the covariance of the filter")
+
+
+def _order(mb: Multibody, dofs: Sequence[int]) -> Order:
+    """The order of readings of some dofs."""
+    bodies = [x.name for x, v in zip(mb.layout.bodies, mb.layout.v_slices, strict=True) for _ in range(v.start, v.stop)]
+    each = [(name, len(list(same))) for name, same in groupby(bodies[i] for i in dofs)]
+    return order_of([name for name, _ in each], [size for _, size in each])
 
 
 def _place(mb: Multibody, dof: int) -> int:

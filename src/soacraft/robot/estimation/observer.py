@@ -27,7 +27,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.model.sizes.lengths import length_of
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.robot.robot import Robot
@@ -80,7 +80,7 @@ class MomentumObserver(Strict):
         if mb.is_closed:
             self._free = partition(self._rows(self._start(q))).independent
         nv = mb.nv if self._free is None else len(self._free)
-        K = finite(gain, (...,), "gain", StateError)
+        K = finite(in_graph_order(mb, gain, "gain") if self._free is None else gain, (...,), "gain", StateError)
         K = finite(K if K.ndim else np.full(nv, K), (nv,), "gain", StateError)
         if not (K > 0.0).all():
             raise StateError(f"gain must be positive, in 1/s; got {gain!r:.60}.")

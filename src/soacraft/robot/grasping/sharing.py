@@ -21,7 +21,7 @@ from soacraft.dynamics.arguments import read_graph, read_nodes
 from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, SingularError, StateError
 from soacraft.model.sizes.lengths import length_of
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
@@ -155,6 +155,7 @@ class Holding:
         T = np.zeros(self.graph.nv) if force is None else read_v(self.graph, force, "force")
         if T.ndim > 1:
             raise StateError(f"share takes one force, got a batch {T.shape[:-1]}.")
+        weight = in_graph_order(self.graph, weight, "weight of share")
         A, plain = self._plain, np.repeat([1.0 / self._length, 1.0], 3)
         f0 = np.linalg.lstsq(A, plain * w, rcond=_RANK)[0]
         left = w - self.A @ (self._sizes * f0)

@@ -18,6 +18,7 @@ from soacraft.errors import StateError, near
 from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges.base import difference_of
 from soacraft.model.sizes.lengths import length_of
+from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.states.ranges import Ball, Ranges
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.robot import Robot
@@ -105,6 +106,7 @@ def _given(mb: Multibody, value: Any, what: str, rest: Array) -> Array:
                 raise StateError(f"{what}: there is no dof {name!r:.60}{near(str(name), mb.dof_names)}")
             made[mb.dof_names.index(name)] = _numbers(x, what, mb.nv, ((),))
     else:
+        value = in_graph_order(mb, value, f"the limit of {what}")
         made = np.array(np.broadcast_to(_numbers(value, what, mb.nv, ((), (mb.nv,))), (mb.nv,)))
     if not (made > 0.0).all():
         i = int(np.argmin(made > 0.0))

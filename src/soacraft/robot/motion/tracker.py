@@ -177,7 +177,7 @@ class Tracker:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, x: Any, what: str) -> Array:
-        return finite(x, (len(self._names),), f"{what} of a Tracker", StateError)
+        return self._chart.read_along(x, f"{what} of a Tracker")
 
     def _slack(self) -> Array:
         wide = self._upper - self._lower

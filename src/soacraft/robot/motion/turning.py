@@ -20,6 +20,7 @@ from soacraft.model.hinges import Free, Hinge, Spherical
 from soacraft.model.hinges.base import difference_of, has_coordinates, integrate_of, normalize_of
 from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.multibody import Multibody
+from soacraft.order import in_order, order_of
 from soacraft.spatial.checks import Array, finite
 
 #: Radians of a piece at most: what is left out is below 1e-12.
@@ -62,6 +63,10 @@ class Chart:
                 )
             at = np.flatnonzero((places >= q.start) & (places < q.stop))
             self._turning.append(_Turning(body.hinge, name, at, own))
+        moving = [x for x, v in zip(mb.bodies, mb.layout.hinge_v, strict=True) if own_dofs[v].any()]
+        names = [x.name for x in moving]
+        self._q_order = order_of(names, [x.hinge.nq for x in moving])
+        self._v_order = order_of(names, [x.hinge.nv for x in moving])
         self._flat = np.flatnonzero(coordinate >= 0)
         self._flat_q = np.searchsorted(places, coordinate[self._flat])
         self._angles = np.array([i for x in self._turning for i in x.v[:3]], dtype=np.intp)
@@ -73,10 +78,14 @@ class Chart:
 
     def read(self, q: Any, what: str) -> Array:
         """Coordinates, with unit quaternions."""
-        read: Array = finite(q, (self.nq,), what, StateError)
+        read: Array = finite(in_order(q, self._q_order, what), (self.nq,), what, StateError)
         for x in self._turning:
             read[x.q] = normalize_of(x.hinge, read[x.q], f"{what}: hinge {x.name!r}")
         return read
+
+    def read_along(self, v: Any, what: str) -> Array:
+        """Numbers along the dofs."""
+        return finite(in_order(v, self._v_order, what), (self._v_order.size,), what, StateError)
 
     def places(self, q0: Array, q: Array) -> Array:
         """q along dofs next to q0, (dofs): the coordinates themselves where there are, else difference(q0, q)."""

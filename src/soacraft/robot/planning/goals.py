@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft.errors import StateError
-from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.coordinates import in_graph_order, read_q
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.limbs.asking import as_rows, read_tolerance
 from soacraft.robot.limbs.limb import Limb
@@ -41,11 +41,11 @@ class Region(NamedTuple):
 def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) -> Array:
     """Goals as configurations of the robot, (k, nq); those of a limb have the rest of q0, but for what loops and
     couplings move along."""
-    given = finite(goal, (...,), "goal", StateError)
+    given = finite(in_graph_order(mb, goal, "goal", of_q=True), (...,), "goal", StateError)
     if limb is not None and given.ndim and given.shape[-1] == limb.nq != mb.nq:
         own, moves = _at(limb, q0), limb.data.q_moves
         whole = np.array(np.broadcast_to(q0, (*given.shape[:-1], mb.nq)))
-        whole[..., moves] = own.of_robot(given)[..., moves]
+        whole[..., moves] = own.of_robot(goal)[..., moves]
         given = whole
     q = np.atleast_2d(read_q(mb, given, "goal"))
     if q.ndim != 2 or not len(q):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft.errors import StateError, near
+from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.states.dof_sets import Held, actuated_dofs, driven_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.studies.study import Flags
@@ -78,7 +79,8 @@ def _cut(law: Law, i: int, lower: float, upper: float) -> tuple[float, float]:
 
 def _replace(mb: Multibody, given: Any, lower: Array, upper: Array, motors: Flags) -> None:
     if not isinstance(given, Mapping):
-        size = finite(given, (...,), f"efforts of {mb.name!r}", StateError)
+        what = f"efforts of {mb.name!r}"
+        size = finite(in_graph_order(mb, given, what), (...,), what, StateError)
         if size.shape not in ((), (mb.nv,)):
             raise StateError(f"efforts of {mb.name!r} are one number, {mb.nv}, or a mapping; got {size.shape}.")
         if (size < 0.0).any():

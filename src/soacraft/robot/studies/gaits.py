@@ -19,6 +19,7 @@ from scipy.integrate import trapezoid
 
 from soacraft.arguments import listed
 from soacraft.errors import ConvergenceError, StateError
+from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.robot.robot import Robot
@@ -215,6 +216,7 @@ def _torques(
 ) -> tuple[Array, Flags]:
     mb, held = robot.mb, np.ones(len(way.t), dtype=np.bool_)
     if torque is not None:
+        torque = in_graph_order(mb, torque, "torque of a gait")
         return finite(torque, (len(way.t), mb.nv), "torque of a gait", StateError), held
     if limits.motors.all():
         return forces_of(mb, way.q, way.v, way.vdot, limits), held

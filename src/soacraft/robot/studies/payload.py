@@ -18,6 +18,7 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError, StateError
+from soacraft.order import in_order, order_of
 from soacraft.robot.limbs.limb import Limb
 from soacraft.robot.studies.efforts import Efforts, efforts_of
 from soacraft.robot.studies.ground import unit_weight
@@ -115,12 +116,8 @@ def payload(
         if tied:
             raise StateError(f"limb {limb.name!r} has loops or couplings: give configurations at which they close.")
         q = sampled(limb, read_seed(seed, "the seed of payload"), whole_number(samples, "samples", 1))
-    nv = mb.nv if tied else limb.nv
     given = limb.read_q(q, (None, limb.nq))
-    v, vdot = (
-        finite(np.zeros((len(given), nv)) if x is None else x, (len(given), nv), f"{n} of {limb.name!r}", StateError)
-        for x, n in ((v, "v"), (vdot, "vdot"))
-    )
+    v, vdot = (_rates(limb, x, n, len(given)) for x, n in ((v, "v"), (vdot, "vdot")))
     c = finite(com, (3,), "com of the payload", StateError)
     limits = efforts_of(mb, efforts, limb.robot.held)
     here = np.flatnonzero(limits.motors) if tied else limb.v_places
@@ -158,6 +155,16 @@ def masses(T0: Array, T1: Array, lower: Array, upper: Array) -> tuple[Array, Arr
     late = np.argmax(low, axis=1)
     binding = np.where(none & (most >= 0.0), late, binding)
     return np.where(none, np.nan, least), np.where(none, np.nan, most), binding
+
+
+def _rates(limb: Limb, given: Any, name: str, count: int) -> Array:
+    """Velocities or accelerations of a limb (count, nv), zero by default; of a tied one those of the robot."""
+    order = order_of([x.name for x in limb.bodies], [x.hinge.nv for x in limb.bodies])
+    order = limb.robot.mb.layout.v_order if limb.data.tied else order
+    if given is None:
+        return np.zeros((count, order.size))
+    what = f"{name} of {limb.name!r}"
+    return finite(in_order(given, order, what), (count, order.size), what, StateError)
 
 
 def _open(limb: Limb, q: Array, v: Array, vdot: Array, c: Array) -> tuple[Array, Array]:

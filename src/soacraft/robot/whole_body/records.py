@@ -11,7 +11,7 @@ from soacraft.errors import StateError
 from soacraft.kinematics.closure_arrays import end_of, place_numbers
 from soacraft.kinematics.targets import Direction, Placement, Position
 from soacraft.model.flat.compiled import CompiledModel
-from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.coordinates import in_graph_order, read_q
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.whole_body.tasks import (
@@ -62,10 +62,11 @@ def record_of(mb: Multibody, task: Task) -> Record:
     return Record(GIVEN, np.zeros(0)) if read is None else read(mb, task)
 
 
-def rate_of(task: Task, rows: int, what: str) -> Array:
-    """The rate of a task by row."""
+def rate_of(mb: Multibody, task: Task, rows: int, what: str) -> Array:
+    """The rate of a task by row; that of a posture is by dof."""
+    rate = in_graph_order(mb, task.rate, f"the rate of {what}") if isinstance(task, Posture) else task.rate
     try:
-        return np.broadcast_to(np.asarray(task.rate, dtype=float), (rows,))
+        return np.broadcast_to(np.asarray(rate, dtype=float), (rows,))
     except ValueError:
         shape = np.shape(task.rate)
         raise StateError(
@@ -90,13 +91,13 @@ def _reaching(mb: Multibody, task: Any) -> Record:
     node = mb.frame(t.node)
     frames = node, _frame(mb, t.relative_to)
     if isinstance(t, Placement):
-        return Record(PLACEMENT, rate_of(task, 6, node.full_name), frames=frames, goal=_one(t.pose, node))
+        return Record(PLACEMENT, rate_of(mb, task, 6, node.full_name), frames=frames, goal=_one(t.pose, node))
     if isinstance(t, Position):
         goal = Pose(translation=finite(t.point, (3,), f"the position of {node.full_name!r}", StateError))
-        return Record(AT_POINT, rate_of(task, 3, node.full_name), frames=frames, goal=goal)
+        return Record(AT_POINT, rate_of(mb, task, 3, node.full_name), frames=frames, goal=goal)
     assert isinstance(t, Direction)
     goal = Pose(translation=finite(t.direction, (3,), f"the direction of {node.full_name!r}", StateError))
-    return Record(ALONG, rate_of(task, 2, node.full_name), frames=frames, goal=goal, axis=t.axis)
+    return Record(ALONG, rate_of(mb, task, 2, node.full_name), frames=frames, goal=goal, axis=t.axis)
 
 
 def _relative(mb: Multibody, task: Any) -> Record:
@@ -106,7 +107,7 @@ def _relative(mb: Multibody, task: Any) -> Record:
 def _look(mb: Multibody, task: Any) -> Record:
     node = mb.frame(task.node)
     goal = Pose(translation=finite(task.point, (3,), "the point that is looked at", StateError))
-    rate = rate_of(task, 2, f"{node.full_name} looks")
+    rate = rate_of(mb, task, 2, f"{node.full_name} looks")
     return Record(LOOK, rate, frames=(node, None), goal=goal, axis=unit_axis(task.axis))
 
 
@@ -116,12 +117,12 @@ def _center(mb: Multibody, task: Any) -> Record:
     picked = ~np.isnan(point)
     bits = int(picked @ (1, 2, 4))
     goal = Pose(translation=np.where(picked, point, 0.0))
-    return Record(CENTER, rate_of(task, int(picked.sum()), "the centre of mass"), picked=bits, goal=goal)
+    return Record(CENTER, rate_of(mb, task, int(picked.sum()), "the centre of mass"), picked=bits, goal=goal)
 
 
 def _momentum(mb: Multibody, task: Any) -> Record:
     _massive(mb)
-    return Record(MOMENTUM, rate_of(task, 6, "the momentum"))
+    return Record(MOMENTUM, rate_of(mb, task, 6, "the momentum"))
 
 
 def _posture(mb: Multibody, task: Any) -> Record:
@@ -129,12 +130,12 @@ def _posture(mb: Multibody, task: Any) -> Record:
     if q.ndim != 1:
         raise StateError(f"a Posture is one configuration, got {q.shape[:-1]} of them.")
     mb.difference(q, q)  # refuses hinges without one
-    return Record(POSTURE, rate_of(task, mb.nv, "the posture"), q=q)
+    return Record(POSTURE, rate_of(mb, task, mb.nv, "the posture"), q=q)
 
 
 def _contact(mb: Multibody, task: Any) -> Record:
     node, rows = mb.frame(task.node), 3 if task.rows == "linear" else 6
-    return Record(STAND, rate_of(task, rows, f"{node.full_name} stands"), rows=rows, frames=(node, None))
+    return Record(STAND, rate_of(mb, task, rows, f"{node.full_name} stands"), rows=rows, frames=(node, None))
 
 
 _READERS = {

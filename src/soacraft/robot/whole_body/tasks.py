@@ -19,6 +19,7 @@ from soacraft.kinematics.targets import Direction, Placement, Position
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.states.coordinates import read_q
+from soacraft.order import known_order
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import log, skew
 
@@ -68,7 +69,9 @@ class Task:
             raise StateError(f"a {what} needs a positive weight and a gain that is not negative.")
         for name, x in (("level", int(level)), ("weight", weight), ("gain", gain)):
             object.__setattr__(self, name, x)
-        object.__setattr__(self, "rate", finite(self.rate, (...,), f"the rate of a {what}", StateError))
+        rate = finite(self.rate, (...,), f"the rate of a {what}", StateError)
+        if known_order(self.rate) is None:  # else it is read in the order of the model that the task is for
+            object.__setattr__(self, "rate", rate)
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
         """Rows at a configuration."""

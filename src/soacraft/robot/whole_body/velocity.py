@@ -30,8 +30,9 @@ from soacraft.errors import StaleError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Target
 from soacraft.model.flat.compiled import CompiledModel
-from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.states.dof_sets import Held, movable_dofs
+from soacraft.model.states.read_only import reads_state
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.whole_body.levels import Box, solve_levels
 from soacraft.robot.whole_body.limits import ball_rows, row_braking_speed, speed_limits, speed_range
@@ -119,7 +120,7 @@ class VelocityPlan:
         0 each level has its optimum (`shortfall` tells how far it is from it), and loops may go back and forth."""
         self._renew()
         core = self._core
-        if core is not None and not self._asks:
+        if core is not None and not self._asks and reads_state(self._mb.layout, q, v, acceleration):
             to = np.empty(self._size)
             try:
                 if core.step(q, dt, to, self._limited, damping, v, acceleration, None, None, None, None):
@@ -176,7 +177,7 @@ class VelocityPlan:
         for level in self._level:
             squares = np.zeros(2)
             for i in (i for i in self._listed if self._tasks[i].level == level):
-                w = _read_wanted(self._now[i], self._now[i].wanted(self._mb, at), self._nv)
+                w = _read_wanted(self._mb, self._now[i], self._now[i].wanted(self._mb, at))
                 for k, velocity in enumerate((damped, best)):
                     missed = (w.J @ velocity - _wish(self._tasks[i], w, dt)) / w.size
                     squares[k] += self._tasks[i].weight ** 2 * float(missed @ missed)
@@ -272,6 +273,7 @@ class VelocityPlan:
         if v is not None and v.ndim != 1:
             raise StateError(f"a step has one velocity v, got {v.shape[:-1]} of them.")
         if acceleration is not None:
+            acceleration = in_graph_order(mb, acceleration, f"acceleration of {mb.name!r}")
             try:
                 a = np.asarray(acceleration).astype(np.float64, casting="same_kind")
             except (TypeError, ValueError):
@@ -287,11 +289,11 @@ class VelocityPlan:
     def _rows(self, call: _Call) -> _PythonRows:
         """Rows of tasks that compiled code does not know, of what is kept, of closures."""
         mb, q, dt, n = self._mb, call.q, call.dt, self._nv
-        given = [_read_wanted(self._now[i], self._now[i].wanted(mb, q), n) for i in self._given]
+        given = [_read_wanted(mb, self._now[i], self._now[i].wanted(mb, q)) for i in self._given]
         kept = []
         for i in self._kept:
             task = self._now[i]
-            x = _read_wanted(task, task.wanted(mb, q), n)
+            x = _read_wanted(mb, task, task.wanted(mb, q))
             x = x._replace(J=np.where(self._movable, x.J, 0.0))
             towards = min(float(task.gain), 1.0 / dt) * x.left
             if call.acceleration is not None:
@@ -349,7 +351,7 @@ class VelocityPlan:
     def _wanted(self, i: int, q: Array) -> _Given:
         """Rows of a task along the movable dofs; a posture has those of these dofs alone."""
         task = self._now[i]
-        w = _read_wanted(task, task.wanted(self._mb, q), self._nv)
+        w = _read_wanted(self._mb, task, task.wanted(self._mb, q))
         if isinstance(task, Posture):
             w = _Given(*(x[self._movable] for x in w))
         return w._replace(J=w.J[:, self._movable])
@@ -422,14 +424,14 @@ def _wish(task: Task, w: _Given, dt: float) -> Array:
     return np.asarray(min(task.gain, 1.0 / dt) * w.left + w.rate)
 
 
-def _read_wanted(task: Task, w: Wanted, n: int) -> _Given:
+def _read_wanted(mb: Multibody, task: Task, w: Wanted) -> _Given:
     """What a task wants, checked: tasks may be the user's own."""
     left = finite(w.left, (...,), f"what is left of {w.name!r}", StateError)
-    J = finite(w.J, (len(left), n), f"the rows of {w.name!r}", StateError)
+    J = finite(w.J, (len(left), mb.nv), f"the rows of {w.name!r}", StateError)
     size = np.broadcast_to(finite(w.size, (...,), f"the size of {w.name!r}", StateError), left.shape)
     if not (size > 0.0).all():
         raise StateError(f"the size of {w.name!r}, which its rows are measured by, must be positive.")
-    rate = np.zeros(len(left)) if task.kept else rate_of(task, len(left), w.name)
+    rate = np.zeros(len(left)) if task.kept else rate_of(mb, task, len(left), w.name)
     return _Given(*(np.ascontiguousarray(x, dtype=float) for x in (J, left, size, rate)))
 
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from soacraft.errors import LoopError, WiringError
 from soacraft.loops import TreeAugmented
+from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.tree.multibody import Multibody
+from soacraft.order import known_order
 from soacraft.robot.control.lending import lend, robot_of
 from soacraft.robot.robot import Robot
 from soacraft.sim.components.component import Component
@@ -52,7 +54,8 @@ class Law(Component):
         if "robot" not in params:
             raise WiringError(f"{type(self).__name__} needs robot=: a Robot, or the name of a model.")
         name, self._robot = lend(params["robot"])
-        super().__init__(**{**{key: _told(x) for key, x in params.items()}, "robot": name})
+        mb = self._robot.mb
+        super().__init__(**{**{key: _told(mb, key, x) for key, x in params.items()}, "robot": name})
 
     @staticmethod
     def draw(p: Any, rng: np.random.Generator) -> dict[str, Any]:
@@ -62,11 +65,13 @@ class Law(Component):
         return dict(zip(("q", "v", "vdot", "q_d", "v_d", "vdot_d"), (*here, *there), strict=True))
 
 
-def _told(value: Any) -> Any:
-    """Numbers of numpy, alone, in arrays and in tuples, as files keep them."""
+def _told(mb: Multibody, name: str, value: Any) -> Any:
+    """Numbers of numpy, alone, in arrays and in tuples, as files keep them, in the order of the robot."""
+    if known_order(value) is not None:
+        value = np.asarray(in_graph_order(mb, value, name, of_q=np.shape(value)[-1:] == (mb.nq,)))
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    return tuple(map(_told, value)) if isinstance(value, list | tuple) else value
+    return tuple(_told(mb, name, x) for x in value) if isinstance(value, list | tuple) else value
 
 
 def _state(robot: Robot, rng: np.random.Generator) -> tuple[Array, Array, Array]:
