@@ -334,7 +334,7 @@ private:
         if (!touch_->compliance(x, v, dofs, compliance_)) return false;
         implicit.choose(compliance_, fast_);
         if (!implicit.acts()) return true;
-        weighed_ = weighed_ && begun_ && std::equal(known_.begin(), known_.end(), x);
+        weighed_ = weighed_ && std::equal(known_.begin(), known_.end(), x);
         do {
             if (!rates_implicitly(t, x)) return false;
         } while (implicit.hold(t, rates_.data() + m_.nv));
@@ -363,7 +363,7 @@ private:
         constexpr double STILL = 1e-6;  // that of sim/integrators/moreau.py
         const index nq = m_.nq, nv = m_.nv;
         std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
-        const bool known = begun_ && std::equal(known_.begin(), known_.end(), x), weighed = known && weighed_;
+        const bool same = (begun_ || weighed_) && std::equal(known_.begin(), known_.end(), x), known = same && begun_, weighed = same && weighed_;
         weighed_ = false;
         if (!known && !rates_implicitly(t, x)) return false;
         slope_ = rates_, begun_ = true;
@@ -373,9 +373,12 @@ private:
         bool pressed = false;
         if (!touch_->act(t + h, h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
         if (!pressed) {
+            if (m_.implicit().acts()) {
+                slope_.assign(w, w + m_.size);
+                return ended_implicitly(t, x, h);
+            }
             if (!ended(t, h)) return false;
             known_ = x1, rates_ = w1;
-            if (m_.implicit().acts()) slope_.assign(w, w + m_.size), m_.mean_rate(x, x1.data(), h, w1.data() + nv);
             return true;
         }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
@@ -410,10 +413,27 @@ private:
         }
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
         m_.contact_force = touch_->force;
+        if (m_.implicit().acts()) {
+            if (!ended_implicitly(t, x, h)) return false;
+            known_ = x1, weighed_ = !lean_;
+            return true;
+        }
         if (!ended(t, h)) return false;
         known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = !lean_;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
+    }
+    // The rates at the end of a step with implicit forces, by its mean acceleration: the next one chooses anew what it takes
+    // implicitly, and begins with its own.
+    bool ended_implicitly(double t, const double* x, double h) {
+        begun_ = false;
+        open = m_.open;
+        if (!rigid::finite(x1.data(), m_.points)) return false;
+        if (lean_) return true;
+        std::memcpy(w1.data(), x1.data() + m_.nq, at(m_.nv) * sizeof(double));
+        m_.push(t + h, x1.data(), x1.data() + m_.nq, forces.data(), w1.data() + 2 * m_.nv);
+        m_.mean_rate(x, x1.data(), h, w1.data() + m_.nv);
+        return rigid::finite(w1.data(), m_.size);
     }
 
     // Moreau's midpoint (sim/integrators/moreau_midpoint.py): forces, contacts and inertias of the middle of the step, where
@@ -534,7 +554,7 @@ private:
     std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
     std::unique_ptr<Impulses> touch_;
     bool begun_ = false, weighed_ = false, lean_ = false;
-    std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_, fast_;  // known_: the point that rates_ are at, and energy_ if weighed_; work_: of a step
+    std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_, fast_;  // known_: the point that rates_ are at, if begun_, and energy_, if weighed_; work_: of a step
     double energy_ = 0.0;
 };
 

@@ -39,7 +39,7 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array, more: Array) -> Array:
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q, in_v
     if m.count:
         J[nv : 2 * nv, : 2 * nv] += in_force @ slopes
-    return _inboard(m, t, q, v, J, np.eye(2 * nv)[nv:], in_force @ more)
+    return _inboard(m, q, v, total + more, J, np.eye(2 * nv)[nv:])
 
 
 def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: Array) -> Array:
@@ -60,7 +60,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: 
     J = np.zeros((size, size))
     J[:nv, :nv], J[:nv, nv : 2 * nv] = turning(m, v) + B, P
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q @ P + in_v @ B, in_v @ P
-    return _inboard(m, t, q, v, J, np.concatenate([B, P], axis=1), in_force @ more)
+    return _inboard(m, q, v, total + more, J, np.concatenate([B, P], axis=1))
 
 
 def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
@@ -99,13 +99,13 @@ def turning(m: Mechanism, v: Array) -> Array:
     return found
 
 
-def _inboard(m: Mechanism, t: float, q: Array, v: Array, J: Array, moved: Array, more: Array) -> Array:
+def _inboard(m: Mechanism, q: Array, v: Array, force: Array, J: Array, moved: Array) -> Array:
     """J where the travel of what is free, v and its rate are in the axes of the start, from that of twists, v and vdot
-    in own axes; there dv = `moved` [dq; dv] and v' = exp(u~) v. `more` are accelerations by a further force."""
+    in own axes; there dv = `moved` [dq; dv] and v' = exp(u~) v. `force` is the generalized force of all loads."""
     free, nv = m.coordinates.free_v, m.mb.nv
     if not len(free):
         return J
-    a = m.coordinates.straight(v, m.free_accelerations(t, q, v) + more)
+    a = m.coordinates.straight(v, m.accelerations(q, v, force))
     J[nv : 2 * nv, : 2 * nv] += ChartSlopes(m.mb, m.coordinates).straight(v) @ moved
     back = np.zeros((nv, nv))
     for at in free:
