@@ -88,6 +88,21 @@ def test_hostile_settings_are_refused(tmp_path):
         campaign(tmp_path)
 
 
+def test_a_digit_that_changed_in_a_shard_is_noticed(tmp_path):
+    c = campaign(tmp_path)
+    c.run(shard=(1, 12))
+    (shard,) = (tmp_path / "runs" / "shards").glob("*.json")
+    text = shard.read_bytes()
+    at = text.index(b'"inputs":[') + 13
+    shard.write_bytes(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :])
+    with pytest.raises(CampaignError, match=r"is damaged: its checksum is .*Take the file away: `run` again"):
+        campaign(tmp_path).table()
+    shard.unlink()
+    c = campaign(tmp_path)
+    c.run(shard=(1, 12))
+    assert len(c.table().rows) == 1
+
+
 def test_a_row_that_is_there_twice_is_the_same_or_refused(tmp_path):
     c = campaign(tmp_path)
     c.run(shard=(1, 12))

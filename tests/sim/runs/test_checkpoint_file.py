@@ -29,14 +29,41 @@ def file(tmp_path):
 
 
 def changed(file, name, value):
-    """A copy with another dataset."""
+    """A copy with another dataset, by one who leaves no checksum."""
     other = file.with_name("b.h5")
     shutil.copy(file, other)
     with h5py.File(other, "a") as x:
-        del x[name]
+        del x[name], x.attrs["sha256"]
         if value is not None:
             value(x) if callable(value) else x.create_dataset(name, data=value)
     return other
+
+
+@pytest.mark.parametrize("name", ["point", "held_f8", "document"])
+def test_bits_that_flip_are_noticed(file, name):
+    with h5py.File(file) as x:
+        place, size = x[name].id.get_offset(), x[name].id.get_storage_size()
+    content = file.read_bytes()
+    for bit in np.random.default_rng(1).integers(8 * size, size=20):
+        damaged = bytearray(content)
+        damaged[place + bit // 8] ^= 1 << (bit % 8)
+        other = file.with_name("b.h5")
+        other.write_bytes(bytes(damaged))
+        refused(other, r"is damaged: its data are not those that it was written with.*Restore an older one")
+
+
+def test_a_checksum_of_another_kind_is_no_checksum(file):
+    with h5py.File(file, "a") as x:
+        x.attrs["sha256"] = np.zeros(3)
+    refused(file, "is damaged: its data are not those that it was written with")
+
+
+def test_a_file_of_before_checksums_is_restored(file):
+    other = file.with_name("b.h5")
+    shutil.copy(file, other)
+    with h5py.File(other, "a") as x:
+        del x.attrs["sha256"]
+    assert sim.restore(other).t == sim.restore(file).t == 0.02
 
 
 def told(file, change):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Sequence
 from math import isfinite, nan
 from pathlib import Path
@@ -62,6 +63,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         runs = self.runs if self.sampling == "latin" else 0
         plain = msgspec.structs.replace(self, runs=runs, source="", accepted=[])
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
+
+
+#: Names of shards: the first run, how many, the checksum.
+_NAME = re.compile(r"[0-9]{9,20}-[0-9]{1,20}-([0-9a-f]{12})\.json")
 
 
 class Row(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -167,7 +172,7 @@ class Folder:
             return
         rows = sorted(rows, key=lambda x: x.run)
         content = msgspec.json.encode(_Shard(identity, list(rows)))
-        name = f"{rows[0].run:09d}-{len(rows)}-{hashlib.sha256(content).hexdigest()[:12]}.json"
+        name = f"{rows[0].run:09d}-{len(rows)}-{_checksum(content)}.json"
         try:
             write_aside(self._shards / name, content)
         except OSError as wrong:
@@ -182,7 +187,7 @@ class Folder:
         names = sorted(x.name for x in self._shards.glob("*.json")) if self._shards.is_dir() else []
         for name in names:
             if name not in self._seen:
-                shard = _read(self._shards / name, _Shard)
+                shard = _read(self._shards / name, _Shard, _of_name(name))
                 if shard.campaign != identity:
                     raise CampaignError(f"{str(self._shards / name)!r} is a shard of another campaign: take it away.")
                 self._seen[name] = shard.rows
@@ -221,11 +226,28 @@ def write_aside(place: Path, content: bytes) -> None:
             os.close(folder)
 
 
-def _read(place: Path, kind: Any) -> Any:
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def _of_name(name: str) -> str:
+    """The checksum that the name of a shard says; empty for other names."""
+    match = _NAME.fullmatch(name)
+    return match[1] if match else ""
+
+
+def _read(place: Path, kind: Any, checksum: str = "") -> Any:
+    """The content of a file, which must have the checksum that its name says, if any."""
     try:
         if place.stat().st_size > _LARGEST:
             raise CampaignError(f"{str(place)!r} has more than {_LARGEST // 2**20} MB.")
-        return msgspec.json.decode(place.read_bytes(), type=kind)
+        content = place.read_bytes()
+        if checksum and _checksum(content) != checksum:
+            raise CampaignError(
+                f"{str(place)!r} is damaged: its checksum is {_checksum(content)}, and its name says {checksum}. Take "
+                "the file away: `run` again computes its runs."
+            )
+        return msgspec.json.decode(content, type=kind)
     except (OSError, msgspec.MsgspecError, RecursionError, ValueError, TypeError) as wrong:
         if isinstance(wrong, CampaignError):
             raise

@@ -1,6 +1,6 @@
 """The file of a checkpoint: HDF5, written aside, synced and renamed, so that it is there whole or as it was before.
 
-    attributes format, versions
+    attributes format, versions, sha256 of the data sets in this order
     point      f8    coordinates, velocities, work, continuous states
     held_f8    f8    what components hold, numbers one after the other,
     held_i8    i8    and whole ones
@@ -11,6 +11,7 @@ Nothing in it is executed or imported. A file is not trusted: sizes, kinds and p
 
 from __future__ import annotations
 
+import hashlib
 import json
 from os import PathLike
 from pathlib import Path
@@ -56,10 +57,10 @@ def write_checkpoint(
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be written: {wrong}.") from None
     with h5py.File("checkpoint", "w", driver="core", backing_store=False, libver="latest") as file:
         file.attrs["format"], file.attrs["versions"] = FORMAT, json.dumps(versions())
-        file.create_dataset("point", data=np.asarray(memory.x, dtype="f8"))
-        file.create_dataset("held_f8", data=floats)
-        file.create_dataset("held_i8", data=whole)
-        file.create_dataset("document", data=np.frombuffer(document, dtype=np.uint8))
+        parts = np.asarray(memory.x, dtype="f8"), floats, whole, np.frombuffer(document, dtype=np.uint8)
+        file.attrs["sha256"] = _checksum(*parts)
+        for name, part in zip(("point", "held_f8", "held_i8", "document"), parts, strict=True):
+            file.create_dataset(name, data=part)
         file.flush()
         image = file.id.get_file_image()
     try:
@@ -88,10 +89,16 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, Memory]:
             document = bytes(_all(at, "document", "u", _DOCUMENT, np.uint8))
             x, floats = (_all(at, name, "f", _NUMBERS, np.float64) for name in ("point", "held_f8"))
             whole = _all(at, "held_i8", "i", _NUMBERS, np.int64)
+            checksum = file.attrs.get("sha256")  # files of before have none
     except ModelFileError as wrong:
         raise CheckpointError(str(wrong)) from None
     except (OSError, KeyError, RuntimeError) as problem:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {problem}") from None
+    if checksum is not None and str(checksum) != _checksum(x, floats, whole, np.frombuffer(document, dtype=np.uint8)):
+        raise CheckpointError(
+            f"the checkpoint {str(path)!r} is damaged: its data are not those that it was written with, as its "
+            "checksum tells. Restore an older one."
+        )
     try:
         kept = msgspec.msgpack.decode(document, type=Kept)
         given = {**kept.memory, "held": {}, "x": []}
@@ -103,6 +110,14 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, Memory]:
     return kept, memory
 
 
+def _checksum(*parts: Any) -> str:
+    """The SHA-256 of arrays, one after the other."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).astype(part.dtype.newbyteorder("<"), copy=False).tobytes())
+    return digest.hexdigest()
+
+
 def _all(at: Group, name: str, kind: str, most: int, dtype: Any) -> Any:
     data = at.data(name, kind, 1)
     if len(data) > most:
@@ -111,7 +126,8 @@ def _all(at: Group, name: str, kind: str, most: int, dtype: Any) -> Any:
 
 
 def _require_numbers(memory: Memory) -> None:
-    numbers = [memory.rest, memory.longest, *memory.signs.values(), *(x for y in memory.turns.values() for x in y)]
+    numbers = [memory.rest, memory.longest, *memory.signs.values(), *memory.controls.values()]
+    numbers += [x for y in memory.turns.values() for x in y]
     if not np.isfinite([*numbers, memory.length or 0.0]).all() or not np.isfinite(memory.x).all():
         raise ValueError("a number is not finite")
     times = [memory.ns, memory.origin, *memory.storm, *(x for pair in memory.callbacks for x in pair)]
