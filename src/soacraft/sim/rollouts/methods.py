@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from soacraft.sim.rollout import rollout_side_by_side
-from soacraft.sim.rollout_contact import rollout_contact
-from soacraft.sim.rollout_singly import rollout_singly
+from soacraft.sim.rollouts.contact import rollout_contact
+from soacraft.sim.rollouts.side_by_side import rollout_side_by_side
+from soacraft.sim.rollouts.singly import rollout_singly
 from soacraft.spatial.checks import Array
 
 Rollout = Callable[..., tuple[Array, Array]]

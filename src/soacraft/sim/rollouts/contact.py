@@ -8,7 +8,7 @@ from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.rollout import Batch
+from soacraft.sim.rollouts.side_by_side import Batch
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array

@@ -15,7 +15,7 @@ from soacraft.sim.closed import Closed
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
-from soacraft.sim.rollout import Batch
+from soacraft.sim.rollouts.side_by_side import Batch
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
