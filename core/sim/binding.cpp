@@ -1,156 +1,16 @@
 // `_core.advance`: many steps of a motion in one call.
 #include "advance.hpp"
 #include "contact_rollout.hpp"
-#include "fields.hpp"
-#include "loops/closed_solver.hpp"
-#include "plan_object.hpp"
-#include "rigid/wrenches.hpp"
+#include "contact_tables.hpp"
+#include "setting_reader.hpp"
 #include "signals.hpp"
 
 namespace soacraft {
 namespace sim {
+
+void bind_lanes(nb::module_& m);
+
 namespace {
-
-long long shown(index i) { return i; }
-
-// Arrays that a call reads, held until it ends.
-class Held {
-public:
-    const double* numbers(nb::handle of, const char* name, index size) {
-        arrays_.push_back(std::make_unique<Array<double>>(field(of, name), name, 1));
-        require(name, arrays_.back()->size(), size);
-        return arrays_.back()->data();
-    }
-    const double* table(nb::handle of, const char* name, index rows, index columns) {
-        arrays_.push_back(std::make_unique<Array<double>>(field(of, name), name, 2));
-        require(name, arrays_.back()->size(0), rows), require(name, arrays_.back()->size(1), columns);
-        return arrays_.back()->data();
-    }
-    double* output(nb::handle of, const char* name, index rows, index columns) {
-        arrays_.push_back(std::make_unique<Array<double>>(field(of, name), name, 2, true));
-        require(name, arrays_.back()->size(0), rows), require(name, arrays_.back()->size(1), columns);
-        return arrays_.back()->data();
-    }
-    static void require(const char* name, index got, index wanted) {
-        if (got != wanted) refuse("%s has length %lld, not %lld", name, shown(got), shown(wanted));
-    }
-
-private:
-    std::vector<std::unique_ptr<Array<double>>> arrays_;
-};
-
-index length_of(nb::handle of, const char* name) {
-    const Py_ssize_t n = PyObject_Size(field(of, name).ptr());
-    if (n < 0) throw nb::python_error();
-    return n;
-}
-
-// `rows` (n, nv), `lengths` (n, nq), `laws` (n, 8), and the knots of all, `starts` (n + 1), `times` and `values`.
-std::vector<Load> read_loads(nb::handle setting, Held& held, const rigid::Model& model) {
-    const index count = length_of(setting, "rows"), all = length_of(setting, "times");
-    const double *rows = held.table(setting, "rows", count, model.nv), *lengths = held.table(setting, "lengths", count, model.nq);
-    const double *laws = held.table(setting, "laws", count, 8), *times = held.numbers(setting, "times", all);
-    const double* values = held.numbers(setting, "values", all);
-    const nb::object starts_given = field(setting, "starts");
-    const Array<index> starts(starts_given, "starts", 1);
-    Held::require("starts", starts.size(), count + 1);
-    std::vector<Load> loads;
-    for (index i = 0; i < count; ++i) {
-        const index first = starts.data()[i], last = starts.data()[i + 1];
-        if (first < 0 || last <= first || last > all) refuse("load %lld has no knots", shown(i));
-        const double* law = laws + 8 * i;
-        loads.push_back({rows + i * model.nv, lengths + i * model.nq, times + first, values + first, last - first, law[0],
-                         {law[1], law[2], law[3]}, {law[4], law[5]}, {law[6], law[7]}});
-        span_of(loads.back().row, model.nv, loads.back().row_first, loads.back().row_last);
-        span_of(loads.back().length, model.nq, loads.back().length_first, loads.back().length_last);
-    }
-    return loads;
-}
-
-Tableau read_tableau(nb::handle of, Held& held) {
-    Tableau t;
-    if (of.is_none()) return t;
-    t.stages = length_of(of, "b");
-    if (t.stages < 1) refuse("a tableau has a stage or more");
-    t.A = held.table(of, "A", t.stages, t.stages), t.b = held.numbers(of, "b", t.stages), t.c = held.numbers(of, "c", t.stages);
-    if (field(of, "E5").is_none()) return t;
-    t.extra = length_of(of, "c_extra"), t.rows = length_of(of, "D");
-    t.E5 = held.numbers(of, "E5", t.stages + 1), t.E3 = held.numbers(of, "E3", t.stages + 1);
-    t.A_extra = held.table(of, "A_extra", t.extra, t.all()), t.c_extra = held.numbers(of, "c_extra", t.extra);
-    t.D = held.table(of, "D", t.rows, t.all());
-    return t;
-}
-
-const loops::ClosedSolver& solver_of(nb::handle chain, const char* name, const rigid::RigidModel& tree) {
-    const nb::object given = field(chain, name);
-    if (!nb::isinstance<loops::ClosedSolver>(given)) refuse("%s must be a ClosedSolver", name);
-    const loops::ClosedSolver& s = *nb::cast<const loops::ClosedSolver*>(given);
-    if (s.tree != &tree) refuse("%s is of another tree", name);
-    return s;
-}
-
-// The solver and what moves states; false where one of them is not up to date.
-bool read_chain(nb::handle chain, const rigid::RigidModel& tree, Chain& to) {
-    const loops::ClosedSolver &solver = solver_of(chain, "solver", tree), &mover = solver_of(chain, "mover", tree);
-    if (solver.method == loops::ROWS || mover.method != loops::TREE_AUGMENTED || solver.plan.coordinates != mover.plan.coordinates)
-        refuse("the solver and the mover of a chain have no plan");
-    if (solver.outdated() || mover.outdated()) return false;
-    to.solver = solver.plan, to.mover = mover.plan, to.method = solver.method;
-    to.room = solver.room > mover.room ? solver.room : mover.room;
-    std::memcpy(to.base, solver.base, sizeof to.base);
-    return true;
-}
-
-std::vector<index> read_numbers(nb::handle of, const char* name, index count, index least, index end) {
-    const nb::object given = field(of, name);
-    const Array<index> x(given, name, 1);
-    if (count >= 0) Held::require(name, x.size(), count);
-    std::vector<index> made(x.data(), x.data() + x.size());
-    for (const index each : made)
-        if (each < least || each >= end) refuse("%s has an entry %lld out of range", name, shown(each));
-    return made;
-}
-
-// What touches (`CompiledContact` of sim/forces/compiled_contact.py).
-void read_contact(nb::handle of, Held& held, const rigid::Model& model, ContactSetting& to) {
-    const nb::object scene = field(of, "scene");
-    if (!nb::isinstance<contact::SpotQuery>(scene)) refuse("scene must be a ContactScene");
-    to.scene = nb::cast<const contact::SpotQuery*>(scene);
-    const index shapes = to.scene->shapes();
-    to.body = read_numbers(of, "body", shapes, -1, model.body_count);
-    to.local = held.table(of, "local", shapes, contact::POSE), to.surface = held.table(of, "surface", shapes, 3);
-    to.far = held.numbers(of, "far", model.body_count);
-    to.groups = length_of(of, "friction");
-    to.group = read_numbers(of, "group", shapes, 0, to.groups);
-    const nb::object rows_given = field(of, "rows"), friction_given = field(of, "friction");
-    const Array<index> rows(rows_given, "rows", 2);
-    const Array<double> friction(friction_given, "friction", 3);
-    if (rows.size(0) != to.groups || rows.size(1) != to.groups || friction.size(1) != to.groups || friction.size(2) != FRICTIONS)
-        refuse("rows and friction must be of %lld groups", shown(to.groups));
-    to.rows.assign(rows.data(), rows.data() + to.groups * to.groups);
-    for (const index n : to.rows)
-        if (n != 1 && n != 3 && n != 4 && n != 6) refuse("a contact has 1, 3, 4 or 6 rows, not %lld", shown(n));
-    to.friction.assign(friction.data(), friction.data() + to.groups * to.groups * FRICTIONS);
-    to.restitution = held.table(of, "restitution", to.groups, to.groups);
-    const std::vector<index> dofs = read_numbers(of, "stop_dofs", -1, 0, model.nv);
-    const auto count = static_cast<index>(dofs.size());
-    const std::vector<index> places = read_numbers(of, "stop_places", count, 0, model.nq);
-    const double* limits = held.table(of, "limits", count, 2);
-    for (std::size_t i = 0; i < dofs.size(); ++i) to.stops.push_back({dofs[i], places[i], limits[2 * i], limits[2 * i + 1]});
-    const std::vector<index> rubbed = read_numbers(of, "dry_dofs", -1, 0, model.nv);
-    const double* dry = held.numbers(of, "dry", static_cast<index>(rubbed.size()));
-    for (std::size_t i = 0; i < rubbed.size(); ++i) to.rubs.push_back({rubbed[i], dry[i]});
-    to.energy = integer(of, "energy") != 0, to.tolerance = number(of, "tolerance");
-    if (!(to.tolerance > 0.0)) refuse("tolerance must be positive");
-    to.thin = number(of, "thin");
-}
-
-nb::object as_table(const std::vector<double>& x, index columns) {
-    nb::object made = new_array("empty", static_cast<index>(x.size()) / columns, columns);
-    const Array<double> to(made, "log", 2, true);
-    std::copy(x.begin(), x.end(), to.data());
-    return made;
-}
 
 Course read_course(nb::handle of, const Tableau& tableau) {
     Course c = {};
@@ -163,67 +23,6 @@ Course read_course(nb::handle of, const Tableau& tableau) {
     if (tableau.adaptive() ? !(c.rtol > 0.0 && c.length > 0.0 && c.longest > 0.0) : c.step < 1 || off(c.step)) refuse("a course needs a step");
     return c;
 }
-
-Method read_method(nb::handle setting, const Tableau& tableau) {
-    const index method = integer(setting, "method");
-    if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU || method == GAUSS) != (tableau.stages > 0) ||
-        (method != EXPLICIT && tableau.adaptive()))
-        refuse("there is no such method");
-    return static_cast<Method>(method);
-}
-
-// What a call is given, held until it ends.
-struct Given {
-    Held held;
-    nb::object tableau_given, chain_given;
-    Tableau tableau;
-    Method method = EXPLICIT;
-    Setting set = {};
-    Chain chain = {};
-    ContactSetting touching = {};
-    rigid::Wrenches wrenches;
-    PlanObject* plan = nullptr;
-
-    explicit Given(nb::handle setting)
-        : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
-          method(read_method(setting, tableau)) {}
-
-    // False where compiled code does not know all of it.
-    bool read(rigid::RigidModel& tree, nb::handle setting) {
-        const rigid::Model& model = tree.model;
-        for (index k = 0; k < model.count; ++k)
-            if (model.elements[k].kind == rigid::ROLLING) refuse("compiled steps take no hinge that rolls");
-        if (tree.retired || tree.outdated || tree.passive_in_python) return false;
-        set.job = tree.job(true), set.job.passive = tree.acting(true), set.loads = read_loads(setting, held, model);
-        set.passive = integer(setting, "passive") != 0, set.unit = held.numbers(setting, "unit", model.nv);
-        set.slowest = number(setting, "slowest"), set.floating = held.numbers(setting, "floating", model.nv);
-        if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
-        set.chain = chain_given.is_none() ? nullptr : &chain;
-        if (tree.flexible() && (set.chain || touches(method) || method == VARIATIONAL || method == VARIATIONAL4))
-            refuse("compiled steps of flexible bodies are those of trees, by methods without contacts and derivatives");
-        const nb::object contact_given = field(setting, "contact");
-        if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
-        if (touches(method) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
-        if (!read_plan(field(setting, "plan"), tree)) return false;
-        const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
-        if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
-        const unsigned long long stamp = tree.stamp;
-        if (PyDict_GET_SIZE(forces.ptr()) && (set.chain || !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job)))
-            return false;
-        return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
-    }
-
-    // Components that are carried along, by explicit methods; false while a run walks through them.
-    bool read_plan(nb::handle given, const rigid::RigidModel& tree) {
-        const rigid::Model& model = tree.model;
-        if (given.is_none()) return true;
-        if (!nb::isinstance<PlanObject>(given)) refuse("plan must be a SystemPlan");
-        plan = nb::cast<PlanObject*>(given);
-        if (!plan->fits(model.nq, model.nv) || method != EXPLICIT || tableau.adaptive()) refuse("the plan is of another tree or method");
-        set.plan = &plan->plan;
-        return !plan->busy && plan->find_frames(tree);
-    }
-};
 
 // A plan that is walked through, for the length of a call.
 class Walking {
@@ -318,7 +117,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     nb::object wrong = nb::none(), log = nb::none();
     if (PyErr_Occurred()) wrong = raised();
     if (const ContactLog* told = walk.contacts())
-        log = nb::make_tuple(as_table(told->steps, ContactLog::STEP), as_table(told->points, ContactLog::POINT));
+        log = as_tables(*told);
     if (theta) std::memcpy(theta->data(), m.theta.data(), m.theta.size() * sizeof(double));
     return nb::make_tuple(done, way.length, way.unstable, way.calm, log, wrong);
 }
@@ -350,6 +149,7 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
 
 void bind(nb::module_& m) {
     bind_plan(m);
+    bind_lanes(m);
     const auto any = [](const char* name) { return nb::arg(name).none(); };
     m.def("advance", &advance, nb::arg("tree"), any("setting"), any("course"), any("x"), any("w"), any("track"),
           "Many steps of a motion, from x with rates w: how many, the length of the next, the counts of stability, contacts.");

@@ -36,7 +36,6 @@ public:
         elements_.assign(model.elements, model.elements + model.count);
         own_.assign(model.armature, model.armature + nv_), armature_ = own_, sum_.resize(own_.size());
         model_.elements = elements_.data(), model_.armature = armature_.data();
-        armed_ = model.has_armature != 0;
     }
 
     bool any() const { return !terms_.empty(); }
@@ -174,7 +173,7 @@ private:
         armature_ = own_;
         for (const Term& x : terms_)
             if (x.taken) armature_[static_cast<std::size_t>(x.dof)] += added(x);
-        model_.has_armature = armed_;
+        model_.has_armature = 0;
         for (rigid::Element& e : elements_) {
             e.has_armature = 0;
             for (index i = e.v; i < e.v + rigid::dofs(e.kind); ++i)
@@ -185,7 +184,7 @@ private:
     const rigid::Passive* passive_ = nullptr;
     const Load* loads_ = nullptr;
     index nv_ = 0;
-    bool acts_ = false, armed_ = false;
+    bool acts_ = false;
     std::vector<Term> terms_;
     std::vector<index> dofs_;
     std::vector<double> ahead_, speed_, sum_, own_, armature_;

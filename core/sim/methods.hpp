@@ -56,10 +56,14 @@ public:
         return now + static_cast<index>(touch_->part * static_cast<double>(end - now));
     }
 
-    // States alone are wanted of the steps: no work, forces or contacts, and no rates.
+    // States alone are wanted of the steps: no work, forces or contacts, and no rates at their ends.
     void states_alone() {
         lean_ = true;
-        if (touch_) touch_->recorded = false;
+        record(false);
+    }
+    // Whether contacts are wanted.
+    void record(bool how) {
+        if (touch_) touch_->recorded = how;
     }
 
     // The next step is one of another motion: nothing is known of its start, and the log begins anew.
@@ -363,7 +367,8 @@ private:
         constexpr double STILL = 1e-6;  // that of sim/integrators/moreau.py
         const index nq = m_.nq, nv = m_.nv;
         std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
-        const bool same = (begun_ || weighed_) && std::equal(known_.begin(), known_.end(), x), known = same && begun_, weighed = same && weighed_;
+        const bool same = (begun_ || weighed_) && std::equal(known_.begin(), known_.end(), x);
+        const bool known = same && begun_, weighed = same && weighed_;
         weighed_ = false;
         if (!known && !rates_implicitly(t, x)) return false;
         slope_ = rates_, begun_ = true;
@@ -378,7 +383,7 @@ private:
                 return ended_implicitly(t, x, h);
             }
             if (!ended(t, h)) return false;
-            known_ = x1, rates_ = w1;
+            known_ = x1, rates_ = w1, begun_ = !lean_;
             return true;
         }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
@@ -409,7 +414,7 @@ private:
                 }
                 m_.implicit().impulse_work(x + nq, free_.data() + nq, x1.data() + nq, work_.data());
             };
-            if (!balance(x, weighed, needed, work)) return false;
+            if (!balance(x, h, weighed, needed, work)) return false;
         }
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
         m_.contact_force = touch_->force;
@@ -419,7 +424,8 @@ private:
             return true;
         }
         if (!ended(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = !lean_;
+        known_ = x1, rates_ = w1, rates_.back() = 0.0, begun_ = weighed_ = !lean_;
+        if (lean_) return true;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
     }
@@ -471,7 +477,7 @@ private:
         };
         if (pressed && !ends_apart(needed)) return false;
         if (pressed && (needed || !lean_)) {
-            if (!balance(x, weighed, needed, work)) return false;
+            if (!balance(x, h, weighed, needed, work)) return false;
             known_ = x1, weighed_ = true;
         } else if (!lean_) {
             work(), work_.back() = 0.0;
@@ -498,13 +504,15 @@ private:
 
     // The work of every force in a step with contact, which `work` computes in work_; all the rest of what the energy grew by is
     // that of the contacts. Where it is `needed` the end is lifted out of what it is in, as far as the energy that they took allows.
+    // A force that the step holds has no row of its own.
     template <class Work>
-    bool balance(const double* x, bool weighed, bool needed, const Work& work) {
+    bool balance(const double* x, double h, bool weighed, bool needed, const Work& work) {
         const index first = m_.nq + m_.nv, springs = m_.springs_row();
         const double before = weighed ? energy_ : m_.mechanical_energy(x);
         const auto taken = [&] {
             double left = energy_ - before;
             for (index i = 0; i + 1 < m_.names; ++i) left -= work_[at(i)];
+            for (index k = 0; k < m_.nv; ++k) left -= 0.5 * h * m_.held(k) * (x[m_.nq + k] + x1[at(m_.nq + k)]);
             return -left;
         };
         energy_ = m_.mechanical_energy(x1.data()), work();
@@ -544,7 +552,8 @@ private:
     bool ended(double t, double h) {
         if (!m_.settle(x1.data())) return false;
         open = m_.open;
-        return rigid::finite(x1.data(), m_.points) && m_.rates(m_.plan() ? t1 : t + h, x1.data(), w1.data(), forces.data());
+        if (!rigid::finite(x1.data(), m_.points)) return false;
+        return lean_ || m_.rates(m_.plan() ? t1 : t + h, x1.data(), w1.data(), forces.data());
     }
 
     Mechanism& m_;
