@@ -68,6 +68,8 @@ class Scene(Remade):
         self._maker = ShapeMaker(mb, self._folder, meshes)
         self._choices = Choices(dict(shapes or {}), frozenset(skip), bool(adjacent))
         self._built: Placement | None = None
+        self.revision = 0
+        """The count of changes of what may touch, and of paddings."""
         self._check_names([*self._choices.shapes, *self._choices.skip])
         for name, shape in self._choices.shapes.items():
             if not isinstance(shape, Shape):
@@ -116,12 +118,14 @@ class Scene(Remade):
         self._check_names([a] if b is None else [a, b])
         self._choices.padding[frozenset((a,) if b is None else (a, b))] = value
         self._built = None
+        self.revision += 1
 
     def _choose(self, a: str, b: str, touch: bool) -> None:
         self._check_names([a, b])
         self._choices.pairs.pop(frozenset((a, b)), None)  # the last one counts most
         self._choices.pairs[frozenset((a, b))] = touch
         self._built = None
+        self.revision += 1
 
     def _check_names(self, names: Iterable[str]) -> None:
         known = Names(collision_shapes(self.model))

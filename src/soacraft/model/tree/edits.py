@@ -38,6 +38,8 @@ class Edits(Watcher):
 
     def __init__(self, state: Told, version: int = 0, parameters: int = 0) -> None:
         self.version, self.parameters = version, parameters
+        self.revision = 0
+        """The count of all edits: of structure, parameters, shapes, limits and records."""
         self.lock: Any = RLock()
         self.announcer: AnnouncingLock | None = None  # the same lock, once somebody is subscribed
         self.layout: Layout | None = None
@@ -45,6 +47,8 @@ class Edits(Watcher):
 
     def changed(self, kind: str) -> None:
         """Something changed that subscribers are told of."""
+        if kind != "state":
+            self.revision += 1
         if self.announcer is not None:
             self.announcer.changed(kind)
 

@@ -96,6 +96,11 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         return self._edits.version
 
     @property
+    def revision(self) -> int:
+        """The count of all edits, also of shapes, limits and records; states and forces are none."""
+        return self._edits.revision
+
+    @property
     def parameters(self) -> int:
         """The version of the parameters: it grows when inertias, constant poses, armature, springs, gravity or the
         attributes of a user's own hinge change. Handles, states and expressions stay valid then, with the new numbers.
