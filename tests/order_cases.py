@@ -434,6 +434,13 @@ def of_runs(mb, q, v):
         p.add(lambda t, state: v)
         return p.advance_to(0.02).q
 
+    def stepped(q, v, u):
+        step = propagator().stepper()
+        step.set_state(q, v)
+        step.u = u
+        step(2)
+        return np.array(step.q)
+
     made = propagator().rollout_derivatives(here, still, None, 2)
     return {
         "sim.Propagator.rollout": lambda: propagator().rollout(q, v, v, 2)[0],
@@ -443,4 +450,6 @@ def of_runs(mb, q, v):
             here, still, v, 2).A,
         "sim.Sensitivity.forward": lambda: made.forward(force=v),
         "sim.Propagator.add": pushed,
+        "sim.Stepper.set_state": lambda: stepped(q, v, still),
+        "sim.Stepper.u": lambda: stepped(here, still, v),
     }  # fmt: skip

@@ -15,6 +15,7 @@ import soacraft as sc
 from soacraft import _core
 from soacraft import dynamics as dyn
 from soacraft.contact.solvers.compiled import solve_cones
+from soacraft.errors import StateError
 
 #: Seconds between signals, and how many are counted at least: one that waits for the end of a call is handled once.
 PERIOD, HEARD = 0.01, 3
@@ -182,6 +183,18 @@ def test_a_run_keeps_the_steps_before_a_signal() -> None:
         p.advance_to(1e3)
     stopped = p.t
     assert 0.0 < stopped < 1e3
-    assert p.run.t[-1] == stopped
+    assert p.last_run.t[-1] == stopped
     other = sc.sim.Propagator(arm(), integrator="rk4", step=1e-6)
-    np.testing.assert_array_equal(other.advance_to(stopped).q[-1], p.run.q[-1])
+    np.testing.assert_array_equal(other.advance_to(stopped).q[-1], p.last_run.q[-1])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("which", [0, 19_999])
+def test_a_fault_in_any_part_of_a_batch_is_told(which: int, threads: int) -> None:
+    """Batches are computed in parts, between which signals are heard."""
+    mb = sc.load("panda")
+    rng = np.random.default_rng(0)
+    q, v = rng.normal(size=(20_000, mb.nq)), rng.normal(size=(20_000, mb.nv))
+    v[which] = 1e200
+    with pytest.raises(StateError, match=f"state {which} of 20000: the result of forward_dynamics"):
+        dyn.forward_dynamics(mb, q, v, np.zeros(mb.nv), threads=threads)

@@ -231,9 +231,9 @@ def test_stabilized_closures_that_come_apart_end_the_run(time_constant):
     with pytest.raises(SimulationError, match=text) as wrong:
         p.advance_to(2.0)
     assert isinstance(wrong.value.__cause__, LoopError)
-    assert p.run.violation.max() <= 0.05
-    kept = np.abs(p.run.energy - p.run.energy[0])
-    assert kept.max() < 1e-2 * abs(p.run.energy[0])  # no row of velocities that tear the closures apart
+    assert p.last_run.violation.max() <= 0.05
+    kept = np.abs(p.last_run.energy - p.last_run.energy[0])
+    assert kept.max() < 1e-2 * abs(p.last_run.energy[0])  # no row of velocities that tear the closures apart
 
 
 def test_stabilization_is_refused_where_it_means_nothing():

@@ -300,7 +300,7 @@ def test_an_interrupt_stops_a_compiled_run(bodies):
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before)
     assert time.process_time() - began < 1.2
-    run = p.run
+    run = p.last_run
     assert run.stopped_by == "interrupted"
     assert len(run) > 1
     assert p.t == run.t[-1]
@@ -354,8 +354,8 @@ def test_a_turn_too_far_stops_a_compiled_run(axis):
     p = sc.sim.Propagator(mb, integrator="rk4", step=0.1)
     with pytest.raises(SimulationError, match=r"a step of 0\.1 s turns a hinge by 3\.5 rad; at most 3 rad"):
         p.advance_to(1.0)
-    assert p.run.t[-1] == 0.3
-    np.testing.assert_allclose(p.run.v[:, axis], 100.0 * p.run.t, atol=1e-10)
+    assert p.last_run.t[-1] == 0.3
+    np.testing.assert_allclose(p.last_run.v[:, axis], 100.0 * p.last_run.t, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", [Recorder.block, Recorder.flush, Recorder._add])
@@ -379,7 +379,7 @@ def test_an_interrupt_between_steps_and_rows_leaves_one_state(method, after, mon
     p.every(0.01, lambda t, state: None)
     with pytest.raises(KeyboardInterrupt):
         p.advance_to(1.0)
-    run = p.run
+    run = p.last_run
     assert len(run) == 1 + round(p.t / 0.001)
     np.testing.assert_array_equal(run.q[-1], mb.q)
     monkeypatch.undo()
@@ -389,3 +389,12 @@ def test_an_interrupt_between_steps_and_rows_leaves_one_state(method, after, mon
     whole = sc.sim.Propagator(other, integrator="verlet", step=0.001).advance_to(0.1)
     np.testing.assert_array_equal(mb.q, other.q)
     np.testing.assert_array_equal(run.at(0.0095).q, whole.at(0.0095).q)
+
+
+def test_steps_of_a_nanosecond_are_compiled():
+    mb = sc.load("pendulum")
+    mb.set_state([0.0], [1.0])
+    run = sc.sim.Propagator(mb, integrator="rk4", step=1e-9).advance_to(5e-9)
+    assert is_compiled(run)
+    assert len(run) == 6
+    np.testing.assert_allclose(run.q[-1], 5e-9, rtol=1e-12)

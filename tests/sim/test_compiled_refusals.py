@@ -121,3 +121,99 @@ def test_chains_that_do_not_fit_are_refused(change, text, monkeypatch):
     call[1] = call[1]._replace(chain=change(call[1].chain, other[1].chain))
     with pytest.raises(ValueError, match=text):
         compiled._core.advance(*call)
+
+
+def touching_call(monkeypatch):
+    """The same of a step with contact; one dof has limits, none dry friction."""
+    mb = tree([sc.Pin((0, 1, 0)), sc.Prismatic((1, 0, 0))])
+    mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(translation=(0, 0, -9.0))))
+    mb.bodies[1].add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.bodies[0].limits = sc.Limits(-3.0, 3.0)
+    given = []
+
+    class Core:
+        @staticmethod
+        def advance(*call):
+            given.append(call)
+            raise Stopped
+
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.004)
+    p.add(sc.sim.Contact())
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "_core", Core)
+        with pytest.raises(Stopped):
+            p.advance_to(0.02)
+    return list(given[0])
+
+
+WHOLE = np.zeros(0, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"scene": None}, "scene must be a ContactScene"),
+        ({"body": np.array([-2, 1])}, "body has an entry -2 out of range"),
+        ({"body": np.array([-1, 2])}, "body has an entry 2 out of range"),
+        ({"body": np.array([-1])}, "body has length 1, not 2"),
+        ({"stop_dofs": np.array([2])}, "stop_dofs has an entry 2 out of range"),
+        ({"stop_dofs": np.array([-1])}, "stop_dofs has an entry -1 out of range"),
+        ({"stop_dofs": WHOLE}, "stop_places has length 1, not 0"),
+        ({"stop_places": np.array([2])}, "stop_places has an entry 2 out of range"),
+        ({"limits": np.zeros((2, 2))}, "limits has length 2, not 1"),
+        ({"dry_dofs": np.array([0])}, "dry has length 0, not 1"),
+        ({"far": np.zeros(1)}, "far has length 1, not 2"),
+        ({"tolerance": 0.0}, "tolerance must be positive"),
+    ],
+)
+def test_contacts_that_do_not_fit_are_refused(fields, text, monkeypatch):
+    call = touching_call(monkeypatch)
+    call[1] = call[1]._replace(contact=call[1].contact._replace(**fields))
+    with pytest.raises(ValueError, match=text):
+        compiled._core.advance(*call)
+
+
+def test_tables_of_surfaces_that_do_not_fit_are_refused(monkeypatch):
+    call = touching_call(monkeypatch)
+    touch = call[1].contact
+    groups = len(touch.rows)
+    for rows, friction in (
+        (touch.rows[:, :-1], touch.friction),
+        (np.vstack([touch.rows, touch.rows[:1]]), touch.friction),
+        (touch.rows, touch.friction[:, :-1]),
+        (touch.rows, touch.friction[:, :, :-1]),
+    ):
+        other = touch._replace(rows=np.ascontiguousarray(rows), friction=np.ascontiguousarray(friction))
+        call[1] = call[1]._replace(contact=other)
+        with pytest.raises(ValueError, match=f"rows and friction must be of {groups} groups"):
+            compiled._core.advance(*call)
+    call[1] = call[1]._replace(contact=touch._replace(rows=np.full_like(touch.rows, 2)))
+    with pytest.raises(ValueError, match="a contact has 1, 3, 4 or 6 rows, not 2"):
+        compiled._core.advance(*call)
+
+
+def test_plans_that_do_not_fit_are_refused(monkeypatch):
+    mb = sc.load("pendulum")
+    s = sc.sim.System("s", integrator="rk4", step=0.004)
+    s.add("arm", sc.sim.Plant(mb))
+    s.add("push", sc.sim.Constant(value=1.0))
+    given = []
+
+    class Core:
+        @staticmethod
+        def advance(*call):
+            given.append(call)
+            raise Stopped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "_core", Core)
+        with pytest.raises(Stopped):
+            s.run(0.02)
+    call = list(given[0])
+    call[1] = call[1]._replace(plan=3)
+    with pytest.raises(ValueError, match="plan must be a SystemPlan"):
+        compiled._core.advance(*call)
+    call = list(given[0])
+    call[1] = call[1]._replace(method=1, tableau=None)
+    with pytest.raises(ValueError, match="the plan is of another tree or method"):
+        compiled._core.advance(*call)

@@ -88,6 +88,12 @@ def propagator(**given):
     return p
 
 
+def held_by(law):
+    p = propagator()
+    p.control(lambda t, s: [law(t)], every=0.1)
+    return p
+
+
 def of_propagator(give):
     def begin(m, folder):
         p = give(m)
@@ -144,6 +150,8 @@ DOORS = {
         lambda m: propagator(add=[sim.GravityField(lambda t, r, g=m.scaled: (g(1.0), 0.0, 0.0))])
     ),
     "Propagator.restore, control": of_propagator(lambda m: propagator(control=["bob", lambda t, s, g=m.scaled: g(t)])),
+    "Propagator.restore, all controls": of_propagator(lambda m: propagator(control=[lambda t, s, g=m.scaled: [g(t)]])),
+    "Propagator.restore, numbers that are held": of_propagator(lambda m: held_by(m.scaled)),
     "Propagator.restore, control by a number": of_propagator(lambda m: propagator(control=["bob", m.GAIN])),
     "Propagator.restore, prescribed motion": of_propagator(lambda m: propagator(prescribe=["bob", m.spring])),
     "Propagator.restore, event": of_propagator(

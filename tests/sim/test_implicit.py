@@ -36,6 +36,8 @@ def leg(size=1.0, stiffness=0.0, damping=0.0, *, servo=False, limit=np.inf, betw
         mb.add_actuator(sc.Actuator("servo", "general", {"foot": 1.0}, servo_law(k, d, limit)))
     elif between == "spring":
         mb.add_spring("leg", "trunk", "foot", k, 0.95 * size, d)
+    elif between == "own tendon":
+        mb.add_tendon("leg", {"foot": 1.0}, k, d, -0.95 * size)
     elif between == "tendon":
         mb.add_tendon("leg", {"trunk": 1e-9, "foot": 1.0}, k, d, -0.95 * size)
     elif not between:
@@ -164,6 +166,15 @@ def test_a_stiff_servo_stays_within_its_limits_of_force(by, monkeypatch):
     np.testing.assert_allclose(force[:40], 60.0, rtol=1e-9)
     assert run.q[:, 0].max() < 1.002
     assert below(run) < 1e-12
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_tendon_of_one_dof_is_the_spring_of_its_hinge(compiled, monkeypatch):
+    if not compiled:
+        in_python(monkeypatch)
+    runs = [stood(leg(1.0, 3e5, 300.0, between=kind), 0.2)[0] for kind in ("", "own tendon")]
+    np.testing.assert_allclose(runs[1].q, runs[0].q, rtol=0, atol=1e-9)
+    assert below(runs[1]) < 1e-4
 
 
 @pytest.mark.parametrize("between", ["spring", "tendon", "function"])

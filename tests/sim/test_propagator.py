@@ -5,7 +5,7 @@ import pytest
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.errors import LoopError, ModelError, SimulationError, StaleError, StateError
+from soacraft.errors import LoopError, ModelError, SimulationError, StaleError, StateError, UnknownAttributeError
 
 
 def pendulum(q=1.0, v=0.0):
@@ -251,7 +251,7 @@ def test_a_force_that_blows_up_stops_the_run_and_keeps_it():
         p.advance_to(2.0)
     assert 0.99 < e.value.t < 1.0
     run = e.value.run
-    assert run is p.run
+    assert run is p.last_run
     assert run.t[-1] == e.value.t
     # q = sqrt(1 - t^2)
     np.testing.assert_allclose(run.at(0.5).q, np.sqrt(0.75), rtol=1e-9)
@@ -265,7 +265,7 @@ def test_a_number_that_is_not_finite_stops_the_run():
     with pytest.raises(SimulationError, match=r"at t = 0.5 s: the force of 'lambda' at t = 0.505 s must be finite"):
         p.advance_to(1.0)
     assert p.t == 0.5
-    assert len(p.run) == 51
+    assert len(p.last_run) == 51
 
 
 def test_an_interrupt_keeps_what_was_computed():
@@ -280,9 +280,9 @@ def test_an_interrupt_keeps_what_was_computed():
     with pytest.raises(KeyboardInterrupt):
         p.advance_to(1.0)
     assert p.t == pytest.approx(0.3)
-    assert p.run.stopped_by == "interrupted"
-    assert len(p.run) == 31
-    assert mb.q[0] == p.run.q[-1, 0]
+    assert p.last_run.stopped_by == "interrupted"
+    assert len(p.last_run) == 31
+    assert mb.q[0] == p.last_run.q[-1, 0]
 
 
 def test_a_controller_that_holds_still_is_no_stiff_problem():
@@ -440,8 +440,8 @@ def test_motions_that_overflow_end_at_the_last_good_state(name, step):
     p.control("bob", 1e300)
     with pytest.raises(SimulationError, match=r"overflow.* Check forces and units") as wrong:
         p.advance_to(0.05)
-    assert p.run is wrong.value.run
-    assert (len(p.run), p.t, mb.q[0], mb.v[0]) == (1, 0.0, 0.0, 0.0)
+    assert p.last_run is wrong.value.run
+    assert (len(p.last_run), p.t, mb.q[0], mb.v[0]) == (1, 0.0, 0.0, 0.0)
     p.control("bob", 0.0)
     assert len(p.advance_to(0.05)) > 1
 
@@ -455,9 +455,9 @@ def test_rows_before_an_overflow_are_kept(force):
     p.control("bob", force)
     with pytest.raises(SimulationError, match=r"stopped at t = 13 s: the energy at t = 14 s is not known"):
         p.advance_to(50.0)
-    assert p.t == p.run.t[-1] == 13.0
-    assert mb.v[0] == p.run.v[-1, 0] == pytest.approx(13e153)
-    assert p.run.kinetic[-1] == pytest.approx(84.5e306)
+    assert p.t == p.last_run.t[-1] == 13.0
+    assert mb.v[0] == p.last_run.v[-1, 0] == pytest.approx(13e153)
+    assert p.last_run.kinetic[-1] == pytest.approx(84.5e306)
 
 
 def test_a_run_does_not_begin_where_the_energy_overflows():
@@ -467,3 +467,111 @@ def test_a_run_does_not_begin_where_the_energy_overflows():
     with pytest.raises(StateError, match="kinetic_energy for 'pendulum' is not finite"):
         p.advance_to(0.01)
     assert (p.t, mb.v[0]) == (0.0, 1e160)
+
+
+def test_run_is_a_call_and_the_last_run_a_property():
+    p, other = (sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.01) for _ in range(2))
+    assert p.last_run is None
+    run = p.run(0.5, until=None)
+    assert run is p.last_run
+    np.testing.assert_array_equal(run.q, other.advance_to(0.5).q)
+    with pytest.raises(UnknownAttributeError, match=r"p\.run is a call.*no attribute 'q': the last run is p\.last_run"):
+        _ = p.run.q
+    assert "p.run(t)" in repr(p.run)
+
+
+def pendula():
+    """Two links without actuators, and the same with one for each."""
+    mb = sc.load("double_pendulum")
+    mb.set_state([0.5, -0.3], [0.0, 0.0])
+    return mb
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_one_function_for_all_controls_is_a_function_for_each(by_name):
+    names = pendula().dof_names
+
+    def law(t, state):
+        u = [-3.0 * state.q[0], np.cos(t) - state.v[1]]
+        return dict(zip(names, u, strict=True)) if by_name else u
+
+    p, other = (sc.sim.Propagator(pendula(), integrator="rk4", step=0.01) for _ in range(2))
+    p.control(law)
+    other.control(names[0], lambda t, state: -3.0 * state.q[0])
+    other.control(names[1], lambda t, state: np.cos(t) - state.v[1])
+    np.testing.assert_allclose(p.run(0.3).q, other.run(0.3).q, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "dop853"])
+def test_numbers_that_are_held_are_those_of_a_callback(integrator):
+    def made():
+        return sc.sim.Propagator(pendula(), integrator=integrator, step=0.01 if integrator == "rk4" else None)
+
+    p, other, third = made(), made(), made()
+    first, second = p.mb.dof_names
+    p.control(lambda t, state: [-3.0 * state.q[0], t], every=0.05)
+    for name in (first, second):
+        other.control(name, 0.0)
+
+    def sample(t, state):
+        other.control(first, float(-3.0 * state.q[0]))
+        other.control(second, t)
+
+    other.every(0.05, sample)
+    third.control(first, lambda t, state: -3.0 * state.q[0], every=0.05)
+    third.control(second, lambda t, state: {second: t}, every=0.05)
+    runs = [x.run(0.3) for x in (p, other, third)]
+    np.testing.assert_array_equal(runs[0].q, runs[1].q)
+    np.testing.assert_array_equal(runs[0].q, runs[2].q)
+    held = runs[0].forces[second][:, 1]
+    np.testing.assert_allclose(np.unique(held), 0.05 * np.arange(len(np.unique(held))), atol=1e-12)
+
+
+def test_numbers_that_are_held_go_on_from_a_checkpoint(tmp_path):
+    p, other = (sc.sim.Propagator(pendula(), integrator="rk4", step=0.01) for _ in range(2))
+    for x in (p, other):
+        x.control(lambda t, state: [-3.0 * state.q[0], state.v[1]], every=0.05)
+    p.run(0.13)
+    p.checkpoint(tmp_path / "a.h5")
+    other.restore(tmp_path / "a.h5")
+    np.testing.assert_array_equal(p.run(0.4).q, other.run(0.4).q)
+
+
+def test_functions_of_controls_that_do_not_fit_are_refused():
+    def made():
+        return sc.sim.Propagator(pendula(), integrator="rk4", step=0.01)
+
+    first, second = pendula().dof_names
+    p = made()
+    p.control(lambda t, state: [0.0, 0.0], every=0.05)
+    with pytest.raises(StateError, match=rf"'{first}' has two owners: a function gives its number every 0\.05 s"):
+        p.control(first, 1.0)
+    with pytest.raises(StateError, match=f"control '{first}' has two owners"):
+        p.control(lambda t, state: [0.0, 0.0])
+    p = made()
+    p.control(second, lambda t, state: 0.0)
+    with pytest.raises(StateError, match=f"control '{second}' has two owners"):
+        p.control(lambda t, state: [0.0, 0.0], every=0.05)
+    assert first not in p._acting.controls
+    with pytest.raises(StateError, match="every= holds the numbers of a function"):
+        made().control(first, 2.0, every=0.05)
+    with pytest.raises(StateError, match=r"p\.control\(f\) takes a function of \(t, state\) for all controls"):
+        made().control(lambda t, state: [0.0, 0.0], 2.0)
+    with pytest.raises(StateError, match="every must be a nanosecond or more"):
+        made().control(lambda t, state: [0.0, 0.0], every=0.0)
+    with pytest.raises(StateError, match="breaks= are of functions"):
+        made().control(lambda t, state: [0.0, 0.0], breaks=[0.1], every=0.1)
+    for value, text in (
+        ([0.0], r"the numbers of 2 controls at t = 0 s"),
+        ([np.nan, 0.0], "the numbers of 2 controls at t = 0 s must be finite"),
+        ({"third": 1.0}, "there is no control 'third' among the numbers of 2 controls"),
+        ({first: np.inf}, f"the control of '{first}' must be finite"),
+    ):
+        p = made()
+        p.control(lambda t, state, value=value: value, every=0.05)
+        with pytest.raises((StateError, SimulationError), match=text):
+            p.run(0.1)
+    p = made()
+    p.control(lambda t, state: {first: 0.0})
+    with pytest.raises((StateError, SimulationError), match=f"gives none for '{second}' at t = 0 s"):
+        p.run(0.1)

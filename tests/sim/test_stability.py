@@ -215,8 +215,8 @@ def test_a_diverging_run_with_contact_ends_by_name(integrator, size):
     with pytest.raises(sc.errors.SimulationError, match=reasons):
         p.advance_to(10.0)
     assert 0.0 < p.t < 1.0
-    assert np.isfinite(p.run.v).all()
-    assert np.abs(np.diff(p.run.q, axis=0)).max() < 6.0  # of two links by 3 rad at most, which contacts can follow
+    assert np.isfinite(p.last_run.v).all()
+    assert np.abs(np.diff(p.last_run.q, axis=0)).max() < 6.0  # of two links by 3 rad at most, which contacts can follow
 
 
 @pytest.mark.parametrize("factor", [1.0005, 1.01])

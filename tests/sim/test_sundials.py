@@ -121,7 +121,7 @@ def test_what_a_force_raises_gets_through(method, error):
     with pytest.raises(error, match="mine"):
         p.advance_to(0.1)
     assert 0.0 < p.t <= 0.01
-    assert p.run.t[-1] == p.t
+    assert p.last_run.t[-1] == p.t
 
 
 @BOTH

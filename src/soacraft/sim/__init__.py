@@ -79,6 +79,7 @@ from soacraft.sim.runs.reading import read
 from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
+from soacraft.sim.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.changes.sequence import Action, Sequence, Transition
@@ -156,6 +157,7 @@ __all__ = [
     "Split",
     "SplitRun",
     "Step",
+    "Stepper",
     "Sum",
     "System",
     "Thruster",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any, cast
 
 from soacraft.errors import StaleError, StateError
@@ -19,6 +20,7 @@ from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof, knots_of
 from soacraft.sim.integrators.methods import METHODS
 from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import finite
 
 
 class Acting:
@@ -115,6 +117,26 @@ class Acting:
         """Let components move along with the model."""
         self._refuse_new("what is carried along", "Give it before.")
         self.carried, self._problem = carried, None
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The controls that are numbers, which are part of the state of a run."""
+        return {name: x.number for name, x in self.controls.items() if x.is_number}
+
+    def set_numbers(self, numbers: Mapping[str, float]) -> None:
+        """Let controls that are numbers have those of a state."""
+        for name, u in numbers.items():
+            self.controls[name].set(u)
+
+    def set_number(self, name: Any, u: Any) -> bool:
+        """Let a control that is a number be another one; False where it is none, or u is no finite number."""
+        old = self.controls.get(name) if isinstance(name, str) else None
+        if old is None or not old.is_number or callable(u) or isinstance(u, tuple) or not self.is_current:
+            return False  # what binds it anew says why
+        if type(u) is not float or not isfinite(u):
+            u = float(finite(u, (), f"the control of {name!r}", StateError))
+        old.set(u)
+        return True
 
     def control(self, name: str, u: Any, breaks: Any = ()) -> None:
         """Drive an actuator or a dof; a new control takes the place of the old one."""

@@ -53,6 +53,7 @@ _METHODS: dict[type[Method], int] = {
     Gauss6: 6,
     MoreauMidpoint: 7,
 }
+Integers = npt.NDArray[np.int64]
 #: Of a run without components.
 NONE = Breaks()
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
@@ -240,6 +241,8 @@ class CompiledMotion:
             frames_of(mb, model),
             None,
         )
+        starts = self._setting.starts.tolist()
+        self._numbers = [(at, x) for at, x in zip(starts, loads, strict=False) if x.is_number]
         self._stops = np.unique(np.array([ns for x in loads for ns in x.knots.ns], dtype=np.int64))
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
@@ -263,6 +266,7 @@ class CompiledMotion:
         No step of an adaptive method is longer than `longest`, in seconds.
         """
         self.raised = None
+        self._read_numbers()
         problem, size = self._problem, len(w)
         chain = None if problem.closed is None else problem.closed.chain(*problem.parts(x)[:2])
         if problem.closed is not None and chain is None:
@@ -320,6 +324,12 @@ class CompiledMotion:
             None if carried is None else track.signals[:done],
         ), paced
 
+    def _read_numbers(self) -> None:
+        """Take the numbers that controls have now."""
+        values = self._setting.values
+        for at, control in self._numbers:
+            values[at] = control.number
+
     def _walk(
         self, setting: Setting, way: Course, x: Array, w: Array, track: Track, carried: CompiledCarried | None
     ) -> Any:
@@ -336,11 +346,26 @@ class CompiledMotion:
         self.raised = carried.fault(raised)
         return done, *after, None
 
+    def lanes(
+        self,
+        states: tuple[Array, Array, Integers],
+        driven: Integers,
+        stops: Integers,
+        grid: tuple[int, int],
+        threads: int,
+    ) -> Any:
+        """Compiled steps of states (points, numbers of controls, nanoseconds) that go on side by side: `_core.Lanes`.
+        `driven` are the loads that have these numbers, `grid` the step and the origin in nanoseconds."""
+        touch = self._problem.contact
+        setting = self._setting._replace(contact=None if touch is None else touch.compiled())
+        return _core.Lanes(self._kernels, setting, *states, driven, stops, *grid, threads)
+
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,
         steps + 1, nv). None, or the state and the step that compiled code was not sure of."""
         touch = self._problem.contact
         assert touch is not None
         touch.begin_batch(q)
+        self._read_numbers()
         setting = self._setting._replace(contact=touch.compiled())
         return _core.roll_contacts(self._kernels, setting, q, v, force, step, *rolled, threads)

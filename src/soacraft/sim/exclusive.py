@@ -42,14 +42,22 @@ class Exclusive:
             f"at a time. Wait for its end, or make another for each thread: {self._another}."
         )
 
-    @contextmanager
-    def held(self, call: str) -> Iterator[None]:
-        """Hold it during a call."""
+    def take(self, call: str) -> None:
+        """Take it for a call, which gives it back with `free`."""
         if not self._lock.acquire(blocking=False):
             self.require_free(call)
             raise StateError(f"{call} was called while another thread was in {self._what}: call it again.")
         self._thread, self._call = get_ident(), call
+
+    def free(self) -> None:
+        """Give it back."""
+        self._lock.release()
+
+    @contextmanager
+    def held(self, call: str) -> Iterator[None]:
+        """Hold it during a call."""
+        self.take(call)
         try:
             yield
         finally:
-            self._lock.release()
+            self.free()

@@ -13,8 +13,8 @@ from soacraft import markup
 from soacraft.arguments import whole_number
 from soacraft.attributes import Strict, Uncopied
 from soacraft.cards import card, part, says_why
-from soacraft.errors import ModelError, StateError
-from soacraft.fingerprint import Fingerprint, fingerprint, fingerprint_all
+from soacraft.errors import ModelError, StateError, UnknownAttributeError
+from soacraft.fingerprint import Fingerprint, describe_by, fingerprint, fingerprint_all
 from soacraft.hints import hinted
 from soacraft.loops import Solver
 from soacraft.markup import Text
@@ -30,11 +30,12 @@ from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Event
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Together, controls_of
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.identity import of_load
 from soacraft.sim.integrators.methods import find_method, read_max_step
-from soacraft.sim.rollout import read_force
-from soacraft.sim.rollouts import ROLLOUTS, Row
+from soacraft.sim.rollouts.methods import ROLLOUTS, Row
+from soacraft.sim.rollouts.side_by_side import read_force
 from soacraft.sim.run_derivatives import rollout_derivatives
 from soacraft.sim.runner import Look, Runner
 from soacraft.sim.runs import checkpoints
@@ -47,7 +48,29 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.scene_file import propagator_of_file
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
+from soacraft.sim.stepper import Stepper
 from soacraft.spatial.checks import Array, finite
+
+
+class RunCall:
+    """What `p.run` is: a call, `advance_to`. The run that it was before is `p.last_run`."""
+
+    __slots__ = ("_propagator",)
+
+    def __init__(self, propagator: Propagator) -> None:
+        self._propagator = propagator
+
+    def __call__(self, t: float, *given: Any, **options: Any) -> Run:
+        """On to time t in seconds, as `advance_to` with the same options."""
+        return self._propagator.advance_to(t, *given, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnknownAttributeError(
+            f"p.run is a call, p.run(t), and has no attribute {name!r}: the last run is p.last_run."
+        )
+
+    def __repr__(self) -> str:
+        return f"p.run(t), which is p.advance_to(t), of {self._propagator!r}"
 
 
 class Propagator(Uncopied, Strict):
@@ -108,13 +131,15 @@ class Propagator(Uncopied, Strict):
         self._rtol = float(finite(rtol, (), "rtol", StateError))
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
-        self._method = find_method(integrator, self._rtol, step is not None, rho_inf)
+        self._made_method = partial(find_method, integrator, self._rtol, step is not None, rho_inf)
+        self._method = self._made_method()
         if not self._method.adaptive and step is None:
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
         self._max_step = read_max_step(max_step, self._method)
         self._acting = Acting(mb, closed, self._method.name)
         self._prints: dict[str, Fingerprint] = {}  # of the functions and elements that act, as they were given
+        self._held: dict[str, float] = {}  # controls whose numbers a function gives, and its period
         self._notes: tuple[str, ...] = ()  # of the file that it was made from
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         longest = np.inf if self._max_step is None else self._max_step / 1e9
@@ -167,9 +192,21 @@ class Propagator(Uncopied, Strict):
         return self._runner.t
 
     @property
-    def run(self) -> Run | None:
-        """The last run, complete or not."""
+    def last_run(self) -> Run | None:
+        """The last run, complete or not; None before the first."""
         return self._runner.last
+
+    @property
+    def run(self) -> RunCall:
+        """p.run(t) is p.advance_to(t), as `s.run(t)` of a system.
+
+        >>> import soacraft as sc
+        >>> p = sc.sim.Propagator(sc.load("pendulum"))
+        >>> run = p.run(1.0)
+        >>> run is p.last_run, p.t
+        (True, 1.0)
+        """
+        return RunCall(self)
 
     @property
     def mb(self) -> Multibody:
@@ -185,9 +222,20 @@ class Propagator(Uncopied, Strict):
             self._prints[f"the force {load.name!r}"] = taken
             self._runner.watch(load)
 
-    def control(self, name: str, u: Any, breaks: Sequence[float] = ()) -> None:
+    def control(
+        self,
+        name: str | Callable[[float, State], Any],
+        u: Any = None,
+        breaks: Sequence[float] = (),
+        *,
+        every: float | None = None,
+    ) -> None:
         """Drive an actuator or a dof with u: a number, a function of (t, state), or (times, values), linear in between.
         A new control takes the place of the old one.
+
+        `p.control(f)` drives all actuators, or all dofs of a model without any: f(t, state) gives their numbers in the
+        order of the model, or by name. `every` is a period in seconds in which the numbers of a function are held, as a
+        digital controller does; it is called at the beginning of each.
 
         Steps end at samples, and at the `breaks` of a function: the times in seconds at which it jumps or bends. A
         pulse shorter than a step is not seen without them:
@@ -202,9 +250,61 @@ class Propagator(Uncopied, Strict):
         >>> round(float(momentum[0]), 3)
         1.0
         """
+        if callable(name) or every is not None:
+            self._control_by(name, u, breaks, every)
+            return
+        if isinstance(name, str) and name in self._held:
+            raise StateError(
+                f"control {name!r} has two owners: a function gives its number every {self._held[name]:g} s. Let that "
+                "function give another one, or make a propagator without it."
+            )
+        if not np.size(breaks) and self._acting.set_number(name, u):
+            if self._runner.is_new:  # later on numbers are part of the state
+                self._prints[f"the control of {name!r}"] = fingerprint(u)
+            return
         taken = fingerprint(u)
         self._acting.control(name, u, breaks)
         self._prints[f"the control of {name!r}"] = taken
+
+    def _control_by(
+        self, name: str | Callable[[float, State], Any], u: Any, breaks: Sequence[float], every: float | None
+    ) -> None:
+        """Drive all controls by a function, or one or all by numbers that are held for a period."""
+        if callable(name) and u is not None:
+            raise StateError(
+                "p.control(f) takes a function of (t, state) for all controls; for one it is p.control(name, f)."
+            )
+        if not callable(name) and not callable(u):
+            raise StateError(
+                f"every= holds the numbers of a function of (t, state); that of {name!r:.60} is {u!r:.60}."
+            )
+        names, function = (controls_of(self.mb), name) if callable(name) else ([name], u)
+        together = Together(function, names)
+        for x in names:
+            owner = self._acting.controls.get(x)
+            if x in self._held or (owner is not None and not owner.is_number):
+                raise StateError(f"control {x!r} has two owners: it is driven by a function or samples already.")
+        taken = fingerprint(function)
+        if every is None:
+            for x in names:
+                self._acting.control(x, together.of(x), breaks)
+                self._prints[f"the control of {x!r}"] = taken
+            return
+        if np.size(breaks):
+            raise StateError(
+                "breaks= are of functions that are evaluated in every step; numbers that are held have none."
+            )
+        period = positive_nanoseconds(every, "every") / 1e9
+        for x in names:
+            if x not in self._acting.controls:
+                self._acting.control(x, 0.0)
+
+        def hold(t: float, state: State) -> None:
+            self._acting.set_numbers(together.numbers(t, state))
+
+        self._runner.every(period, hold)
+        self._prints[f"callback {len(self._runner.callbacks)}"] = taken
+        self._held |= dict.fromkeys(names, period)
 
     def prescribe(self, name: str, motion: Any, breaks: Sequence[float] = ()) -> None:
         """Let a dof move as told: `motion(t)` gives (coordinate, rate, acceleration), or is a spline of scipy. None
@@ -271,7 +371,7 @@ class Propagator(Uncopied, Strict):
         """What the sensors of the model's file measure at the present state, by name: angles and rates of joints, place
         and motion of frames, gyro, velocimeter and accelerometer of sites; without noise. Accelerations are those of
         the last row of a run, before it those of all smooth forces."""
-        mb, run = self.mb, self.run
+        mb, run = self.mb, self.last_run
         if run is not None and len(run.t) and run.t[-1] == self.t and np.array_equal(run.q[-1], mb.q):
             return sensor_values(mb, mb.state(run.q[-1], run.v[-1], run.vdot[-1]))
         problem = self._acting.begin()
@@ -323,8 +423,8 @@ class Propagator(Uncopied, Strict):
         up to there.
 
         `log` writes an HDF5 file as it goes (`sc.sim.read`); `progress` shows a bar once it takes over a second. What
-        goes wrong is a `SimulationError` with time and cause; `error.run` and `p.run` hold what was computed, and the
-        model is at the last good state. After Ctrl-C likewise.
+        goes wrong is a `SimulationError` with time and cause; `error.run` and `p.last_run` hold what was computed, and
+        the model is at the last good state. After Ctrl-C likewise.
 
         With `pace` steps wait for the clock: 1.0 is as fast as it, 2.0 twice that. What is late is counted in
         `run.pace`, and then goes on without waiting ("catch_up"), gives the time up ("skip"), or ends ("raise").
@@ -353,9 +453,9 @@ class Propagator(Uncopied, Strict):
         return self._runner.run(nanoseconds(t, "t"), progress, until, paced, keeping)
 
     def checkpoint(self, path: str | PathLike[str]) -> None:
-        """Write the state of the motion into a file, whole or not at all: time, state, work, the memory of integrator
-        and events. What acts is not in it but for its names: see `restore`. A multistep integrator begins anew here,
-        too, so that both go on with the same bits."""
+        """Write the state of the motion into a file, whole or not at all: time, state, work, the numbers of controls,
+        the memory of integrator and events. What acts is not in it but for its names: see `restore`. A multistep
+        integrator begins anew here, too, so that both go on with the same bits."""
         self.write_memory(checkpoints.writer(self, path))
 
     def restore(self, path: str | PathLike[str], accept_changes: bool = False) -> None:
@@ -417,6 +517,47 @@ class Propagator(Uncopied, Strict):
     def _refuse_meanwhile(self) -> None:
         if self._acting.running:
             raise StateError("a run goes on, and nothing can be restored meanwhile.")
+
+    @hinted
+    def stepper(
+        self,
+        controls: Sequence[str] | None = None,
+        *,
+        states: int | None = None,
+        threads: int | None = None,
+        period: float | None = None,
+    ) -> Stepper:
+        """The motion step by step, from the present state on, under numbers that a program gives to its controls:
+        those of `controls`, else the actuators of the model, or all dofs of a model without any. The step is that of
+        the propagator; `period` is the time of one call where it chooses its steps, or a multiple of its step.
+
+        All that acts now acts there, too: forces, controls (whose numbers u begins with), prescribed motions, contact.
+        Steps of trees by methods with fixed steps are compiled; others are taken as runs take them, and
+        `step.report()` says why. Events, callbacks and components belong to runs, and are refused. `states` is how
+        many states go on side by side, on some `threads`; these must be compiled.
+
+        A pendulum that is held at 0.5 rad:
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")
+        >>> step = sc.sim.Propagator(mb, integrator="rk4", step=0.001).stepper()
+        >>> u, q, v = step.u, step.q, step.v
+        >>> for _ in range(4000):
+        ...     u[:] = 9.81 * np.sin(q) + 20 * (0.5 - q) - 8 * v
+        ...     step()
+        >>> step.t, step.q.round(3)
+        (4.0, array([0.5]))
+        """
+        runner = self._runner
+        busy = [f"event {x.name!r}" for x in runner.events] + ["a callback of p.every"] * bool(runner.callbacks)
+        busy += ["components that are carried along"] * (self._acting.carried is not None)
+        if busy:
+            raise StateError(
+                f"{busy[0]} acts within runs, which a stepper does not know: look at step.q and step.v between steps, "
+                "or use p.advance_to."
+            )
+        pace = self._rtol, self._step, np.inf if self._max_step is None else self._max_step / 1e9
+        return Stepper(self._acting, self._made_method(), pace, runner.now.ns, controls, states, threads, period)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None
@@ -500,3 +641,7 @@ class Propagator(Uncopied, Strict):
             what = repr(busy[0]) if busy else "a callback or a prescribed motion"
             raise StateError(f"rollout knows forces of the model and force= alone, not {what}; use advance_to.")
         return row
+
+
+# a function may read the propagator that it acts in: what it was made with tells of it
+describe_by(Propagator, lambda p: p.made)

@@ -94,6 +94,11 @@ class Runner:
         return self.now.seconds
 
     @property
+    def is_new(self) -> bool:
+        """True before the first run, of one that was not restored."""
+        return self.last is None and not self._acting.running and not self._restored
+
+    @property
     def origin(self) -> int:
         """The nanosecond from which fixed steps and checkpoints are counted."""
         return self._stride.origin
@@ -554,6 +559,7 @@ class Runner:
             kept=kept,
             choice=choice,
             began=problem.contact is not None and problem.contact.began,
+            controls=self._acting.numbers,
             ticks=ticks,
             held=held,
         )
@@ -577,6 +583,7 @@ class Runner:
         self.now, self._x = Instant(memory.ns, memory.rest), x.copy()
         self._seen = np.array(mb.q), np.array(mb.v)
         self._work = dict(zip(problem.names, problem.work_of(x).tolist(), strict=True))
+        self._acting.set_numbers(memory.controls)
         self._stride.origin = memory.origin
         self._stride.recall(memory.length, memory.longest, memory.counts)
         self._watch.recall(memory.signs, memory.storm)
@@ -597,13 +604,14 @@ class Runner:
         """Raise where a memory is of something else."""
         problem = self._acting.begin()
         size = len(problem.point(np.zeros(problem.mb.nq), np.zeros(problem.mb.nv)))
-        mine = [x.name for x in self.events]
+        names, numbers = [x.name for x in self.events], sorted(self._acting.numbers)
         ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
         for what, a, b in (
             ("forces", list(problem.names), memory.names),
-            ("events", mine, memory.events),
+            ("events", names, memory.events),
             ("periods of callbacks", [x[1] / 1e9 for x in self.callbacks], [x[1] / 1e9 for x in memory.callbacks]),
             ("numbers of the state", size, len(memory.x)),
+            ("controls that are numbers", numbers, sorted(memory.controls) or numbers),  # files of before have none
             ("clocks", len(ticks), len(memory.ticks)),
             ("held values", shapes(held), shapes(memory.held)),
         ):

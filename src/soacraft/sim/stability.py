@@ -12,7 +12,7 @@ them apart, or into each other, before their impulses answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -182,6 +182,29 @@ def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
         way = (np.abs(before) + np.abs(after)) * (0.5 * h * unit)
         fits = off <= np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True))
     return ~fits.all(axis=-1) & (h[:, 0] > 0.0)
+
+
+def require_stable(
+    method: Method,
+    problem: Mechanism,
+    times: tuple[float, float],
+    points: tuple[Array, Array],
+    prepare: Callable[[int], None],
+) -> None:
+    """Raise `Stiff` where steps such as the last one of some states, from points (states, n) to others, would grow by
+    much within a stretch. `prepare` lets the problem be that of a state."""
+    (t0, t1), (x0, x1) = times, points
+    nq, _, nv = problem.sizes
+    X, t = np.stack([x0, x1], axis=1), np.array([t0, t1])
+    q, v = X[..., :nq], X[..., nq : nq + nv]
+    if not method.limited or _only_touches(problem, np.diff(t), v.reshape(-1, nv)):
+        return
+    off = restless(problem.mb, q, v) if method.even else missed(problem.mb, t, q, v)
+    for i in some_of(off[:, 0]).which:
+        prepare(i)
+        if growth(method, problem, t0, x0[i], t1 - t0) * _STRETCH > np.log(_GROWTH):
+            whose = f"state {i}: " if len(x0) > 1 else ""
+            raise Stiff(f"{whose}{limit(method, problem, t0, x0[i], t1 - t0)}")
 
 
 def check_rollout(

@@ -115,10 +115,11 @@ class Mechanism:
 
     @property
     def acting(self) -> tuple[object, ...]:
-        """What acts now, to be compared with what acts later: how often loads were replaced, and the forces of
-        `mb.set_force`."""
+        """What acts now, to be compared with what acts later: how often loads were replaced, the numbers of controls,
+        and the forces of `mb.set_force`."""
         stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self.mb.acting_forces.items()]
-        return self.edition, frozenset(stored)
+        numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
+        return self.edition, numbers, frozenset(stored)
 
     @property
     def loads(self) -> Sequence[Load]:

@@ -177,3 +177,51 @@ def test_a_run_is_not_restored_or_kept_by_hand_while_it_goes_on(tmp_path):
     p.every(1.0, ask)
     p.advance_to(0.1)
     assert len(said) == 2
+
+
+def pushed_by_a_callback(compiled, kind=float):
+    """A cart whose push is a number that a callback changes, by steps that are compiled or not."""
+    mb = sc.load("cart_pole")
+    mb.set_state([0.0, 0.3], [0.0, 0.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    if not compiled:
+        p.add(lambda t, state: [0.0, 0.1])
+    p.control("cart", 0.0)
+    p.every(0.05, lambda t, state: p.control("cart", kind(5.0 * state.q[1] + state.v[1])))
+    return p
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("at", [0.23, 0.25])
+def test_the_numbers_of_controls_are_part_of_the_state(tmp_path, compiled, at):
+    p, other = pushed_by_a_callback(compiled), pushed_by_a_callback(compiled)
+    p.advance_to(at)
+    p.checkpoint(tmp_path / "a.h5")
+    other.restore(tmp_path / "a.h5")
+    a, b = p.advance_to(0.5), other.advance_to(0.5)
+    assert (a.q.tobytes(), a.v.tobytes()) == (b.q.tobytes(), b.v.tobytes())
+    np.testing.assert_array_equal(a.forces["cart"], b.forces["cart"])
+    assert np.unique(a.forces["cart"][:, 0]).size > 3
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.array, int])
+def test_numbers_of_any_kind_are_part_of_the_state(tmp_path, kind):
+    p, other = pushed_by_a_callback(True, kind), pushed_by_a_callback(True, kind)
+    p.advance_to(0.23)
+    p.checkpoint(tmp_path / "a.h5")
+    other.restore(tmp_path / "a.h5")
+    assert p.advance_to(0.5).q.tobytes() == other.advance_to(0.5).q.tobytes()
+
+
+def test_a_number_that_a_control_was_made_with_is_no_part_of_the_state(tmp_path):
+    p, other = (sc.sim.Propagator(sc.load("cart_pole"), integrator="rk4", step=0.01) for _ in range(2))
+    p.control("cart", 1.0)
+    p.control("cart", 2.0)
+    p.advance_to(0.1)
+    p.checkpoint(tmp_path / "a.h5")
+    other.control("cart", 1.0)
+    with pytest.raises(CheckpointError, match=r"the control of 'cart': it was 2\.0 and is 1\.0"):
+        other.restore(tmp_path / "a.h5")
+    other.control("cart", 2.0)
+    other.restore(tmp_path / "a.h5")
+    assert p.advance_to(0.2).q.tobytes() == other.advance_to(0.2).q.tobytes()

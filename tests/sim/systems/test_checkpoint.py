@@ -129,7 +129,7 @@ def test_a_log_that_has_gone_further_is_cut_back(tmp_path):
         other = sim.restore(tmp_path / "a.h5", classes=[Ball])
         other.run(0.2, log=tmp_path / "run.h5")
         assert arrays(tmp_path / "run.h5") == wanted
-    assert len(sim.read(tmp_path / "run.h5")) > len(s._propagator.run)
+    assert len(sim.read(tmp_path / "run.h5")) > len(s._propagator.last_run)
     assert not list(tmp_path.glob(".soacraft*"))
 
 

@@ -196,8 +196,8 @@ def test_a_body_is_pulled_while_it_is_simulated(browser):
         finally:
             stop.append(True)
             thread.join()
-        assert p.run.work["pull"][-1] != 0.0
-        assert abs(p.run.q[:, 0]).max() > 0.2
+        assert p.last_run.work["pull"][-1] != 0.0
+        assert abs(p.last_run.q[:, 0]).max() > 0.2
 
 
 def test_names_run_nothing(browser):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
@@ -167,10 +169,17 @@ class Contact(Remade, Touching):
         self.diary = ContactDiary()
         self._force, self._key, self._compiled = None, (), None
         self.begin_anew()
-        self._follow()
+        self.follow()
 
-    def _follow(self) -> None:
-        """What was read of the model, anew where that changed."""
+    def another(self) -> Contact:
+        """One of the same scene and settings, which remembers nothing of a run."""
+        made = copy(self)
+        made._scene = self.scene  # with the pairs that were left out of it since
+        made.bind(self._mb)
+        return made
+
+    def follow(self) -> None:
+        """Read the model anew where it was changed."""
         mb, placed = self._mb, self.scene.placed
         key = (*placed, *(x.limits for x in mb.bodies), *(x.passive for x in mb.bodies))
         if len(key) == len(self._key) and all(x is y or x == y for x, y in zip(key, self._key, strict=True)):
@@ -194,7 +203,7 @@ class Contact(Remade, Touching):
 
     def recall(self, began: bool) -> None:
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
-        self._follow()
+        self.follow()
         self._began, self._force, self._pressed, self._compiled = began, None, None, None
 
     def begin_anew(self) -> None:
@@ -208,7 +217,7 @@ class Contact(Remade, Touching):
 
     def start(self, t: float, q: Array) -> tuple[Overlap, ...]:
         """What the run began with in each other or beyond a bound; of one that has not begun that at q."""
-        self._follow()
+        self.follow()
         return tuple(self._beyond(t, q)) if self._start is None else self._start
 
     def compiled(self) -> CompiledContact:
@@ -274,7 +283,7 @@ class Contact(Remade, Touching):
         """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""
         self._force = self._pressed = self._implicit = None  # nothing is known of this step yet
-        self._follow()
+        self.follow()
         if self._began:
             return
         if self._pushes or not self._takes_out:
@@ -294,20 +303,21 @@ class Contact(Remade, Touching):
         shapes = shapes_in_each_other(self.scene, q[None], measure, most)
         return [*shapes, *dofs_beyond(self._stops, q[None], measure, most), *self._ties.beyond(t, q, most)]
 
-    def begin_batch(self, q: Array) -> None:
-        """Before steps from each of a batch of states (n, nq): the same of all of them."""
+    def begin_batch(self, q: Array, which: Sequence[int] = (), of: str = "rollout") -> None:
+        """Before steps from each of a batch of states (n, nq), whose numbers are `which`: the same of all of them."""
         if self._pushes:
             raise StateError(
-                "a rollout does not push shapes out of each other, as Contact(penetration=...) asks; leave penetration "
+                f"a {of} does not push shapes out of each other, as Contact(penetration=...) asks; leave penetration "
                 "out and begin with shapes apart, or use p.advance_to."
             )
-        self._follow()
-        self._require_apart(q)
+        self.follow()
+        self._require_apart(q, [f"state {i} of the {of}" for i in which])
         self._began = False  # the model's own state was not looked at
 
-    def _require_apart(self, q: Array) -> None:
+    def _require_apart(self, q: Array, whose: Sequence[str] = ()) -> None:
         """Raise where one of the states (n, nq) is in penetration or beyond a limit."""
-        whose = [f"state {i} of the rollout" for i in range(len(q))] if len(q) > 1 else ["the run"]
+        if not whose:
+            whose = [f"state {i} of the rollout" for i in range(len(q))] if len(q) > 1 else ["the run"]
         measure = measure_of(self._mb, q[0])
         for x in shapes_in_each_other(self.scene, q, measure, self._penetration):
             cure = f"leave the pair out with {x.exclusion}"
@@ -323,7 +333,7 @@ class Contact(Remade, Touching):
         out of what they are in, by the smallest displacement in the metric of the mass matrix."""
         if not self._pushes:
             return x
-        self._follow()
+        self.follow()
         if self._began:
             return x
         try:

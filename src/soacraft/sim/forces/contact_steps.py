@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,6 +82,26 @@ class ContactStep:
         )
 
 
+class Touches(NamedTuple):
+    """Points of contact in a step, as arrays with a row for each."""
+
+    pairs: tuple[tuple[str, str], ...]
+    """The two shapes of each point, "body/shape"."""
+    points: Array
+    """Places in the inertial frame, (points, 3)."""
+    forces: Array
+    """Forces on the second shape, in the inertial frame, averaged over the step, (points, 3), in N."""
+    moments: Array
+    """Moments of friction against spinning and rolling, (points, 3), in N m."""
+    gaps: Array
+    """Distances in m, negative in penetration."""
+    states: tuple[str, ...]
+    """Motion at each point: "open", "stick" or "slip"."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self.pairs)} points of contact, {np.linalg.norm(self.forces, axis=1).sum():.4g} N>"
+
+
 class ContactDiary:
     """The contacts of a run as they happen; logs of compiled steps are made into steps when these are read."""
 
@@ -130,6 +150,13 @@ def step_of(t: float, rows: ContactRows, done: Resolved, names: tuple[str, ...])
         t, tuple(rows.contacts.pairs), points, p[:, 3:], p[:, :3], np.array(rows.gap), found.state[: len(rows)],
         found.residual, effort, found.unique, done.work, done.factor, names,
     )  # fmt: skip
+
+
+def touches_of(step: ContactStep | None, length: float) -> Touches:
+    """The points of a step of some length in seconds; None for no contact."""
+    if step is None or not length > 0.0:
+        return Touches((), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), ())
+    return Touches(step.pairs, step.points, step.impulses / length, step.moments / length, step.gap, step.state)
 
 
 def steps_of(log: ContactLog) -> list[ContactStep]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,21 @@ class Control:
         if self.samples is not None and np.size(breaks):
             raise StateError(f"breaks= are of a control that is a function; {name!r} is a number or samples.")
 
+    @property
+    def is_number(self) -> bool:
+        """Whether u is one number, which may become another one."""
+        return self.samples is not None and not callable(self._u)
+
+    @property
+    def number(self) -> float:
+        """That number."""
+        assert self.samples is not None
+        return float(self.samples[1][0])
+
+    def set(self, u: float) -> None:
+        """Let u be another number."""
+        self._u, self.samples = u, (np.zeros(1), np.array([u]))
+
     def bind(self, mb: Multibody) -> None:
         """Find the actuator or the dof."""
         actuators = {x.name: x for x in mb.actuators}
@@ -106,6 +121,51 @@ class Control:
     def along(self) -> Array:
         """How the length that the law knows grows along the dofs, (nv)."""
         return np.zeros_like(self._row) if self._law is None else self._law.along
+
+
+class Together:
+    """A function f(t, state) that gives the numbers of several controls: in their order, or some of them by name."""
+
+    def __init__(self, function: Callable[[float, State], Any], names: Sequence[str]) -> None:
+        require_call(function, f"the control of {', '.join(map(repr, names)):.60}")
+        self._function, self._names = function, tuple(names)
+        self._last: tuple[float, State, dict[str, float]] | None = None
+
+    def numbers(self, t: float, state: State) -> dict[str, float]:
+        """The numbers by name; those that it leaves out stay as they are."""
+        if self._last is None or self._last[0] != t or self._last[1] is not state:
+            self._last = t, state, self._read(t, self._function(t, state))
+        return self._last[2]
+
+    def of(self, name: str) -> Callable[[float, State], float]:
+        """The number of one control as a function, which f must give."""
+
+        def number(t: float, state: State) -> float:
+            try:
+                return self.numbers(t, state)[name]
+            except KeyError:
+                raise StateError(
+                    f"the function of all controls gives none for {name!r} at t = {t:.9g} s: let it give all, or hold "
+                    "numbers with p.control(f, every=...)."
+                ) from None
+
+        return number
+
+    def _read(self, t: float, value: Any) -> dict[str, float]:
+        what = f"the numbers of {len(self._names)} controls at t = {t:.9g} s"
+        if isinstance(value, Mapping):
+            for name in value:
+                if name not in self._names:
+                    raise StateError(f"there is no control {name!r:.60} among {what}{near(str(name), self._names)}")
+            return {name: float(finite(x, (), f"the control of {name!r}", StateError)) for name, x in value.items()}
+        if len(self._names) == 1:
+            value = np.reshape(value, -1)
+        return dict(zip(self._names, finite(value, (len(self._names),), what, StateError).tolist(), strict=True))
+
+
+def controls_of(mb: Multibody) -> list[str]:
+    """The names of the controls of a model: its actuators, or all dofs of a model without any."""
+    return [x.name for x in mb.actuators] or list(mb.dof_names)
 
 
 def forces_and_slopes(controls: Sequence[Control], t: float, q: Array, v: Array) -> tuple[Array, Array]:

@@ -51,6 +51,8 @@ class Memory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Whether it was kept in the middle of a run."""
     began: bool = False
     """Whether contact has looked at the start."""
+    controls: dict[str, float] = {}
+    """The numbers of controls."""
     ticks: list[int] = []
     """The number of the next tick of each clock,"""
     held: dict[str, Any] = {}

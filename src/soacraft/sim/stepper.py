@@ -1,0 +1,594 @@
+"""`Stepper`: a motion step by step, with the numbers of its controls in the hand of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, ClassVar
+
+import numpy as np
+
+from soacraft.arguments import whole_number
+from soacraft.attributes import Strict, Uncopied
+from soacraft.dynamics.arguments import read_threads
+from soacraft.errors import ModelError, SimulationError, SoacraftError, StateError, near
+from soacraft.hints import hinted
+from soacraft.markup import Text
+from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.results import refuse_large
+from soacraft.sim.acting import Acting
+from soacraft.sim.breaks import window
+from soacraft.sim.clock import Instant, positive_nanoseconds
+from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.exclusive import Exclusive
+from soacraft.sim.forces.compiled_contact import ContactLog
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, Touches, steps_of, touches_of
+from soacraft.sim.forces.drives import Control, controls_of
+from soacraft.sim.integrators.steps import Method, Step
+from soacraft.sim.sensor_values import sensor_values
+from soacraft.sim.stability import Stability, Stiff, limit, require_stable
+from soacraft.sim.stride import Stride
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array, finite
+
+#: What compiled lanes answer besides the number of one that Python should go on with (core/sim/lanes_binding.cpp).
+DONE, CHANGED, NOT_FINITE, BUSY = -1, -2, -3, -4
+#: Steps after which stability is looked at first, then after twice as many, and so on; and again after a doubtful look.
+_FIRST_LOOK, _SECOND_LOOK = 32, 16
+#: No look at all, and where times end, in nanoseconds.
+_NEVER, _LAST = 2**63, 2**62
+
+
+class Stepper(Uncopied, Strict):
+    """A motion that a program takes step by step, and drives: `p.stepper()`.
+
+    `u` are the numbers of its controls, to be written: u[:] = ...; `q` and `v` show the present state and change with
+    it: copy what is to be kept. step() takes a step, step(10) ten of them with the same u. What acts on the propagator
+    acts here, too; the propagator and its model stay where they are.
+
+    With `states` it is a batch: u, q and v have a row for each state, and none depends on the others.
+    """
+
+    _instead: ClassVar = "it is a motion under way; make another with p.stepper(), and step.set_state(q, v)"
+    _cures: ClassVar = {
+        "q": "give another state with step.set_state(q, v)",
+        "v": "give another state with step.set_state(q, v)",
+        "*": "a stepper stays as it was made: make another with p.stepper(...)",
+    }
+
+    def __init__(
+        self,
+        acting: Acting,
+        method: Method,
+        pace: tuple[float, int | None, float],
+        now: int,
+        controls: Sequence[str] | None,
+        states: int | None,
+        threads: int | None,
+        period: float | None,
+    ) -> None:
+        rtol, step, longest = pace
+        self._acting, self._method, self._mb = acting, method, acting.mb
+        self._is_batch = states is not None
+        count = 1 if states is None else whole_number(states, "states", 1, error=StateError)
+        self._threads = read_threads("stepper", threads) or 1
+        self._step, self._period = step, _period(method, step, period)
+        self._origin = self._goal = now
+        self._names = _names(self._mb, acting, controls)
+        self._driven = [_driven(self._mb, name) for name in self._names]
+        self._breaks = acting.breaks
+        self._stops = [ns for x in self._breaks for ns in x.ns]
+        self._stride, self._stability = Stride(method, rtol, step, now, longest), Stability(method)
+        self._problem = self._made_problem()
+        size = (count, self._mb.nq + self._mb.nv + len(self._problem.names))
+        refuse_large(size, f"the states of a stepper of {self._mb.name!r}", "Take fewer states.")
+        refuse_large((count, len(self._names)), f"u of a stepper of {self._mb.name!r}", "Take fewer states.")
+        self._x, self._now = np.zeros(size), np.full(count, now, dtype=np.int64)
+        self._u = np.zeros((count, len(self._names)))
+        for i, name in enumerate(self._names):
+            self._u[:, i] = acting.numbers.get(name, 0.0)
+        self._lanes: Any = None
+        self._alone = Exclusive(f"the stepper of {self._mb.name!r}", "p.stepper()")
+        self._begins = False  # True while contact takes out what a state began with in each other
+        self._by_hand = True  # True if Python took the last step, or there was none:
+        self._touched: tuple[ContactStep | None, float] | None = None  # what touched in it, and its length,
+        self._vdot: Array | None = None  # and the accelerations at its end
+        self._limited = method.limited and step is not None and bool(self._mb.nv)
+        self._look, self._in_doubt = _NEVER, False  # when stability of compiled steps is looked at next
+        self._start = np.array(self._mb.q), np.array(self._mb.v)
+        self._make()
+        self._put(range(count), *self._start)
+        nq, nv = self._mb.nq, self._mb.nv
+        self._q, self._v = self._shown(slice(0, nq)), self._shown(slice(nq, nq + nv))
+        self._inputs: Array = self._u[:] if self._is_batch else self._u[0]
+
+    # -- what is seen, and written -----------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The controls in the order of `u`: actuators or dofs."""
+        return self._names
+
+    @property
+    def u(self) -> Array:
+        """The numbers of the controls, to be written, (nu); of a batch (states, nu). step.u = {name: number} sets some
+        of them."""
+        return self._inputs
+
+    @u.setter
+    def u(self, values: Any) -> None:
+        if isinstance(values, Mapping):
+            for name in values:
+                if name not in self._names:
+                    raise StateError(f"the stepper drives no control {name!r:.60}{near(str(name), self._names)}")
+            sizes = (len(self._u),) if self._is_batch else ()
+            read = {name: self._read_u(x, sizes, f"u of {name!r}") for name, x in values.items()}
+            for name, numbers in read.items():
+                self._inputs[..., self._names.index(name)] = numbers
+            return
+        if self._names == tuple(self._mb.dof_names):
+            values = in_graph_order(self._mb, values, "u")
+        self._inputs[...] = self._read_u(values, self._inputs.shape, "u")
+
+    def _read_u(self, values: Any, shape: tuple[int, ...], what: str) -> Array:
+        """Numbers of a shape; in a batch also those of one state, for all."""
+        numbers = finite(values, (...,), what, StateError)
+        if numbers.shape != shape and not (self._is_batch and numbers.shape == shape[1:]):
+            raise StateError(f"{what} of the stepper of {self._mb.name!r} has shape {shape}, got {numbers.shape}.")
+        return numbers
+
+    @property
+    def q(self) -> Array:
+        """The present coordinates, to be read, (nq); of a batch (states, nq). They change with every step."""
+        return self._q
+
+    @property
+    def v(self) -> Array:
+        """The present velocities, to be read, (nv); of a batch (states, nv). They change with every step."""
+        return self._v
+
+    @property
+    def t(self) -> float:
+        """The present time in seconds."""
+        return self._goal / 1e9
+
+    @property
+    def period(self) -> float:
+        """The time of one step in seconds."""
+        return self._period / 1e9
+
+    @property
+    def contacts(self) -> Touches:
+        """What touched in the last step, of one state."""
+        self._require_single("contacts")
+        with self._alone.held("contacts"):
+            return touches_of(*self._last_contacts())
+
+    @property
+    def sensors(self) -> dict[str, float | Array]:
+        """What the sensors of the model's file measure at the present state, by name (`p.sensors`). With contact,
+        accelerations are the mean of the last step."""
+        self._require_single("sensors")
+        with self._alone.held("sensors"):
+            problem, x = self._problem, np.array(self._x[0])
+            q, v, _ = problem.parts(x)
+            vdot = self._mean_accelerations(v) if self._method.touches else None
+            if vdot is None:
+                self._drive(0)
+                vdot = problem.free_accelerations(self.t, q, v)
+            return sensor_values(self._mb, self._mb.state(q, v, vdot))
+
+    def state(self, which: int | None = None) -> State:
+        """The present state; of a batch that of one of its states."""
+        lane = self._lane(which)
+        q, v, _ = self._problem.parts(np.array(self._x[lane]))
+        return self._mb.state(q, v)
+
+    def report(self) -> Text:
+        """What drives it, how long its steps are, and whether they are compiled."""
+        lines = [
+            repr(self),
+            f"a call takes {self.period:g} s",
+            f"steps: {f'those of runs, since {self._why}' if self._why else 'compiled'}",
+            f"controls: {', '.join(self._names) or 'none'}",
+        ]
+        return Text("\n".join(lines))
+
+    def __repr__(self) -> str:
+        many = f"{len(self._x)} states of " if self._is_batch else ""
+        what = f"{len(self._names)} controls, {self._method!r}"
+        return f"Stepper of {many}{self._mb.name!r} at t = {self.t:.9g} s: {what}"
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def __call__(self, steps: int = 1) -> None:
+        """Take steps, all with the u of now. After an error one state is that of the last good step; the states of a
+        batch are all as they were before the call."""
+        if type(steps) is not int or steps < 0:
+            steps = whole_number(steps, "steps", 0, error=StateError)
+        self._alone.take("a step")
+        try:
+            mb = self._mb
+            if mb.revision != self._revision or self._scene_changed or self._forces or mb.acting_forces:
+                self._follow()
+            goal = self._goal + steps * self._period - (self._goal - self._origin) % self._period
+            if goal >= _LAST:
+                raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
+            if steps == 0:
+                return
+            if self._lanes is not None and goal < self._look and not self._begins and not self._is_batch:
+                fault = self._lanes.advance(goal)
+                if fault == DONE:
+                    self._goal, self._by_hand = goal, False
+                    return
+                self._carefully(goal, fault)
+            else:
+                self._carefully(goal)
+        finally:
+            self._alone.free()
+
+    @hinted
+    def set_state(self, q: Any, v: Any = None, which: Any = None) -> None:
+        """Give it another state, at rest where v is left out; in batches those of `which`, a number or several, else
+        all. q and v are as `mb.set_state` takes them."""
+        lanes = self._lanes_of(which)
+        at, rates = read_q(self._mb, q), np.zeros(self._mb.nv) if v is None else read_v(self._mb, v)
+        for x, what in ((at, "q"), (rates, "v")):
+            if x.ndim > 2 or (x.ndim == 2 and len(x) != len(lanes)):
+                raise StateError(f"{what} of {len(lanes)} states has one row for all or one for each, got {x.shape}.")
+        with self._alone.held("set_state"):
+            self._put(lanes, at, rates)
+
+    def reset(self, which: Any = None) -> None:
+        """Let it begin again with the state that it was made with; in batches those of `which`, else all."""
+        with self._alone.held("reset"):
+            self._put(self._lanes_of(which), *self._start)
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _shown(self, part: slice) -> Array:
+        shown = self._x[:, part] if self._is_batch else self._x[0, part]
+        shown.flags.writeable = False
+        return shown
+
+    def _require_single(self, what: str) -> None:
+        if self._is_batch:
+            raise StateError(f"{what} are of a stepper of one state; make one with p.stepper().")
+
+    def _lane(self, which: int | None) -> int:
+        if which is None and not self._is_batch:
+            return 0
+        return whole_number(which, "which", 0, len(self._x) - 1, StateError)
+
+    def _lanes_of(self, which: Any) -> list[int]:
+        """The states that are meant."""
+        if which is None:
+            return list(range(len(self._x)))
+        several = isinstance(which, list | tuple) or (isinstance(which, np.ndarray) and which.ndim > 0)
+        chosen = list(which) if several else [which]
+        if chosen and all(isinstance(x, bool | np.bool_) for x in chosen):
+            if len(chosen) != len(self._x):
+                raise StateError(f"which has a truth value for each of {len(self._x)} states, got {len(chosen)}.")
+            return np.flatnonzero(chosen).tolist()
+        return [self._lane(x) for x in chosen]
+
+    def _made_problem(self) -> Mechanism:
+        """All that acts on the propagator, with controls of its own, and contact and closures that remember nothing."""
+        acting, mb = self._acting, self._acting.mb
+        loads: list[Any] = []
+        self._touch: Contact | None = None
+        for load in [*acting.loads, *(x for name, x in acting.controls.items() if name not in self._names)]:
+            if isinstance(load, Contact):
+                load = self._touch = load.another()
+            elif isinstance(load, Control):
+                load = copy(load)  # its number stays the one of now
+            loads.append(load)
+        closed = copy(acting.closed)
+        if closed is not None:
+            closed.solver = copy(closed.solver)
+        prescribed = acting.prescribed.kept if acting.prescribed.dofs else None
+        return Mechanism(mb, [*loads, *self._driven], prescribed, closed)
+
+    def _make(self) -> None:
+        """Read the model, and compile the steps if they can be."""
+        mb, problem, touch = self._acting.mb, self._problem, self._touch
+        if not self._by_hand:  # what the last step left is in the lanes that end here
+            self._touched, self._vdot = self._last_contacts(), self._mean_accelerations(problem.parts(self._x[0])[1])
+            self._by_hand = True
+        self._lanes, self._why = None, self._obstacle()
+        if touch is not None:
+            touch.follow()
+            self._shape_names = touch.scene.names
+        if not self._why:
+            motion = CompiledMotion(problem, self._method)
+            numbers = np.array([list(problem.loads).index(x) for x in self._driven], dtype=np.int64)
+            stops = np.unique(np.array(self._stops, dtype=np.int64))
+            states, grid = (self._x, self._u, self._now), (self._step or 0, self._origin)
+            lanes = motion.lanes(states, numbers, stops, grid, self._threads)
+            if lanes.ready:
+                self._lanes = lanes
+            else:
+                self._why = "compiled code does not know the model as it is now"
+        if self._is_batch and self._lanes is None:
+            raise StateError(f"steps of several states are compiled, and here {self._why}; take one state.")
+        self._revision, self._forces = mb.revision, dict(mb.acting_forces)
+        self._scene_revision = 0 if touch is None else touch.scene.revision
+        self._look_soon()
+
+    @property
+    def _scene_changed(self) -> bool:
+        return self._touch is not None and self._touch.scene.revision != self._scene_revision
+
+    def _look_soon(self) -> None:
+        """Look at stability within some steps of what is new."""
+        if self._limited:
+            self._look = min(self._look, self._goal + _FIRST_LOOK * (self._step or 0))
+
+    def _obstacle(self) -> str:
+        """Why steps are not those of compiled lanes; empty where they are."""
+        problem = self._problem
+        if not self._mb.nv:
+            return "it has no dofs"
+        if self._method.adaptive or self._step is None:
+            return f"{self._method.name!r} chooses its steps"
+        if problem.closed is not None:
+            return "its loops are followed from step to step"
+        loads = [*problem.loads, *([] if self._touch is None else [self._touch])]
+        return obstacle_to_run(self._mb, self._method, loads, problem.is_told)
+
+    def _follow(self) -> None:
+        """Read the model again where it was changed; shapes that are in each other now are taken out, or refused in a
+        batch, as at a start."""
+        mb, touch = self._acting.mb, self._touch
+        if mb.revision == self._revision and not self._scene_changed and _same(self._forces, mb.acting_forces):
+            return
+        self._make()
+        if touch is None or touch.began:
+            return
+        q = self._x[:, : mb.nq]
+        try:
+            if self._is_batch:
+                touch.begin_batch(np.ascontiguousarray(q), range(len(q)), "stepper")
+                touch.recall(True)
+            else:
+                touch.begin(self.t, q[0].copy())
+                self._begins = touch.takes_out
+        except SoacraftError:
+            self._revision = -1  # looked at again in the next call
+            raise
+
+    def _put(self, lanes: Sequence[int] | range, q: Array, v: Array) -> None:
+        """Let states begin at (q, v), one or a row for each, all of them or none."""
+        problem = self._problem
+        Q, V = (np.broadcast_to(x, (len(lanes), x.shape[-1])) for x in (q, v))
+        if not len(lanes):
+            return
+        if self._is_batch:  # of a tree that nothing moves as told
+            if self._touch is not None:
+                self._touch.begin_batch(np.ascontiguousarray(Q), lanes, "stepper")
+                self._touch.recall(True)
+            self._x[lanes] = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
+        else:
+            self._x[0] = self._begun(np.array(Q[0]), np.array(V[0]))
+            self._begins = self._touch is not None and self._touch.takes_out
+            self._stride.forget()
+            self._stability.forget()
+        self._by_hand, self._touched, self._vdot = True, None, None
+        self._look_soon()
+
+    def _begun(self, q: Array, v: Array) -> Array:
+        """The point at which one state begins."""
+        problem, touch, t = self._problem, self._touch, self.t
+        began = touch is not None and touch.began
+        problem.see(window(self._breaks, Instant(self._goal)))
+        try:
+            if problem.closed is not None and not problem.is_told:
+                problem.closed.require_closed(q, v)
+            x = problem.point(q, v)
+            if touch is None:
+                return problem.settle(t, x, True)
+            touch.begin_anew()
+            x = problem.settle(t, touch.pushed_out(problem, t, x), True)
+            touch.begin(t, problem.parts(x)[0])
+        except SoacraftError:
+            if touch is not None:
+                touch.begin_anew()
+                touch.recall(began)
+            raise
+        return x
+
+    def _carefully(self, goal: int, fault: int | None = None) -> None:
+        """On to a nanosecond, in Python where that is needed, with looks at stability where they are due."""
+        kept = (self._x.copy(), self._now.copy(), self._goal) if self._is_batch else None
+        try:
+            while fault is None and self._lanes is not None and self._look <= goal:
+                self._onward(max(self._goal, self._look - (self._step or 0)))
+                times, before = (self._goal / 1e9, self._look / 1e9), self._x.copy()
+                self._onward(self._look)
+                self._look_at_last_step(times, before)
+            self._onward(goal, fault)
+        except BaseException:
+            if kept is not None:
+                self._x[:], self._now[:], self._goal = kept
+            else:
+                self._goal = int(self._now[0])
+            raise
+
+    def _look_at_last_step(self, times: tuple[float, float], before: Array) -> None:
+        """Raise where steps are none of the motion: in two looks, one soon after the other."""
+        since, step = self._look - self._origin, self._step or 0
+        try:
+            require_stable(self._method, self._problem, times, (before, self._x), self._drive)
+        except Stiff as stiff:
+            self._look += _SECOND_LOOK * step
+            if self._in_doubt:
+                raise Stiff(f"the stepper of {self._mb.name!r} at t = {self.t:.9g} s: {stiff}") from None
+            self._in_doubt = True
+        else:
+            self._look, self._in_doubt = self._origin + 2 * since, False
+
+    def _onward(self, goal: int, fault: int | None = None) -> None:
+        """All states on to a nanosecond; `fault` is what compiled lanes answered, if they were asked."""
+        if goal <= self._goal:
+            return
+        while self._lanes is not None and not self._begins:
+            if bool((self._now >= goal).all()):  # by steps that Python took
+                self._goal = goal
+                return
+            answer = self._lanes.advance(goal) if fault is None else fault
+            fault = None
+            if answer == DONE:
+                self._goal, self._by_hand = goal, False
+                return
+            if answer == BUSY:
+                raise StateError("another thread takes a step; make a stepper for each: p.stepper().")
+            if answer == CHANGED:
+                self._make()
+            elif answer == NOT_FINITE:
+                self._require_finite()
+            else:
+                self._take(answer, min(goal, self._stride.end_from(int(self._now[answer]) + 1)))
+        while self._now[0] < goal:  # there is one state
+            self._take(0, goal)
+        self._goal = goal
+
+    def _require_finite(self) -> None:
+        finite(self._u, (...,), f"u of the stepper of {self._mb.name!r}", StateError)
+
+    def _drive(self, lane: int) -> None:
+        """Let the controls have the numbers of a state."""
+        u = finite(self._u[lane], (None,), f"u of the stepper of {self._mb.name!r}", StateError)
+        for control, number in zip(self._driven, u.tolist(), strict=True):
+            control.set(number)
+
+    def _take(self, lane: int, goal: int) -> None:
+        """A state on to a nanosecond, by the steps of runs."""
+        problem, stride = self._problem, self._stride
+        self._by_hand, self._touched, self._vdot = True, None, None
+        self._drive(lane)
+        if self._touch is not None and self._is_batch:
+            self._touch.recall(True)  # its start was looked at
+        x, now = self._x[lane].copy(), Instant(int(self._now[lane]))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused by name
+                w = self._rates_at(now, x)
+                if not self._is_batch:
+                    self._stability.begin(problem, now.seconds, x)
+                while now.ns < goal:
+                    until = min([goal, *(ns for ns in self._stops if ns > now.ns)])
+                    block = None if self._begins else stride.many(problem, now, x, w, until)
+                    if block is not None:
+                        now, x, w = Instant(int(block.ns[-1])), block.x[-1], block.w[-1]
+                        rows = block.t[1:], block.x[1:]
+                        problem.see(window(self._breaks, now))
+                    else:
+                        step, now, _ = stride.take(problem, now, x, w, stride.stop(now, until), self._breaks)
+                        x, rows = step.x1, (np.array([now.seconds]), step.x1[None])
+                        w = self._rates_at(now, x)
+                        self._keep_contacts(step)
+                    if not (np.isfinite(x).all() and np.isfinite(w).all()):
+                        raise SimulationError("a number of its state or its rates is not finite.")
+                    self._x[lane], self._now[lane] = x, now.ns
+                    if not self._is_batch:
+                        self._stability.add(problem, *rows)
+        except SoacraftError as cause:
+            raise self._failed(lane, cause) from cause
+        if self._touch is not None and not self._is_batch:
+            self._begins = self._touch.takes_out
+
+    def _rates_at(self, now: Instant, x: Array) -> Array:
+        """The rates from an instant on: beyond a jump there."""
+        self._problem.see(window(self._breaks, now))
+        return self._problem.rates(now.seconds, x)
+
+    def _keep_contacts(self, step: Step) -> None:
+        """Keep what touched in a step that Python took, and the accelerations at its end."""
+        self._touched = None
+        if self._touch is None:
+            return
+        if self._touch.steps:
+            self._touched = self._touch.steps[-1], step.h
+        self._touch.diary = ContactDiary()
+        self._vdot = self._problem.vdot_of(step.x1, step.w1)
+
+    def _last_contacts(self) -> tuple[ContactStep | None, float]:
+        """What touched in the last step, and its length."""
+        if self._by_hand or self._touch is None:
+            return self._touched or (None, 0.0)
+        log, _, length = self._lanes.last()
+        steps = steps_of(ContactLog(self._shape_names, *log))
+        return (steps[-1] if steps else None), length
+
+    def _mean_accelerations(self, v: Array) -> Array | None:
+        """The mean accelerations of the last step with contact, None before the first."""
+        if self._by_hand:
+            return self._vdot
+        _, rates, length = self._lanes.last()
+        if not length > 0.0 or rates is None:
+            return None
+        return self._problem.coordinates.own(v, rates[0])
+
+    def _failed(self, lane: int, cause: SoacraftError) -> SimulationError:
+        """What went wrong with a state, which stays where it was."""
+        t = self._now[lane] / 1e9
+        whose = f"state {lane} of the stepper" if self._is_batch else "the stepper"
+        why = str(cause)
+        if not self._method.adaptive and self._mb.nv and not isinstance(cause, Stiff):
+            points = self._x[lane], self._problem.point(*self._start)  # of the first one numbers may be too large
+            told = [limit(self._method, self._problem, t, x, (self._step or 0) / 1e9) for x in points]
+            why += next((f" {x[0].upper()}{x[1:]}" for x in told if x), "")
+        which = f", which={lane}" if self._is_batch else ""
+        error = SimulationError(
+            f"{whose} of {self._mb.name!r} stopped at t = {t:.9g} s: {why} It is where it was; give it another state "
+            f"with step.set_state(q, v{which})."
+        )
+        error.t = t
+        return error
+
+
+def _period(method: Method, step: int | None, period: float | None) -> int:
+    """The nanoseconds of one call."""
+    if period is None:
+        if step is None or method.adaptive:
+            raise StateError(
+                f"{method.name!r} chooses its steps: give the time of one call, such as p.stepper(period=0.01)."
+            )
+        return step
+    ns = positive_nanoseconds(period, "period")
+    if not method.adaptive and step is not None and ns % step:
+        raise StateError(f"period is {ns / 1e9:.9g} s, which is no multiple of the step of {step / 1e9:.9g} s.")
+    return ns
+
+
+def _names(mb: Multibody, acting: Acting, controls: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of the controls that are driven."""
+    if controls is not None and not isinstance(controls, list | tuple):
+        raise StateError(f"controls is a list of names, such as controls=[{controls!r:.60}].")
+    names = controls_of(mb) if controls is None else list(controls)
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise StateError(f"control {name!r:.60} is named twice; name each once.")
+        owner = acting.controls.get(name) if isinstance(name, str) else None
+        if owner is not None and not owner.is_number:
+            kind = "a function" if owner.samples is None else "samples"
+            raise StateError(
+                f"control {name!r} has two owners: {kind} of p.control, and the stepper. Take it away with "
+                f"p.control({name!r}, 0.0), or name the others: p.stepper(controls=[...])."
+            )
+    return tuple(names)
+
+
+def _driven(mb: Multibody, name: str) -> Control:
+    control = Control(name, 0.0)
+    try:
+        control.bind(mb)
+    except ModelError as wrong:
+        raise ModelError(f"{wrong} Name the controls that the stepper drives: p.stepper(controls=[...]).") from None
+    return control
+
+
+def _same(before: dict[Any, Any], now: dict[Any, Any]) -> bool:
+    return before.keys() == now.keys() and all(now[x] is y for x, y in before.items())
