@@ -740,6 +740,61 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!(total > 0.0 && total < HUGE_VAL)) return false;",
         "if (!(total >= 0.0 && total < HUGE_VAL)) return false;",
     ): "a level that sees nothing moves nothing",
+    (
+        "core/include/soacraft/interrupt.hpp",
+        "if ((round & 15) == 0) check();",
+        "if (!((round & 15) == 0)) check();",
+    ): "how often it asks",
+    (
+        "core/include/soacraft/interrupt.hpp",
+        "if ((round & 15) == 0) check();",
+        "if ((round & 15) != 0) check();",
+    ): "how often it asks",
+    (
+        "core/include/soacraft/interrupt.hpp",
+        "if (threads <= 1) return work(0);",
+        "if (threads < 1) return work(0);",
+    ): "a team of one is the thread itself",
+    (
+        "core/include/soacraft/interrupt.hpp",
+        "if (std::chrono::steady_clock::now() - start < SHORT) length *= 2;",
+        "if (std::chrono::steady_clock::now() - start <= SHORT) length *= 2;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/interrupt.hpp",
+        "if (now - last_ < PERIOD) return false;",
+        "if (now - last_ <= PERIOD) return false;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/interrupt.hpp",
+        "all = work(first, next) && all;",
+        "all = work(first, next) || all;",
+    ): "results that are not finite are looked for again",
+    (
+        "core/sim/setting_reader.hpp",
+        "if (solver.outdated() || mover.outdated()) return false;",
+        "if (solver.outdated() && mover.outdated()) return false;",
+    ): "both are of one model, and know of its changes at once",
+    (
+        "core/sim/lanes_binding.cpp",
+        "if (i < 0 || i >= static_cast<index>(set.loads.size()) || set.loads[static_cast<std::size_t>(i)].knots != 1)",
+        "if (i < 0 || i > static_cast<index>(set.loads.size()) || set.loads[static_cast<std::size_t>(i)].knots != 1)",
+    ): "what is behind the last load is read, and is none with one number",
+    (
+        "core/sim/binding.cpp",
+        "if (value && trace) PyException_SetTraceback(value, trace);",
+        "if (value || trace) PyException_SetTraceback(value, trace);",
+    ): "what was raised has both",
+    (
+        "core/sim/lanes.hpp",
+        "return next != last && *next < end ? *next : end;",
+        "return next != last && *next <= end ? *next : end;",
+    ): "both are the end",
+    (
+        "core/sim/methods.hpp",
+        "if (needed && lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)))) work();",
+        "if (needed && lifted(taken() - (springs <= 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)))) work();",
+    ): "the row of stored forces comes before that of springs",
 }
 
 #: Files of the core without an entry in the ledger: the reason.
@@ -748,8 +803,5 @@ NO_ENTRY: dict[str, str] = {
     "core/include/soacraft/whole_body.hpp": "no part of the module: robot/whole_body/test_cpp.py has it in a program",
     "core/include/soacraft/flexible/across.hpp": "those tried so far do not compile, or change nothing",
     "core/include/soacraft/flexible/derivatives.hpp": "no campaign yet",
-    "core/include/soacraft/interrupt.hpp": "no campaign yet",
-    "core/signals.hpp": "no campaign yet",
-    "core/sim/implicit.hpp": "no campaign yet",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
 }
