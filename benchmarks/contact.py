@@ -16,6 +16,9 @@ nothing touches: forces twice a step, inertias once. `moreau` has RK4 there, fou
 MuJoCo's Euler step has one evaluation, and contacts that give way. Runs here look for steps that are too long for their
 springs and servos.
 
+A controller in Python: NumPy computes the targets of the servos anew in every step, here by `p.stepper()` and in a
+loop of MuJoCo. `alone` is the controller without steps, `rollout` are the same steps with targets that stay.
+
 Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
 
 Coordinates: one contact problem in minimal and in redundant coordinates (`redundant.py`).
@@ -29,6 +32,7 @@ from typing import Any
 
 import coal
 import fcl
+import mujoco
 import numpy as np
 from contact_scenes import STEP, InMujoco, Scene, humanoid, quadruped, spheres, trot, wall
 from growth import table
@@ -63,6 +67,11 @@ def run(quick: bool = False) -> dict[str, Any]:
     return {
         "rows": distances,
         "steps": [stepped(name, *given, quick) for name, given in scenes.items()],
+        "controlled": [
+            controlled(name, make, method, *((5, 2) if quick else (400, 2000)), quick)
+            for name, make in robots.items()
+            for method in METHODS
+        ],
         "batch": batch(*((4, 5) if quick else (1024, 200))),
         "coordinates": [{"scene": name} | row for name, make in robots.items() for row in compared(make(), quick)],
     }
@@ -86,6 +95,41 @@ def stepped(name: str, make: Callable[[], Scene], settle: int, steps: int, quick
         "residual": {who: max((x.residual for x in touch.steps), default=0.0) for who, touch in touching.items()},
         "depth": {who: deepest(touch) for who, touch in touching.items()},
     }  # fmt: skip
+
+
+def controlled(
+    name: str, make: Callable[[], Scene], method: str, settle: int, steps: int, quick: bool
+) -> dict[str, Any]:
+    """Microseconds of a step with a controller in Python, here and in MuJoCo."""
+    scene = make()
+    p, _ = scene.propagator(integrator=method)
+    p.advance_to(settle * STEP)
+    mb, step = p.mb, p.stepper([f"servo {dof}" for dof in scene.servos])
+    targets, u, q = np.array([x for x, _, _ in scene.servos.values()]), step.u, step.q[7:]  # behind the free body
+    theirs = InMujoco(make())
+    theirs.loop(settle)
+    angles = theirs.data.qpos[7:]
+
+    def ours_in_python(n: int, move: Callable[[], Any] = step) -> None:
+        for _ in range(n):
+            step.reset()  # the same steps as those of the rollout
+            for _ in range(steps):
+                u[:] = targets + 0.0 * (targets - q)
+                move()
+
+    def theirs_in_python(n: int) -> None:
+        for _ in range(n * steps):
+            theirs.data.ctrl[:] = targets + 0.0 * (targets - angles)
+            mujoco.mj_step(theirs.model, theirs.data)
+
+    loops: dict[str, Callable[[int], Any]] = {
+        "stepper": ours_in_python,
+        "alone": lambda n: ours_in_python(n, lambda: None),
+        "rollout": repeated(lambda: p.rollout(mb.q, mb.v, steps=steps, threads=1)),
+        "MuJoCo": theirs_in_python,
+    }
+    times = {who: t / steps for who, t in shortest(loops, 2 if quick else 4, 0.0).items()}
+    return {"scene": name, "method": METHODS[method], "us": times}
 
 
 def deepest(touch: sc.sim.Contact) -> float:
@@ -192,7 +236,7 @@ def text(result: dict[str, Any]) -> str:
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
     text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
-    return text + _steps_text(result) + _batch_text(result) + _coordinates_text(result)
+    return text + _steps_text(result) + _controlled_text(result) + _batch_text(result) + _coordinates_text(result)
 
 
 def _steps_text(result: dict[str, Any]) -> str:
@@ -212,6 +256,18 @@ def _steps_text(result: dict[str, Any]) -> str:
         powers = [f"{growth(many, [x['us'][who] for x in balls]):.2f} ({name})" for who, name in METHODS.items()]
         text += f"\n\nThe time of settling spheres grows with the power {' and '.join(powers)} of their contacts."
     return text
+
+
+def _controlled_text(result: dict[str, Any]) -> str:
+    head = ["scene", "method", "stepper, us", "rollout, us", "controller alone, us", "besides, us", "MuJoCo, us"]
+    head += ["MuJoCo / ours"]
+    rows = []
+    for x in result["controlled"]:
+        t = x["us"]
+        rows.append([x["scene"], x["method"], *(f"{t[who]:.3g}" for who in ("stepper", "rollout", "alone"))])
+        rows[-1] += [f"{t['stepper'] - t['rollout'] - t['alone']:.2g}", f"{t['MuJoCo']:.3g}"]
+        rows[-1] += [f"{t['MuJoCo'] / t['stepper']:.2f}"]
+    return f"\n\n## A controller in Python at every step\n\n{table(head, rows, 2)}"
 
 
 def _batch_text(result: dict[str, Any]) -> str:
