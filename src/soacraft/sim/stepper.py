@@ -220,15 +220,27 @@ class Stepper(Uncopied, Strict):
             if steps == 0:
                 return
             if self._lanes is not None and goal < self._look and not self._begins and not self._is_batch:
-                fault = self._lanes.advance(goal)
+                fault = self._walk(goal)
                 if fault == DONE:
                     self._goal, self._by_hand = goal, False
                     return
                 self._carefully(goal, fault)
             else:
                 self._carefully(goal)
+        except BaseException:
+            if not self._is_batch:
+                self._goal = int(self._now[0])
+            raise
         finally:
             self._alone.free()
+
+    def _walk(self, goal: int) -> int:
+        """Compiled lanes on to a nanosecond, and what they answer."""
+        try:
+            return int(self._lanes.advance(goal))
+        except BaseException:  # after steps that were taken, as by Ctrl-C
+            self._by_hand = self._by_hand and int(self._now[0]) == self._goal
+            raise
 
     @hinted
     def set_state(self, q: Any, v: Any = None, which: Any = None) -> None:
@@ -413,8 +425,6 @@ class Stepper(Uncopied, Strict):
         except BaseException:
             if kept is not None:
                 self._x[:], self._now[:], self._goal = kept
-            else:
-                self._goal = int(self._now[0])
             raise
 
     def _look_at_last_step(self, times: tuple[float, float], before: Array) -> None:
@@ -438,7 +448,7 @@ class Stepper(Uncopied, Strict):
             if bool((self._now >= goal).all()):  # by steps that Python took
                 self._goal = goal
                 return
-            answer = self._lanes.advance(goal) if fault is None else fault
+            answer = self._walk(goal) if fault is None else fault
             fault = None
             if answer == DONE:
                 self._goal, self._by_hand = goal, False
