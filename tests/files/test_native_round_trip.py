@@ -113,7 +113,7 @@ def test_nothing_is_forgotten():
         "mesh_roots",  # folders that may be read: the user names them, no file does
     }  # fmt: skip
     assert set(vars(mb._state)) == {"_mb", "parts", "forces", "store", "counters", "_state", "_stamp"}
-    assert set(vars(mb._edits)) == {"version", "parameters", "lock", "layout", "announcer", "_state"}
+    assert set(vars(mb._edits)) == {"version", "parameters", "revision", "lock", "layout", "announcer", "_state"}
     derived = {
         "full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body", "inboard_frame", "outboard_frame",
         "eta",
