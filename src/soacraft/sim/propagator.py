@@ -53,7 +53,7 @@ from soacraft.spatial.checks import Array, finite
 
 
 class RunCall:
-    """What `p.run` is: a call, `advance_to`. The run that it was before is `p.last_run`."""
+    """The call `p.run(t)`, which is `advance_to`. The run that `p.run` was before is `p.last_run`."""
 
     __slots__ = ("_propagator",)
 

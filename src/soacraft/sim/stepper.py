@@ -162,14 +162,14 @@ class Stepper(Uncopied, Strict):
 
     @property
     def contacts(self) -> Touches:
-        """What touched in the last step, of one state."""
+        """The points of contact of the last step, of one state."""
         self._require_single("contacts")
         with self._alone.held("contacts"):
             return touches_of(*self._last_contacts())
 
     @property
     def sensors(self) -> dict[str, float | Array]:
-        """What the sensors of the model's file measure at the present state, by name (`p.sensors`). With contact,
+        """The values of the sensors of the model's file at the present state, by name (`p.sensors`). With contact,
         accelerations are the mean of the last step."""
         self._require_single("sensors")
         with self._alone.held("sensors"):
@@ -548,8 +548,8 @@ class Stepper(Uncopied, Strict):
         why = str(cause)
         if not self._method.adaptive and self._mb.nv and not isinstance(cause, Stiff):
             points = self._x[lane], self._problem.point(*self._start)  # of the first one numbers may be too large
-            told = [limit(self._method, self._problem, t, x, (self._step or 0) / 1e9) for x in points]
-            why += next((f" {x[0].upper()}{x[1:]}" for x in told if x), "")
+            limits = [limit(self._method, self._problem, t, x, (self._step or 0) / 1e9) for x in points]
+            why += next((f" {x[0].upper()}{x[1:]}" for x in limits if x), "")
         which = f", which={lane}" if self._is_batch else ""
         error = SimulationError(
             f"{whose} of {self._mb.name!r} stopped at t = {t:.9g} s: {why} It is where it was; give it another state "

@@ -173,10 +173,10 @@ class Contact(Remade, Touching):
 
     def another(self) -> Contact:
         """One of the same scene and settings, which remembers nothing of a run."""
-        made = copy(self)
-        made._scene = self.scene  # with the pairs that were left out of it since
-        made.bind(self._mb)
-        return made
+        contact = copy(self)
+        contact._scene = self.scene  # with the pairs that were left out of it since
+        contact.bind(self._mb)
+        return contact
 
     def follow(self) -> None:
         """Read the model anew where it was changed."""

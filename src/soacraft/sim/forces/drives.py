@@ -57,7 +57,7 @@ class Control:
 
     @property
     def is_number(self) -> bool:
-        """Whether u is one number, which may become another one."""
+        """True if u is one number, which may become another one."""
         return self.samples is not None and not callable(self._u)
 
     @property
