@@ -2,8 +2,10 @@
 // from one step to the next is the state alone, so that a lane may be given another one at any time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <memory>
+#include <vector>
 
 #include "methods.hpp"
 #include "soacraft/interrupt.hpp"

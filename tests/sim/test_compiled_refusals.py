@@ -13,23 +13,28 @@ class Stopped(Exception):
     """Raised in place of the first compiled call."""
 
 
-def call_of(monkeypatch, mb, method, solver="auto"):
-    """What a run would give to the compiled call, with a control on the first dof."""
-    given = []
+def first_call(monkeypatch, go):
+    """What is given to the first compiled call of a run."""
+    calls = []
 
     class Core:
         @staticmethod
         def advance(*call):
-            given.append(call)
+            calls.append(call)
             raise Stopped
 
-    p = sc.sim.Propagator(mb, solver, integrator=method, rtol=1e-8, step=None if method == "dop853" else 0.004)
-    p.control(mb.dof_names[0], ([0.01, 0.02], [0.0, 1.0]))
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "_core", Core)
         with pytest.raises(Stopped):
-            p.advance_to(0.02)
-    return list(given[0])
+            go()
+    return list(calls[0])
+
+
+def call_of(monkeypatch, mb, method, solver="auto"):
+    """What a run would give to the compiled call, with a control on the first dof."""
+    p = sc.sim.Propagator(mb, solver, integrator=method, rtol=1e-8, step=None if method == "dop853" else 0.004)
+    p.control(mb.dof_names[0], ([0.01, 0.02], [0.0, 1.0]))
+    return first_call(monkeypatch, lambda: p.advance_to(0.02))
 
 
 PARTS = {"setting": 1, "course": 2, "track": 5}
@@ -129,21 +134,9 @@ def touching_call(monkeypatch):
     mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(translation=(0, 0, -9.0))))
     mb.bodies[1].add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
     mb.bodies[0].limits = sc.Limits(-3.0, 3.0)
-    given = []
-
-    class Core:
-        @staticmethod
-        def advance(*call):
-            given.append(call)
-            raise Stopped
-
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.004)
     p.add(sc.sim.Contact())
-    with monkeypatch.context() as patch:
-        patch.setattr(compiled, "_core", Core)
-        with pytest.raises(Stopped):
-            p.advance_to(0.02)
-    return list(given[0])
+    return first_call(monkeypatch, lambda: p.advance_to(0.02))
 
 
 WHOLE = np.zeros(0, dtype=np.int64)
@@ -197,23 +190,12 @@ def test_plans_that_do_not_fit_are_refused(monkeypatch):
     s = sc.sim.System("s", integrator="rk4", step=0.004)
     s.add("arm", sc.sim.Plant(mb))
     s.add("push", sc.sim.Constant(value=1.0))
-    given = []
-
-    class Core:
-        @staticmethod
-        def advance(*call):
-            given.append(call)
-            raise Stopped
-
-    with monkeypatch.context() as patch:
-        patch.setattr(compiled, "_core", Core)
-        with pytest.raises(Stopped):
-            s.run(0.02)
-    call = list(given[0])
+    made = first_call(monkeypatch, lambda: s.run(0.02))
+    call = list(made)
     call[1] = call[1]._replace(plan=3)
     with pytest.raises(ValueError, match="plan must be a SystemPlan"):
         compiled._core.advance(*call)
-    call = list(given[0])
+    call = list(made)
     call[1] = call[1]._replace(method=1, tableau=None)
     with pytest.raises(ValueError, match="the plan is of another tree or method"):
         compiled._core.advance(*call)

@@ -575,3 +575,23 @@ def test_functions_of_controls_that_do_not_fit_are_refused():
     p.control(lambda t, state: {first: 0.0})
     with pytest.raises((StateError, SimulationError), match=f"gives none for '{second}' at t = 0 s"):
         p.run(0.1)
+
+
+def test_a_refused_function_of_controls_changes_nothing():
+    mb = pendula()
+    first, second = mb.dof_names
+    mb.add_actuator(sc.Actuator("motor", "motor", {first: 1.0}))
+    mb.add_actuator(sc.Actuator("flesh", "general", {second: 1.0}, {"gaintype": "muscle"}))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    for every in (None, 0.05):
+        with pytest.raises(ModelError, match=r"'flesh'.*gaintype 'muscle'"):
+            p.control(lambda t, state: [0.0, 0.0], every=every)
+    plain = sc.sim.Propagator(pendula(), integrator="rk4", step=0.01)
+    with pytest.raises(StateError, match="breaks"):
+        plain.control(lambda t, state: [0.0, 0.0], breaks=[np.nan])
+    assert not plain._acting.controls
+    for name in ([1], {}, 3.0):
+        with pytest.raises(StateError, match="by its name"):
+            p.control(name, lambda t, state: 0.0, every=0.1)
+    assert not p._acting.controls
+    assert p.run(0.1).t[-1] == 0.1

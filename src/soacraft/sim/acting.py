@@ -138,6 +138,12 @@ class Acting:
         old.set(u)
         return True
 
+    def require_controllable(self, name: str) -> None:
+        """Raise where a control cannot be driven now: of no such actuator or dof, or new while a run goes on."""
+        Control(name, 0.0).bind(self.mb)
+        if name not in self.controls:
+            self._refuse_new(f"the control of {name!r}", f"Begin with p.control({name!r}, 0.0).")
+
     def control(self, name: str, u: Any, breaks: Any = ()) -> None:
         """Drive an actuator or a dof; a new control takes the place of the old one."""
         control = Control(name, u, breaks)

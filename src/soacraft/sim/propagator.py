@@ -22,6 +22,7 @@ from soacraft.model.hinges import Hinge
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.acting import Acting
+from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
@@ -279,13 +280,14 @@ class Propagator(Uncopied, Strict):
                 f"every= holds the numbers of a function of (t, state); that of {name!r:.60} is {u!r:.60}."
             )
         names, function = (controls_of(self.mb), name) if callable(name) else ([name], u)
-        together = Together(function, names)
+        together, taken = Together(function, names), fingerprint(function)
         for x in names:
+            self._acting.require_controllable(x)
             owner = self._acting.controls.get(x)
             if x in self._held or (owner is not None and not owner.is_number):
                 raise StateError(f"control {x!r} has two owners: it is driven by a function or samples already.")
-        taken = fingerprint(function)
         if every is None:
+            Breaks(breaks)  # raises before anything is changed
             for x in names:
                 self._acting.control(x, together.of(x), breaks)
                 self._prints[f"the control of {x!r}"] = taken

@@ -50,7 +50,7 @@ class Sensitivity:
     """(..., steps, 2 nv, numbers of the parameters)."""
     parameters: tuple[str, ...]
     _order: Order
-    """Of the entries of a force."""
+    """The order of the entries of a force."""
 
     def __repr__(self) -> str:
         steps, nx = self.A.shape[-3], self.A.shape[-1]

@@ -188,7 +188,7 @@ class Stepper(Uncopied, Strict):
         return self._mb.state(q, v)
 
     def report(self) -> Text:
-        """What drives it, how long its steps are, and whether they are compiled."""
+        """A text: the controls, the length of a call, and whether steps are compiled."""
         lines = [
             repr(self),
             f"a call takes {self.period:g} s",
@@ -414,7 +414,7 @@ class Stepper(Uncopied, Strict):
 
     def _carefully(self, goal: int, fault: int | None = None) -> None:
         """On to a nanosecond, in Python where that is needed, with looks at stability where they are due."""
-        kept = (self._x.copy(), self._now.copy(), self._goal) if self._is_batch else None
+        before_call = (self._x.copy(), self._now.copy(), self._goal) if self._is_batch else None
         try:
             while fault is None and self._lanes is not None and self._look <= goal:
                 self._onward(max(self._goal, self._look - (self._step or 0)))
@@ -423,8 +423,8 @@ class Stepper(Uncopied, Strict):
                 self._look_at_last_step(times, before)
             self._onward(goal, fault)
         except BaseException:
-            if kept is not None:
-                self._x[:], self._now[:], self._goal = kept
+            if before_call is not None:
+                self._x[:], self._now[:], self._goal = before_call
             raise
 
     def _look_at_last_step(self, times: tuple[float, float], before: Array) -> None:
@@ -525,7 +525,7 @@ class Stepper(Uncopied, Strict):
         self._vdot = self._problem.vdot_of(step.x1, step.w1)
 
     def _last_contacts(self) -> tuple[ContactStep | None, float]:
-        """What touched in the last step, and its length."""
+        """The contacts of the last step, and its length."""
         if self._by_hand or self._touch is None:
             return self._touched or (None, 0.0)
         log, _, length = self._lanes.last()
@@ -542,7 +542,7 @@ class Stepper(Uncopied, Strict):
         return self._problem.coordinates.own(v, rates[0])
 
     def _failed(self, lane: int, cause: SoacraftError) -> SimulationError:
-        """What went wrong with a state, which stays where it was."""
+        """The error of a state, which stays where it was."""
         t = self._now[lane] / 1e9
         whose = f"state {lane} of the stepper" if self._is_batch else "the stepper"
         why = str(cause)

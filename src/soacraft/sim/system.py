@@ -115,8 +115,8 @@ class Mechanism:
 
     @property
     def acting(self) -> tuple[object, ...]:
-        """What acts now, to be compared with what acts later: how often loads were replaced, the numbers of controls,
-        and the forces of `mb.set_force`."""
+        """An account of what acts now, to be compared with a later one: how often loads were replaced, the numbers of
+        controls, and the forces of `mb.set_force`."""
         stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self.mb.acting_forces.items()]
         numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
         return self.edition, numbers, frozenset(stored)

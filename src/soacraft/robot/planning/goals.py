@@ -41,16 +41,16 @@ class Region(NamedTuple):
 def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) -> Array:
     """Goals as configurations of the robot, (k, nq); those of a limb have the rest of q0, but for what loops and
     couplings move along."""
-    given = finite(in_graph_order(mb, goal, "goal", of_q=True), (...,), "goal", StateError)
-    if limb is not None and given.ndim and given.shape[-1] == limb.nq != mb.nq:
+    coordinates = finite(in_graph_order(mb, goal, "goal", of_q=True), (...,), "goal", StateError)
+    if limb is not None and coordinates.ndim and coordinates.shape[-1] == limb.nq != mb.nq:
         own, moves = _at(limb, q0), limb.data.q_moves
-        whole = np.array(np.broadcast_to(q0, (*given.shape[:-1], mb.nq)))
+        whole = np.array(np.broadcast_to(q0, (*coordinates.shape[:-1], mb.nq)))
         whole[..., moves] = own.of_robot(goal)[..., moves]
-        given = whole
-    q = np.atleast_2d(read_q(mb, given, "goal"))
+        coordinates = whole
+    q = np.atleast_2d(read_q(mb, coordinates, "goal"))
     if q.ndim != 2 or not len(q):
         raise StateError(
-            f"a goal is a configuration, several as (k, nq), or a Pose of a limb; got shape {given.shape}."
+            f"a goal is a configuration, several as (k, nq), or a Pose of a limb; got shape {coordinates.shape}."
         )
     return q
 
