@@ -1,5 +1,4 @@
-"""Patterns of names: "*" is any text within a name, "**" any text at all. Matched letter by letter, without going back.
-"""
+"""Patterns of names: "*" is any text within a name, "**" any text at all. Matched letter by letter, without going back."""
 
 from __future__ import annotations
 

@@ -43,12 +43,12 @@ from soacraft.sim.runs import checkpoints
 from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
 from soacraft.sim.scene_file import propagator_of_file
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.stepper import Stepper
 from soacraft.spatial.checks import Array, finite
 
@@ -458,7 +458,7 @@ class Propagator(Uncopied, Strict):
         """Write the state of the motion into a file, whole or not at all: time, state, work, the numbers of controls,
         the memory of integrator and events. What acts is not in it but for its names: see `restore`. A multistep
         integrator begins anew here, too, so that both go on with the same bits."""
-        self.write_memory(checkpoints.writer(self, path))
+        checkpoints.writer(self, path)(self.state(), None)
 
     def restore(self, path: str | PathLike[str], accept_changes: bool = False) -> None:
         """Be where the propagator was that wrote a checkpoint, and go on with the same bits: of the same model, with
@@ -479,9 +479,46 @@ class Propagator(Uncopied, Strict):
         (0.5, True)
         """
         self._refuse_meanwhile()
-        memory, place = checkpoints.read(self, path, accept_changes)
-        self.restore_memory(memory, str(path))
+        state, place = checkpoints.read(self, path, accept_changes)
+        self.set_state(state, f"the checkpoint {str(path)!r}")
         self._restored = place
+
+    def state(self) -> SimState:
+        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits, here
+        or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to bytes.
+
+        Three motions from one state, each under another torque:
+
+        >>> import soacraft as sc
+        >>> p = sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.01)
+        >>> dof = p.mb.dof_names[0]
+        >>> p.control(dof, 0.0)
+        >>> _ = p.run(0.5)
+        >>> state, ends = p.state(), []
+        >>> for u in (-1.0, 0.0, 1.0):
+        ...     p.set_state(state)
+        ...     p.control(dof, u)
+        ...     ends.append(p.run(1.0).q[-1, 0])
+        >>> ends[0] < ends[1] < ends[2]
+        True
+        """
+        self._acting.alone.require_free("state")
+        if self._acting.running:
+            raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
+        state = self._runner.state()
+        self._runner.set_state(state)
+        return state
+
+    def set_state(self, state: SimState, whose: str = "this SimState") -> None:
+        """Continue from a state that `p.state()` returned, with the values that controls had then. The model, forces,
+        controls, events and callbacks must be the same, added in the same order; otherwise the state is refused and
+        nothing changes. Errors name the state as `whose`."""
+        if not isinstance(state, SimState):
+            raise StateError(
+                f"set_state takes what p.state() gave, got {state!r:.60}. Coordinates are set by mb.set_state(q, v)."
+            )
+        self._refuse_meanwhile()
+        self._runner.set_state(state, whose)
 
     @property
     def made(self) -> dict[str, Any]:
@@ -502,19 +539,6 @@ class Propagator(Uncopied, Strict):
     def code(self) -> dict[str, Fingerprint]:
         """Fingerprints of the functions and force elements that act, as they were when they were given."""
         return self._prints
-
-    def write_memory(self, write: Callable[[Memory, LogPlace | None], None]) -> None:
-        """Give what is kept from step to step to a function, and go on from it as one who restores it does."""
-        if self._acting.running:
-            raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
-        memory = self._runner.memory()
-        write(memory, None)
-        self._runner.restore(memory, "")
-
-    def restore_memory(self, memory: Memory, file: str) -> None:
-        """Go on from what another one kept in a file."""
-        self._refuse_meanwhile()
-        self._runner.restore(memory, file)
 
     def _refuse_meanwhile(self) -> None:
         if self._acting.running:

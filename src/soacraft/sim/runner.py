@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -28,9 +29,9 @@ from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Layout
-from soacraft.sim.runs.memory import Memory, shapes
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
+from soacraft.sim.sim_state import SimState, frozen, shapes
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
@@ -182,7 +183,7 @@ class Runner:
         if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
         problem = self._acting.begin()
-        memory, self._restored = self.memory() if self._restored else None, False
+        begins_at, self._restored = self.state() if self._restored else None, False
         x, w = self._start(problem)
         problem.energy(x)  # raises where it overflows: the first row is a good one
         if pace is not None:
@@ -195,8 +196,8 @@ class Runner:
             logged = log.begin(Layout(_sizes(problem), *made), keeping.goes_on)
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
-        if memory is not None:  # the first row has asked for values that one who was not killed did not ask for
-            self.recall(memory)
+        if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for
+            self._take(begins_at)
             x, w = self._tick(*self._start(problem))
         before = self.last
         stopped, self._acting.running, self._keeping = "", True, keeping
@@ -294,15 +295,14 @@ class Runner:
         self._due = self._keeping.due(self.now.ns)
         return self._start(self._acting.begin())
 
-    def _checkpoint(self, recorder: Recorder, going: bool) -> None:
+    def _checkpoint(self, recorder: Recorder, within: bool) -> None:
         write, log = self._keeping.write, self._keeping.log
         assert write is not None
         recorder.flush()
         self._leave()
-        memory = self.memory()
-        memory.going = going
-        write(memory, None if log is None else log.place)
-        self.recall(memory)
+        state = self.state(within)
+        write(state, None if log is None else log.place)
+        self._take(state)
 
     def _many(self, goal: int, x: Array, w: Array, recorder: Recorder) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
@@ -532,93 +532,104 @@ class Runner:
         self._x = x
         return x, w, changed
 
-    # -- memory ------------------------------------------------------------------------------------------------
+    # -- the state as a value ----------------------------------------------------------------------------------
 
-    def memory(self) -> Memory:
-        """What is kept from step to step; the model must be at the present point (`_leave`)."""
+    def state(self, within: bool = False) -> SimState:
+        """Return the state of the run. The model must be at the present point (`_leave`); `within` is True inside a run."""
         problem = self._acting.begin()
         x = self._found(problem)
+        q, v, _ = problem.parts(x)
         length, longest, counts = self._stride.memory
         signs, storm = self._watch.memory
-        turns, kept, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
+        turns, independent, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
         ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
-        return Memory(
+        z = np.zeros(0) if problem.carried is None else problem.carried.present
+        return SimState(
             ns=self.now.ns,
             rest=self.now.rest,
             origin=self._stride.origin,
-            x=problem.point(*problem.parts(x)[:2], np.array([self._work.get(name, 0.0) for name in problem.names])),
-            names=list(problem.names),
+            q=frozen(q),
+            v=frozen(v),
+            work=frozen([self._work.get(name, 0.0) for name in problem.names]),
+            z=frozen(z),
+            forces=tuple(problem.names),
             length=length,
             longest=longest,
             counts=counts,
             signs=signs,
-            storm=storm,
-            events=[x.name for x in self.events],
-            callbacks=[(due, period) for due, period, _ in self.callbacks],
-            turns=turns,
-            kept=kept,
-            choice=choice,
+            happened=tuple(storm),
+            events=tuple(x.name for x in self.events),
+            callbacks=tuple((due, period) for due, period, _ in self.callbacks),
+            closures={name: tuple(x) for name, x in turns.items()},
+            independent=None if independent is None else tuple(independent),
+            embedding=None if choice is None else (tuple(choice[0]), choice[1]),
+            within=within,
             began=problem.contact is not None and problem.contact.began,
             controls=self._acting.numbers,
-            ticks=ticks,
-            held=held,
+            ticks=tuple(ticks),
+            held=deepcopy(held),
         )
 
-    def restore(self, memory: Memory, file: str) -> None:
-        """Be where another runner was when it wrote a checkpoint; or, without a file, this one itself."""
-        if file:
-            self._refuse_other(memory, file)
+    def set_state(self, state: SimState, whose: str = "") -> None:
+        """Continue from a state of the same model and the same forces. With `whose`, as "the checkpoint 'a.h5'", the state
+        may come from another runner, and one that does not fit is refused."""
+        if whose:
+            self._refuse_other(state, whose)
         try:
-            self.recall(memory)
+            self._take(state)
         except (LookupError, ValueError, TypeError) as wrong:
-            raise CheckpointError(f"the checkpoint {file!r} cannot be restored, it is damaged: {wrong}") from wrong
+            raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong
         self._restored = True
 
-    def recall(self, memory: Memory) -> None:
-        """Go on from what was kept, by this runner or by one of the same model with the same that acts on it."""
-        problem, x = self._acting.begin(), memory.x
+    def _take(self, state: SimState) -> None:
+        """Move to a state."""
+        problem = self._acting.begin()
         mb = problem.mb
-        q, v, _ = problem.parts(x)
-        mb.set_state(q, v)
-        self.now, self._x = Instant(memory.ns, memory.rest), x.copy()
+        x = np.concatenate([state.q, state.v, state.work, state.z])
+        mb.set_state(state.q, state.v)
+        self.now, self._x = Instant(state.ns, state.rest), x
         self._seen = np.array(mb.q), np.array(mb.v)
-        self._work = dict(zip(problem.names, problem.work_of(x).tolist(), strict=True))
-        self._acting.set_numbers(memory.controls)
-        self._stride.origin = memory.origin
-        self._stride.recall(memory.length, memory.longest, memory.counts)
-        self._watch.recall(memory.signs, memory.storm)
+        self._work = dict(zip(problem.names, state.work.tolist(), strict=True))
+        self._acting.set_numbers(state.controls)
+        self._stride.origin = state.origin
+        self._stride.recall(state.length, state.longest, state.counts)
+        self._watch.recall(state.signs, state.happened)
         self._stability.forget()
         functions = [f for _, _, f in self.callbacks]
-        self.callbacks = [(*when, f) for when, f in zip(memory.callbacks, functions, strict=True)]
+        self.callbacks = [(*when, f) for when, f in zip(state.callbacks, functions, strict=True)]
         if problem.closed is not None:
-            problem.closed.recall(memory.turns, memory.kept, memory.choice)
+            problem.closed.recall(state.closures, state.independent, state.embedding)
         if problem.contact is not None:
-            problem.contact.recall(memory.began)
+            problem.contact.recall(state.began)
         if problem.carried is not None:
-            problem.carried.recall(memory.ticks, memory.held)
-            problem.carried.present = problem.carried_of(x).copy()
+            problem.carried.recall(state.ticks, deepcopy(state.held))
+            problem.carried.present = np.array(state.z)
             problem.displaced()
         self._kept, self._jumped_at, self._lost = None, -(2**63), False
 
-    def _refuse_other(self, memory: Memory, file: str) -> None:
-        """Raise where a memory is of something else."""
+    def _refuse_other(self, state: SimState, whose: str) -> None:
+        """Raise `CheckpointError` for a state of another model, or of other forces, events or clocks."""
         problem = self._acting.begin()
-        size = len(problem.point(np.zeros(problem.mb.nq), np.zeros(problem.mb.nv)))
+        sizes = {"coordinates": problem.mb.nq, "velocities": problem.mb.nv}
         names, numbers = [x.name for x in self.events], sorted(self._acting.numbers)
         ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
+        z = 0 if problem.carried is None else problem.carried.size
         for what, a, b in (
-            ("forces", list(problem.names), memory.names),
-            ("events", names, memory.events),
-            ("periods of callbacks", [x[1] / 1e9 for x in self.callbacks], [x[1] / 1e9 for x in memory.callbacks]),
-            ("numbers of the state", size, len(memory.x)),
-            ("controls that are numbers", numbers, sorted(memory.controls) or numbers),  # files of before have none
-            ("clocks", len(ticks), len(memory.ticks)),
-            ("held values", shapes(held), shapes(memory.held)),
+            ("forces", list(problem.names), list(state.forces)),
+            ("events", names, list(state.events)),
+            ("periods of callbacks", [x[1] / 1e9 for x in self.callbacks], [x[1] / 1e9 for x in state.callbacks]),
+            ("coordinates", sizes["coordinates"], len(state.q)),
+            ("velocities", sizes["velocities"], len(state.v)),
+            ("numbers of work", len(problem.names), len(state.work)),
+            ("states of components", z, len(state.z)),
+            ("controls that are numbers", numbers, sorted(state.controls)),
+            ("clocks", len(ticks), len(state.ticks)),
+            ("held values", shapes(held), shapes(state.held)),
         ):
             if a != b:
                 raise CheckpointError(
-                    f"the checkpoint {file!r} is of another run: its {what} are {b!r:.200}, and those of "
-                    f"{problem.mb.name!r} here are {a!r:.200}. Add the same, in the same order, before it is restored."
+                    f"{whose} is of another run: its {what} are {b!r:.200}, and those of {problem.mb.name!r} here are "
+                    f"{a!r:.200}. Add the same, in the same order, before it is restored."
                 )
 
     # -- beginning and end -------------------------------------------------------------------------------------

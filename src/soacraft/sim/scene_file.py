@@ -155,4 +155,3 @@ def _sensors(mb: Multibody) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-

@@ -37,9 +37,7 @@ class Stride:
     method may take, in seconds.
     """
 
-    def __init__(
-        self, method: Method, rtol: float, step: int | None, origin: int, max_step: float = np.inf
-    ) -> None:
+    def __init__(self, method: Method, rtol: float, step: int | None, origin: int, max_step: float = np.inf) -> None:
         self._method, self._rtol, self._step, self.origin = method, rtol, step, origin
         self._pace, self._max_step = Pace(method, rtol), max_step
         self._length: float | None = None  # of the next step, where it adapts
@@ -99,9 +97,7 @@ class Stride:
             self._length = self._first(problem, now.seconds, x, w)
         course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
-        block, (length, *counts) = motion.advance(
-            course, x, w, self._rtol, pace, pause=pause, longest=self._max_step
-        )
+        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, pause=pause, longest=self._max_step)
         self._raised = motion.raised
         if block is None:
             self.require_fine()

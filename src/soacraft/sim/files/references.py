@@ -69,9 +69,7 @@ def _from_file(path: str, name: str, folder: Path, roots: Sequence[Path]) -> Ref
     return Referred(load(spot.path, mesh_roots=[folder, *roots]), ("file", str(spot.path)))
 
 
-def write_model(
-    path: str, mb: Multibody, source: tuple[str, str], given: str | None, file: Path
-) -> dict[str, Any]:
+def write_model(path: str, mb: Multibody, source: tuple[str, str], given: str | None, file: Path) -> dict[str, Any]:
     """What a system file says of a model: the reference that is given, else where it came from, else its name where the
     library has the same, else all of it."""
     if given is not None:

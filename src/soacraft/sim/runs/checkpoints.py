@@ -18,7 +18,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.identity import Code, difference, entries_of
 from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.runs.memory import Memory
+from soacraft.sim.sim_state import SimState
 
 if TYPE_CHECKING:
     from soacraft.sim.propagator import Propagator
@@ -35,11 +35,11 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Fingerprints of the functions and force elements that act."""
 
 
-def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[Memory, LogPlace | None], None]:
+def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[SimState, LogPlace | None], None]:
     """What writes checkpoints of a propagator; its model is told once, and again where it was changed."""
     kept: list[tuple[tuple[int, int], str]] = []
 
-    def write(memory: Memory, log: LogPlace | None) -> None:
+    def write(state: SimState, log: LogPlace | None) -> None:
         mb = p.mb
         version = mb.version, mb.parameters
         if not kept or kept[0][0] != version:
@@ -47,7 +47,7 @@ def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[Memory, LogPla
         folder = "" if mb.mesh_folder is None else str(mb.mesh_folder)
         warn_unread(f"a checkpoint of {mb.name!r}", p.code.values())
         body = Body(made=p.made, model=kept[0][1], folder=folder, code=entries_of(p.code))
-        write_checkpoint(path, "propagator", memory, msgspec.to_builtins(body), log)
+        write_checkpoint(path, "propagator", state, msgspec.to_builtins(body), log)
 
     return write
 
@@ -68,12 +68,10 @@ def documents(mb: Multibody) -> dict[str, bytes]:
         return {}
 
 
-def read(
-    p: Propagator, path: str | PathLike[str], accept_changes: bool = False
-) -> tuple[Memory, LogPlace | None]:
-    """The memory of a checkpoint that is of such a propagator, and where its log was. Functions and force elements that
+def read(p: Propagator, path: str | PathLike[str], accept_changes: bool = False) -> tuple[SimState, LogPlace | None]:
+    """The state of a checkpoint that is of such a propagator, and where its log was. Functions and force elements that
     are not as they were are refused, unless changes are accepted."""
-    kept, memory = read_checkpoint(path)
+    kept, state = read_checkpoint(path)
     if kept.kind != "propagator":
         raise CheckpointError(
             f"{str(path)!r} is a checkpoint of a {kept.kind!r:.40}, not of a propagator: restore it with "
@@ -92,7 +90,7 @@ def read(
             )
     refuse_foreign(p.mb, body.model, body.folder, str(path))
     refuse_changed(body.code, entries_of(p.code), str(path), "p.restore(path, accept_changes=True)", accept_changes)
-    return memory, kept.log
+    return state, kept.log
 
 
 def refuse_changed(then: Code | None, now: Code, path: str, line: str, accept: bool) -> None:

@@ -12,17 +12,17 @@ from soacraft.errors import StateError
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.runs.cut import cut_back
 from soacraft.sim.runs.log import Log, LogPlace
-from soacraft.sim.runs.memory import Memory
+from soacraft.sim.sim_state import SimState
 
 
 @dataclass
 class Keeping:
-    """A log, which is new or goes on from a place, and what writes checkpoints: called with the memory of the run and
+    """A log, which is new or goes on from a place, and what writes checkpoints: called with the state of the run and
     the place in its log, at multiples of `every` nanoseconds and at the end."""
 
     log: Log | None = None
     goes_on: LogPlace | None = None
-    write: Callable[[Memory, LogPlace | None], None] | None = None
+    write: Callable[[SimState, LogPlace | None], None] | None = None
     every: int | None = None
     origin: int = 0
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Keeping:
         checkpoint: str | PathLike[str] | None,
         every: Any,
         restored: LogPlace | None,
-        write: Callable[[Memory, LogPlace | None], None] | None,
+        write: Callable[[SimState, LogPlace | None], None] | None,
         documents: Callable[[], Mapping[str, bytes]],
     ) -> Keeping:
         """As a run is told; of a log that a restored run had, cut back to the checkpoint."""

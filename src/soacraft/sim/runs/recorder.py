@@ -101,9 +101,7 @@ class Recorder:
         nq, _, nv = self._problem.sizes
         return x[:, :nq], x[:, nq : nq + nv]
 
-    def _add(
-        self, t: Array, x: Array, w: Array, forces: Array, violation: Array, signals: Array | None = None
-    ) -> None:
+    def _add(self, t: Array, x: Array, w: Array, forces: Array, violation: Array, signals: Array | None = None) -> None:
         """Rows with their energies. A `SimulationError` where those are not finite, with the rows before it kept."""
         q, v = self._parts(x)
         try:

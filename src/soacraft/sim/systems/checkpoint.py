@@ -24,7 +24,7 @@ from soacraft.sim.identity import entries_of, of_load
 from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.checkpoints import document, refuse_changed, refuse_foreign
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.runs.memory import Memory
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System
@@ -44,13 +44,13 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Of its structure, so far."""
 
 
-def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPlace | None], None]:
+def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, LogPlace | None], None]:
     """What writes checkpoints of a system; its models are told once, and again where they were changed."""
     require_kept(system)
     kept: dict[str, tuple[tuple[int, int], str]] = {}
     prints = code_of(system)
 
-    def write(memory: Memory, log: LogPlace | None) -> None:
+    def write(state: SimState, log: LogPlace | None) -> None:
         data = describe(system, documents=False)
         for name, plant in system._plants.items():
             version = plant.mb.version, plant.mb.parameters
@@ -62,7 +62,7 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[Memory, LogPl
         warn_unread(f"a checkpoint of {system.name!r}", prints.values())
         body = Body(system=data, classes=classes, extra=system._extra, code=entries_of(prints))
         body.changes = [_plain(x) for x in system._changes]
-        write_checkpoint(path, "system", memory, msgspec.to_builtins(body), log)
+        write_checkpoint(path, "system", state, msgspec.to_builtins(body), log)
 
     return write
 
@@ -118,7 +118,7 @@ def restore(
     >>> other.t, bool((a.signals["noise.y"] == b.signals["noise.y"]).all())
     (1.0, True)
     """
-    kept, memory = read_checkpoint(path)
+    kept, state = read_checkpoint(path)
     if kept.kind != "system":
         raise CheckpointError(
             f"{str(path)!r} is a checkpoint of a {kept.kind!r:.40}, not of a system: restore it with p.restore(path)."
@@ -145,7 +145,7 @@ def restore(
     system._made = None
     system._changes[:] = [_change(x, str(path)) for x in body.changes]
     try:
-        system._recall(memory, str(path), kept.log)
+        system._recall(state, str(path), kept.log)
     except WiringError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     return system

@@ -27,9 +27,9 @@ from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.runs.memory import Memory
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.systems import describing, linear, now
 from soacraft.sim.systems.assembly import Assembly, Built
 from soacraft.sim.systems.changes import driving
@@ -445,15 +445,15 @@ class System(Uncopied, Strict):
             if self._joined.stale and self._propagator is not None:
                 restart(self, flow)
             self._joined.take()
-            self._moved().write_memory(writer(self, path))
+            writer(self, path)(self._moved().state(), None)
 
-    def _recall(self, memory: Memory, file: str, log: LogPlace | None) -> None:
+    def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
         """Be where another one was."""
         moved = self._moved()
-        moved.restore_memory(memory, file)
+        moved.set_state(state, f"the checkpoint {file!r}")
         assert self._joined is not None
         self._joined.give()
-        self._restored, self._recalled, self._going = log, True, memory.going
+        self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
         """What a run keeps on the disk."""

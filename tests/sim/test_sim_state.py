@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soacraft.sim.runs.memory import pack, shapes, unpack
+from soacraft.sim.sim_state import pack, shapes, unpack
 
 HELD = {
     "a": 0.1,

@@ -1,0 +1,224 @@
+"""`SimState`: the complete state of a run at an instant, as one value; `encode` and `decode` convert it to bytes and back.
+
+The state, the model and the forces on it determine all later steps: two propagators with equal states continue with
+the same bits, in one process or in two. Sticking and holding follow from coordinates and velocities, draws of noise from
+the counts of clocks; multistep integrators restart at a state that was handed out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import CheckpointError, StateError
+from soacraft.spatial.checks import Array
+
+_FORMAT = "soacraft state 1"
+#: Bytes of the checksum, and the limit of times in nanoseconds.
+_CHECKSUM, _LAST = 32, 2**62
+_ARRAYS = ("q", "v", "work", "z")
+
+
+class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
+    """State of a run at an instant: `p.state()` returns it, `p.set_state(state)` continues from it.
+
+    >>> import soacraft as sc
+    >>> p = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01)
+    >>> _ = p.run(0.5)
+    >>> state = p.state()
+    >>> there = p.run(1.0).q
+    >>> p.set_state(state)
+    >>> p.t, bool((p.run(1.0).q == there).all())
+    (0.5, True)
+    >>> sc.sim.SimState.decode(state.encode()) == state
+    True
+    """
+
+    ns: int
+    """Time in whole nanoseconds."""
+    rest: float
+    """Time beyond the whole nanoseconds, in seconds."""
+    origin: int
+    """Nanosecond from which fixed steps are counted."""
+    q: Array
+    """Coordinates, (nq)."""
+    v: Array
+    """Velocities, (nv)."""
+    work: Array
+    """Work of each force, in the order of `forces`."""
+    z: Array
+    """Continuous states of components."""
+    forces: tuple[str, ...]
+    """Names of the forces whose work is counted."""
+    length: float | None = None
+    """Length of the next step of an adaptive method, in seconds."""
+    longest: float = 0.0
+    """Length of the longest step so far, in seconds."""
+    counts: tuple[int, int] = (0, 0)
+    """Numbers of consecutive steps at the limit of stability, and within it."""
+    signs: Mapping[str, float] = {}
+    """Signs of the functions of events, by name."""
+    happened: tuple[int, ...] = ()
+    """Times of the last events, in nanoseconds."""
+    events: tuple[str, ...] = ()
+    """Names of all events that are watched."""
+    callbacks: tuple[tuple[int, int], ...] = ()
+    """Time of the next call of each callback, and its period, in nanoseconds."""
+    closures: Mapping[str, tuple[float, ...]] = {}
+    """Coordinates of the hinges of loop closures, which the solver follows continuously."""
+    independent: tuple[int, ...] | None = None
+    """Dofs that the solver chose as independent last."""
+    embedding: tuple[tuple[int, ...], bool] | None = None
+    """Independent dofs of constraint embedding, and whether its loose threshold chose them."""
+    within: bool = False
+    """True in the middle of a run, false at its end."""
+    began: bool = False
+    """True if contact has checked the start for overlaps."""
+    impulses: Mapping[str, tuple[float, ...]] = {}
+    """Contact impulses from which the next step begins. Empty: every step is solved from zero."""
+    controls: Mapping[str, float] = {}
+    """Values of the controls that are numbers."""
+    ticks: tuple[int, ...] = ()
+    """Number of the next tick of each clock."""
+    held: Mapping[str, Any] = {}
+    """Values that components hold: discrete states, sampled outputs, outputs of algebraic loops."""
+
+    @property
+    def t(self) -> float:
+        """Time in seconds."""
+        return self.ns / 1e9 + self.rest
+
+    def encode(self) -> bytes:
+        """Return the state as bytes that begin with a checksum. Equal states have equal bytes."""
+        return encode(self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> SimState:
+        """Return the state that `encode` wrote. Raises `CheckpointError` for damaged or foreign bytes."""
+        return decode(data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SimState) and encode(self) == encode(other)
+
+    def __hash__(self) -> int:
+        return hash(encode(self))
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.q)} coordinates", f"{len(self.v)} velocities"]
+        parts += [f"{len(self.z)} states of components"] * bool(len(self.z))
+        return f"SimState at t = {self.t:.9g} s: {', '.join(parts)}"
+
+
+class _Encoded(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Written form of a state: plain data, names of arrays, and the bytes of their numbers."""
+
+    format: str
+    state: dict[str, Any]
+    names: list[tuple[str, str, list[int]]]
+    floats: bytes
+    integers: bytes
+
+
+def encode(state: SimState) -> bytes:
+    """Return the bytes of a state, O(its size). Raises `CheckpointError` if a component holds something other than numbers."""
+    plain = {name: getattr(state, name) for name in state.__struct_fields__ if name not in (*_ARRAYS, "held")}
+    arrays = {name: np.asarray(getattr(state, name), dtype=np.float64) for name in _ARRAYS}
+    try:
+        names, floats, integers = pack(arrays | {f"held {name}": state.held[name] for name in sorted(state.held)})
+        parts = _Encoded(
+            format=_FORMAT, state=plain, names=names,
+            floats=floats.astype("<f8").tobytes(), integers=integers.astype("<i8").tobytes(),
+        )  # fmt: skip
+        data = msgspec.msgpack.encode(parts, order="deterministic")
+    except (TypeError, ValueError, OverflowError, LookupError) as wrong:
+        raise CheckpointError(f"the state of the run at t = {state.t:.9g} s cannot be written: {wrong}.") from None
+    return hashlib.sha256(data).digest() + data
+
+
+def decode(data: bytes) -> SimState:
+    """Return the state that `encode` wrote. Nothing in the bytes is executed or imported; damaged or foreign bytes raise
+    `CheckpointError`."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise StateError(f"decode takes the bytes of SimState.encode(), got {data!r:.60}.")
+    data = bytes(data)
+    if hashlib.sha256(data[_CHECKSUM:]).digest() != data[:_CHECKSUM]:
+        raise CheckpointError("a state of a run is damaged: its checksum is not that of its data. Take another.")
+    try:
+        parts = msgspec.msgpack.decode(data[_CHECKSUM:], type=_Encoded)
+        if parts.format != _FORMAT:
+            raise ValueError(f"its format is {parts.format!r:.60}, not {_FORMAT!r}")
+        floats, integers = np.frombuffer(parts.floats, "<f8"), np.frombuffer(parts.integers, "<i8")
+        values = unpack(parts.names, floats.astype(np.float64), integers.astype(np.int64))
+        arrays = {name: np.atleast_1d(values.pop(name)) for name in _ARRAYS}
+        if any(not name.startswith("held ") for name in values):
+            raise ValueError("it has arrays besides those of a state")
+        held = {name.removeprefix("held "): x for name, x in values.items()}
+        state = msgspec.convert({**parts.state, **arrays, "held": held}, SimState, dec_hook=lambda kind, x: x)
+        _require_numbers(state)
+    except (msgspec.MsgspecError, LookupError, ValueError, TypeError, RecursionError, UnicodeDecodeError) as wrong:
+        raise CheckpointError(f"a state of a run cannot be read: {wrong}.") from None
+    return state
+
+
+def pack(values: Mapping[str, Any]) -> tuple[list[tuple[str, str, list[int]]], Array, Any]:
+    """Split values into names with kinds and shapes, an array of floats and an array of integers."""
+    listed: list[tuple[str, str, list[int]]] = []
+    floats: list[Any] = [np.zeros(0)]
+    integers: list[Any] = [np.zeros(0, dtype=np.int64)]
+    for name, value in values.items():
+        array = np.asarray(value)
+        kind = {"f": "float", "i": "int", "u": "int", "b": "bool"}[array.dtype.kind]
+        listed.append((name, kind, list(array.shape)))
+        (floats if kind == "float" else integers).append(array.ravel())
+    return listed, np.concatenate(floats).astype("f8"), np.concatenate(integers).astype("i8")
+
+
+def shapes(values: Mapping[str, Any]) -> list[tuple[str, tuple[int, ...], str]]:
+    """List names, shapes and kinds of values."""
+    return sorted((name, np.shape(x), np.asarray(x).dtype.kind) for name, x in values.items())
+
+
+def unpack(listed: list[tuple[str, str, list[int]]], floats: Array, integers: Any) -> dict[str, Any]:
+    """Join names and arrays to values, the inverse of `pack`. Raises ValueError if they do not fit."""
+    values: dict[str, Any] = {}
+    at = {"float": 0, "int": 0, "bool": 0}
+    for name, kind, shape in listed:
+        if kind not in at or any(n < 0 for n in shape):
+            raise ValueError(f"{name!r:.60} is of the kind {kind!r:.20} and the shape {shape!r:.40}")
+        source, counted = (floats, "float") if kind == "float" else (integers, "int")
+        size = int(np.prod(shape, dtype=object)) if shape else 1
+        if size > len(source) - at[counted]:
+            raise ValueError(f"there are no {size} numbers for {name!r:.60}")
+        array = source[at[counted] : at[counted] + size].reshape(shape)
+        at[counted] += size
+        array = np.array(array, dtype={"float": np.float64, "int": np.int64, "bool": np.bool_}[kind])
+        values[name] = array if shape else array.item()
+    if (at["float"], at["int"]) != (len(floats), len(integers)):
+        raise ValueError("there are more numbers than names")
+    return values
+
+
+def frozen(values: Any) -> Array:
+    """Return a read-only copy of an array."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _require_numbers(state: SimState) -> None:
+    """Raise ValueError for numbers that no state can have."""
+    numbers = [state.rest, state.longest, *state.signs.values(), *state.controls.values()]
+    numbers += [x for y in (*state.closures.values(), *state.impulses.values()) for x in y]
+    if not np.isfinite([*numbers, state.length or 0.0]).all() or not all(
+        np.isfinite(getattr(state, name)).all() for name in _ARRAYS
+    ):
+        raise ValueError("a number is not finite")
+    times = [state.ns, state.origin, *state.happened, *(x for pair in state.callbacks for x in pair)]
+    if any(abs(ns) >= _LAST for ns in times) or not 0.0 <= state.rest < 1e-9 or min(state.ticks, default=0) < 0:
+        raise ValueError("a time is out of range")
+    if any(period < 1 for _, period in state.callbacks) or (state.length is not None and not state.length > 0.0):
+        raise ValueError("a step or a period is not positive")
