@@ -26,11 +26,13 @@ struct Course {
 };
 
 // What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open. Of
-// components also the rates before a tick at the end, and their signals; `begun` are the rates at the start.
+// components also the rates before a tick at the end, and their signals; `begun` are the rates at the start. With visits also the
+// rates that each step begins with, and kinetic, potential and spring energy at its end.
 struct Track {
     index* ends;
     double *X, *W, *F, *forces, *errors, *openings;
     double *before, *signals, *begun;
+    double *starts, *energies;
 };
 
 class Walk {
@@ -49,6 +51,13 @@ public:
             w = track_.begun;
         }
         for (; course_.now < course_.goal && done < course_.most; ++done) {
+            if (visits && course_.now >= visits->next) {
+                if (!visits->call(course_.now, x, w)) break;
+                stepper_.forget_rates();
+                if (!m_.sample(seconds(course_.now), x) || !m_.rates(seconds(course_.now), x, begun_.data())) break;
+                w = begun_.data();
+            }
+            if (track_.starts) std::memcpy(track_.starts + done * m_.size, w, static_cast<std::size_t>(m_.size) * sizeof(double));
             const std::vector<double> theta = m_.theta;
             if (plan && !plan->knows_next()) break;
             if (plan) plan->keep();
@@ -59,12 +68,14 @@ public:
             }
             x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
             keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
+            if (track_.energies) m_.energies(x, track_.energies + 3 * done);
             course_.now = track_.ends[done];
         }
         return done;
     }
 
     std::function<bool(index)> pause;  // called with the end of each step, before components tick there
+    Visits* visits = nullptr;          // calls between steps, or null
 
     const ContactLog* contacts() const { return stepper_.contacts(); }
 
@@ -114,7 +125,8 @@ private:
 
     index next_stop() {
         while (course_.stop_count && *course_.stops <= course_.now) ++course_.stops, --course_.stop_count;
-        return course_.stop_count && *course_.stops < course_.goal ? *course_.stops : course_.goal;
+        const index stop = course_.stop_count && *course_.stops < course_.goal ? *course_.stops : course_.goal;
+        return visits && visits->next < stop ? visits->next : stop;
     }
 
     bool fixed(index row, const double* x, const double* w) {

@@ -7,6 +7,7 @@
 #include "loops/closed_solver.hpp"
 #include "methods.hpp"
 #include "plan_object.hpp"
+#include "python_functions.hpp"
 #include "rigid/wrenches.hpp"
 
 namespace soacraft {
@@ -165,6 +166,7 @@ struct Given {
     ContactSetting touching = {};
     rigid::Wrenches wrenches;
     PlanObject* plan = nullptr;
+    std::unique_ptr<PythonFunctions> functions;
 
     explicit Given(nb::handle setting)
         : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
@@ -187,6 +189,11 @@ struct Given {
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if (touches(method) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
         if (!read_plan(field(setting, "plan"), tree)) return false;
+        const nb::object functions_given = field(setting, "functions");
+        if (!functions_given.is_none()) {
+            functions = std::make_unique<PythonFunctions>(functions_given, model.nq, model.nv, set.loads);
+            set.functions = functions.get();
+        }
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;

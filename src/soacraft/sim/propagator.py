@@ -50,6 +50,7 @@ from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.stepper import Stepper
+from soacraft.sim.visits import HeldNumbers
 from soacraft.spatial.checks import Array, finite
 
 
@@ -301,10 +302,7 @@ class Propagator(Uncopied, Strict):
             if x not in self._acting.controls:
                 self._acting.control(x, 0.0)
 
-        def hold(t: float, state: State) -> None:
-            self._acting.set_numbers(together.numbers(t, state))
-
-        self._runner.every(period, hold)
+        self._runner.every(period, HeldNumbers(together, names, self.mb, self._acting.set_numbers))
         self._prints[f"callback {len(self._runner.callbacks)}"] = taken
         self._held |= dict.fromkeys(names, period)
 
@@ -392,9 +390,14 @@ class Propagator(Uncopied, Strict):
         why = obstacle_to_run(self.mb, self._method, acting.all, told, acting.carried)
         if not why and acting.closed is not None:
             why = acting.closed.obstacle
+        if not why and any(x.jumps for x in acting.breaks) and acting.carried is None:
+            why = "a function has breaks"
         if not why and self._runner.events:
             why = f"event {self._runner.events[0].name!r} is looked for in each"
-        listed = report(self.mb, self._why, repr(self._method), why, acting.loads, acting.controls, acting.prescribed)
+        called = [f"{x.name!r}" for x in acting.loads if not isinstance(x, Contact)]
+        called += [f"the control of {name!r}" for name, x in acting.controls.items() if x.samples is None]
+        parts = acting.loads, acting.controls, acting.prescribed, called
+        listed = report(self.mb, self._why, repr(self._method), why, *parts)
         starts = [f"begins with {x}" for load in acting.loads if isinstance(load, Contact)
                   for x in load.start(self.t, np.array(self.mb.q))]  # fmt: skip
         return Text("\n".join([listed, *self._notes, *starts]))

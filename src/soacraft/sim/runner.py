@@ -35,6 +35,7 @@ from soacraft.sim.sim_state import SimState, frozen, shapes
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
+from soacraft.sim.visits import VisitPlan
 from soacraft.spatial.checks import Array
 
 #: Crossings of what is carried along at one instant, before they are called endless.
@@ -244,13 +245,20 @@ class Runner:
                 self._acting.problem.displaced()
                 x, w = self._weigh(x, self._acting.problem.rates(self.t, x), before)
                 self._stride.forget()
-            block = self._many(goal, x, w, recorder)
+            visits = self._visits()
+            if visits is not None:
+                recorder.flush()  # before a callback changes a parameter of the model
+            block = self._many(goal, x, w, recorder, visits)
             taken = 1 if block is None else len(block.t) - 1
-            if block is not None:
-                self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
+            if block is not None or (visits is not None and visits.before is not None):
+                if block is not None:
+                    x, w = block.x[-1], block.w[-1]
+                    self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
                 self._stride.require_fine()
                 self._acting.problem.see(window(self._acting.breaks, self.now))
-                x, w = self._call_back(block.x[-1], block.w[-1], recorder)
+                if visits is not None and visits.before is not None:
+                    x, w = self._after_visit(x, visits.before, recorder)
+                x, w = self._call_back(x, w, recorder)
                 x, w = self._kept_at(x, w, recorder)
                 bar.at(self.t)
                 continue
@@ -304,19 +312,50 @@ class Runner:
         write(state, None if log is None else log.place)
         self._take(state)
 
-    def _many(self, goal: int, x: Array, w: Array, recorder: Recorder) -> Block | None:
+    def _visits(self) -> VisitPlan | None:
+        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled so far."""
+        acting, problem = self._acting, self._acting.problem
+        if not self.callbacks or acting.carried is not None or self._pace is not None:
+            return None
+        widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
+        return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account)
+
+    def _account(self) -> tuple[object, ...]:
+        """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
+        acting, mb = self._acting, self._acting.mb
+        edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events)
+        forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
+        touch = acting.problem.contact
+        return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision
+
+    def _after_visit(self, x: Array, before: State, recorder: Recorder) -> tuple[Array, Array]:
+        """The point and its rates after a callback between compiled steps changed the model, which had the state
+        `before`."""
+        values = self._watch.values(self.t, x)
+        x, w, changed = self._taken_over(x, before)
+        if changed:
+            recorder.row(self.t, x, w)
+            self._stability.add(self._acting.problem, np.array([self.t]), x[None])
+            self._watch.moved(self.t, x, values)
+        return x, w
+
+    def _many(
+        self, goal: int, x: Array, w: Array, recorder: Recorder, visits: VisitPlan | None = None
+    ) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
         problem, carried = self._acting.problem, self._acting.carried
         if self.events or self.now.ns < self._doubtful or (self._pace is not None and carried is None):
             return None
+        if carried is None and any(breaks.jumps for breaks in self._acting.breaks):
+            return None
         kept = None if carried is None else carried.keep()
         wait = None if self._pace is None else self._pace.wait
-        stop = min([goal, *(x[0] for x in self.callbacks), *self._saved])
+        stop = min([goal, *self._saved] + ([] if visits is not None else [x[0] for x in self.callbacks]))
         if self.look is not None and carried is not None:
             ahead = self.look.ahead
             stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
-        block = self._stride.many(problem, self.now, x, w, stop, wait)
+        block = self._stride.many(problem, self.now, x, w, stop, wait, visits)
         if block is None:
             return None
         if carried is not None:
@@ -518,10 +557,16 @@ class Runner:
         q, v, _ = problem.parts(x)
         _, nt, nv = problem.sizes
         mb.set_state(q, v, w[nt : nt + nv])
-        q, v = np.array(mb.q), np.array(mb.v)
-        function(self.t, mb.current)
+        before = mb.current
+        function(self.t, before)
+        return self._taken_over(x, before)
+
+    def _taken_over(self, x: Array, before: State) -> tuple[Array, Array, bool]:
+        """The point and its rates after a user's function had the model at x, in the state `before`, and whether it
+        changed that."""
         mb, problem = self._acting.mb, self._acting.problem  # raises where its structure is another now
-        changed = not (np.array_equal(mb.q, q) and np.array_equal(mb.v, v))
+        changed = not (np.array_equal(mb.q, before.q) and np.array_equal(mb.v, before.v))
+        problem.release_functions()  # they may read what it changed
         if changed:
             x = problem.point(np.array(mb.q), np.array(mb.v), problem.parts(x)[2])
             x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))

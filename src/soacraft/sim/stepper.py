@@ -238,6 +238,9 @@ class Stepper(Uncopied, Strict):
         """Compiled lanes on to a nanosecond, and what they answer."""
         try:
             return int(self._lanes.advance(goal))
+        except SoacraftError:  # of a function: the step is taken again in Python, which says whose it is
+            self._by_hand = self._by_hand and int(self._now[0]) == self._goal
+            return int(np.argmax(self._now < goal))
         except BaseException:  # after steps that were taken, as by Ctrl-C
             self._by_hand = self._by_hand and int(self._now[0]) == self._goal
             raise
@@ -331,6 +334,11 @@ class Stepper(Uncopied, Strict):
         self._look_soon()
 
     @property
+    def _jumps(self) -> bool:
+        """True if a force jumps at times that steps must respect."""
+        return any(x.jumps for x in self._breaks)
+
+    @property
     def _scene_changed(self) -> bool:
         return self._touch is not None and self._touch.scene.revision != self._scene_revision
 
@@ -348,6 +356,8 @@ class Stepper(Uncopied, Strict):
             return f"{self._method.name!r} chooses its steps"
         if problem.closed is not None:
             return "its loops are followed from step to step"
+        if self._jumps:
+            return "a function has breaks"
         loads = [*problem.loads, *([] if self._touch is None else [self._touch])]
         return obstacle_to_run(self._mb, self._method, loads, problem.is_told)
 
@@ -489,7 +499,7 @@ class Stepper(Uncopied, Strict):
                     self._stability.begin(problem, now.seconds, x)
                 while now.ns < goal:
                     until = min([goal, *(ns for ns in self._stops if ns > now.ns)])
-                    block = None if self._begins else stride.many(problem, now, x, w, until)
+                    block = None if self._begins or self._jumps else stride.many(problem, now, x, w, until)
                     if block is not None:
                         now, x, w = Instant(int(block.ns[-1])), block.x[-1], block.w[-1]
                         rows = block.t[1:], block.x[1:]
