@@ -313,7 +313,7 @@ def test_dense_output_of_a_closed_chain_is_of_the_model_that_ran(compiled, monke
     mb = four_bar_of(1.0, 2.0, 2.0, 2.0, 1.2, 0.5)
     p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
     if not compiled:
-        monkeypatch.setattr(Stride, "many", lambda *given: None)
+        monkeypatch.setattr(Stride, "many", lambda *given, **options: None)
     run = p.advance_to(0.05)
     assert all(isinstance(x, Block) for _, x in run._dense) == compiled
     before = run.at(0.025).q

@@ -50,7 +50,7 @@ CHAINS = {"four-bar": four_bar, "loop in space": spatial_loop}
 
 
 def in_python(monkeypatch):
-    monkeypatch.setattr(Stride, "many", lambda *given: None)
+    monkeypatch.setattr(Stride, "many", lambda *given, **options: None)
 
 
 def is_compiled(run):
@@ -368,7 +368,7 @@ def test_an_interrupt_between_steps_and_rows_leaves_one_state(method, after, mon
 
     def interrupted(self, *given):
         calls.append(given)
-        if len(calls) != 3:
+        if len(calls) != (7 if method.__name__ == "flush" else 3):  # after some steps
             return method(self, *given)
         if after:
             method(self, *given)

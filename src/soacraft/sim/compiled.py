@@ -278,12 +278,14 @@ class CompiledMotion:
         pause: Callable[[int], object] | None = None,
         longest: float = np.inf,
         visits: VisitPlan | None = None,
+        limit: int | None = None,
     ) -> tuple[Block | None, tuple[float, int, int]]:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
         step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
         with which the rates w are computed anew. `pause` is called with the end of each step, before components tick.
-        No step of an adaptive method is longer than `longest`, in seconds. `visits` are made between steps.
+        No step of an adaptive method is longer than `longest`, in seconds. `visits` are made between steps;
+        `limit` is how many steps are taken at most.
         """
         self.raised = None
         self._read_numbers()
@@ -297,6 +299,8 @@ class CompiledMotion:
         most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(stops))
         if visits is not None:
             most = self.most  # steps end at visits
+        if limit is not None:
+            most = min(most, limit)
         tableau = self._setting.tableau
         rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv

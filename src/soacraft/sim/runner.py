@@ -20,6 +20,7 @@ from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.events import Crossing, Event, Happened, Watch, unmoved
+from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
@@ -40,6 +41,8 @@ from soacraft.spatial.checks import Array
 
 #: Crossings of what is carried along at one instant, before they are called endless.
 _JUMPS = 100
+#: Steps that are taken before events are looked for in them: at first, and at most.
+_AHEAD = (4, 256)
 #: What `Look.look` gives where it has changed a value that rates depend on.
 CHANGED = "changed"
 
@@ -85,6 +88,8 @@ class Runner:
         self._restored = False  # whether the next run goes on from a checkpoint
         self._keeping = Keeping()
         self._due: int | None = None  # when the next checkpoint goes to the disk
+        self._ahead = _AHEAD[0]  # steps that are taken before events are looked for in them
+        self._states = States(acting.mb)
         self.last: Run | None = None
         """The last run, complete or not."""
         self.look: Look | None = None
@@ -315,7 +320,7 @@ class Runner:
     def _visits(self) -> VisitPlan | None:
         """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled so far."""
         acting, problem = self._acting, self._acting.problem
-        if not self.callbacks or acting.carried is not None or self._pace is not None:
+        if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None
         widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
         return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account)
@@ -345,7 +350,9 @@ class Runner:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
         problem, carried = self._acting.problem, self._acting.carried
-        if self.events or self.now.ns < self._doubtful or (self._pace is not None and carried is None):
+        if self.now.ns < self._doubtful or (self._pace is not None and carried is None):
+            return None
+        if self.events and carried is not None:
             return None
         if carried is None and any(breaks.jumps for breaks in self._acting.breaks):
             return None
@@ -355,7 +362,10 @@ class Runner:
         if self.look is not None and carried is not None:
             ahead = self.look.ahead
             stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
-        block = self._stride.many(problem, self.now, x, w, stop, wait, visits)
+        if self.events:
+            block = self._without_events(problem, x, w, stop)
+        else:
+            block = self._stride.many(problem, self.now, x, w, stop, wait, visits)
         if block is None:
             return None
         if carried is not None:
@@ -369,6 +379,34 @@ class Runner:
             (self.now, self._x), self._kept, self._doubtful = before, None, int(block.ns[-1])
             return None
         return block
+
+    def _without_events(self, problem: Mechanism, x: Array, w: Array, stop: int) -> Block | None:
+        """Compiled steps up to the one in which an event happens, which Python takes: None where that is the next.
+        Steps are taken ahead, twice as many each time that none happens; those beyond an event are taken back."""
+        now, memory = self.now, self._stride.memory
+        follows = None if problem.closed is None else problem.closed.memory
+        block = self._stride.many(problem, now, x, w, stop, most=self._ahead)
+        if block is None:
+            return None
+        count = len(block.ns) - 1
+        quiet = next((i for i in range(count) if self._happens_in(block.step(i))), count)
+        if quiet == count:
+            self._ahead = min(2 * self._ahead, _AHEAD[1])
+            return block
+        self._ahead = _AHEAD[0]
+        self._stride.resume(*memory)
+        if problem.closed is not None and follows is not None:
+            problem.closed.recall(*follows)
+        if problem.contact is not None:
+            problem.contact.take_back(now.seconds)
+        return self._stride.many(problem, now, x, w, int(block.ns[quiet]), most=quiet) if quiet else None
+
+    def _happens_in(self, step: Step) -> bool:
+        """Whether an event happens in a step, or its function has no value there, of which Python's step tells."""
+        try:
+            return self._watch.find(step) is not None
+        except SoacraftError:
+            return True
 
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""
@@ -727,9 +765,8 @@ class Runner:
         return x, w
 
     def _state_at(self, x: Array) -> State:
-        problem = self._acting.problem
-        q, v, _ = problem.parts(x)
-        return problem.mb.state(q, v)
+        q, v, _ = self._acting.problem.parts(x)
+        return self._states.of(q, v)
 
     def _end(self, recorder: Recorder, stopped: str) -> Run:
         """Leave the model at the present state and keep the run."""

@@ -62,9 +62,13 @@ class Stride:
         """What is kept from step to step: the length of the next one, the longest one, and counts of stability."""
         return self._length, self._longest, self._pace.counts
 
+    def resume(self, length: float | None, longest: float, counts: tuple[int, int]) -> None:
+        """Go on from what was kept before some compiled steps."""
+        self._length, self._longest, self._pace.counts = length, longest, counts
+
     def recall(self, length: float | None, longest: float, counts: tuple[int, int]) -> None:
         """Go on from what was kept; a multistep method begins anew."""
-        self._length, self._longest, self._pace.counts = length, longest, counts
+        self.resume(length, longest, counts)
         self._compiled, self._judged = None, ()
         self._method.forget()
 
@@ -90,10 +94,11 @@ class Stride:
         stop: int,
         pause: Callable[[int], object] | None = None,
         visits: VisitPlan | None = None,
+        most: int | None = None,
     ) -> Block | None:
         """Steps in one compiled call, as many as it is sure of, no further than to the stop; None where the next one is
         to be taken in Python. `pause` waits for the end of each, where components are carried along; `visits` are made
-        between them."""
+        between them. `most` is how many at most."""
         motion = self._motion(problem)
         if motion is None or now.rest > 0.0:
             return None
@@ -101,7 +106,7 @@ class Stride:
             self._length = self._first(problem, now.seconds, x, w)
         course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
-        options: dict[str, Any] = {"pause": pause, "longest": self._max_step, "visits": visits}
+        options: dict[str, Any] = {"pause": pause, "longest": self._max_step, "visits": visits, "limit": most}
         block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
         self._raised = motion.raised
         if block is None:

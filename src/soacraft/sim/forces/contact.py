@@ -238,6 +238,11 @@ class Contact(Remade, Touching):
         self.diary.take(ContactLog(self.scene.names, *log))
         self._force = force
 
+    def take_back(self, t: float) -> None:
+        """Forget the contacts of steps that end after a time, which are taken again."""
+        while self.steps and self.steps[-1].t > t:
+            self.steps.pop()
+
     def report(self) -> Text:
         """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""
         law = f"{self._law.restitution} restitution, {self._law.order} impacts"

@@ -120,10 +120,15 @@ class States:
         self._base: tuple[State, Array] | None = None
 
     def at(self, point: Array, vdot: Array | None = None) -> State:
-        """The state of t, q and v; without vdot with the accelerations that the model has."""
-        mb, end = self._mb, 1 + self._nq
+        """The state of t, q and v."""
+        end = 1 + self._nq
+        return self.of(point[1:end], point[end:], vdot)
+
+    def of(self, q: Array, v: Array, vdot: Array | None = None) -> State:
+        """The state of numbers that are good; without vdot with the accelerations that the model has."""
+        mb = self._mb
         if self._base is None or mb.acting_forces:  # these may be others now
-            state = mb.state(point[1:end], point[end:])
+            state = mb.state(q, v)
             self._base = state, np.array(state.vdot)
         state, still = self._base
-        return state.at_numbers(point[1:end].copy(), point[end:].copy(), (still if vdot is None else vdot).copy())
+        return state.at_numbers(q.copy(), v.copy(), (still if vdot is None else vdot).copy())

@@ -47,7 +47,10 @@ class Block:
 
     def around(self, t: float) -> Step:
         """The step that t is in."""
-        i = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1))
+        return self.step(int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1)))
+
+    def step(self, i: int) -> Step:
+        """Step number i."""
         h = float(self.ns[i + 1] - self.ns[i]) / 1e9
         x0, x1, F = self.x[i], self.x[i + 1], self.F[i]
         w0 = self.w[i] if self.starts is None else self.starts[i]
