@@ -47,7 +47,10 @@ public:
         Plan* const plan = m_.plan();
         if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
             between(course_.now, course_.now);
-            if (!m_.rates(seconds(course_.now), x, track_.begun)) return 0;
+            if (stepper_.contacts())  // they begin with rates of their own
+                std::memcpy(track_.begun, w, static_cast<std::size_t>(m_.size) * sizeof(double));
+            else if (!m_.rates(seconds(course_.now), x, track_.begun))
+                return 0;
             w = track_.begun;
         }
         for (; course_.now < course_.goal && done < course_.most; ++done) {
@@ -158,9 +161,11 @@ private:
         const double t = seconds(end);
         if (jumps_) {
             between(end, end);
+            stepper_.forget_rates();
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
         }
         if (plan.next(when, which) && when == end) {
+            stepper_.forget_rates();
             if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
         }

@@ -142,6 +142,11 @@ public:
     void forget_sample() { sampled_ = false; }
     bool samples() const { return set_.functions && set_.functions->of_step; }
 
+    // The same at a point of which components know nothing yet.
+    bool push_at(double t, const double* x, double* of, double* powers) {
+        return (!set_.plan || place(t, x)) && push(t, x, x + nq, of, powers);
+    }
+
     // The generalized force of everything, (names, nv), and its powers. `own`: the rows are those of the last call, whose zeros
     // are zero still. False where a function failed.
     bool push(double t, const double* q, const double* v, double* of, double* powers, bool own = false) {

@@ -411,7 +411,7 @@ private:
         bool needed = false;
         if (!ends_apart(needed)) return false;
         if (needed || !lean_) {
-            if (!m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data())) return false;
+            if (!m_.push_at(t + h, free_.data(), forces.data(), w_.data())) return false;
             for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
             m_.implicit().answer_at(t + h, free_.data(), free_.data() + nq, w_.data(), forces.data());
             const auto work = [&] {  // what it was in the smooth step, and along h/2 (v1 - v_f) since then
@@ -431,7 +431,7 @@ private:
             return true;
         }
         if (!ended(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_.back() = 0.0, begun_ = weighed_ = !lean_;
+        known_ = x1, rates_ = w1, rates_[at(2 * m_.nv + m_.names - 1)] = 0.0, begun_ = weighed_ = !lean_;
         if (lean_) return true;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
@@ -445,7 +445,9 @@ private:
         if (lean_) return true;
         std::memcpy(w1.data(), x1.data() + m_.nq, at(m_.nv) * sizeof(double));
         if (!m_.sample(t + h, x1.data())) return false;
-        if (!m_.push(t + h, x1.data(), x1.data() + m_.nq, forces.data(), w1.data() + 2 * m_.nv)) return false;
+        const bool fine = m_.plan() ? m_.rates(t1, x1.data(), w1.data(), forces.data())
+                                    : m_.push(t + h, x1.data(), x1.data() + m_.nq, forces.data(), w1.data() + 2 * m_.nv);
+        if (!fine) return false;
         m_.mean_rate(x, x1.data(), h, w1.data() + m_.nv);
         return rigid::finite(w1.data(), m_.size);
     }

@@ -60,6 +60,8 @@ _METHODS: dict[type[Method], int] = {
     Gauss6: 6,
     MoreauMidpoint: 7,
 }
+#: Methods whose compiled steps carry components along.
+_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
 Integers = npt.NDArray[np.int64]
 #: Of a run without components.
 NONE = Breaks()
@@ -198,8 +200,10 @@ def obstacle_to_run(
     if type(method) not in _METHODS:
         return f"{method.name!r} is written in Python"
     if carried is not None:
-        if not isinstance(method, RK4):
+        if type(method) not in _CARRYING:
             return f"components are carried along by {method.name!r}"
+        if carried.feels:
+            return "components take contacts"
         if carried.obstacle or not mb.nv:
             return carried.obstacle
     touches = any(isinstance(x, Contact) for x in loads)
@@ -386,12 +390,12 @@ class CompiledMotion:
             return walked
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
             while True:
-                done, *after, _, raised = _core.advance(self._kernels, setting, way, x, w, track)
+                done, *after, log, raised = _core.advance(self._kernels, setting, way, x, w, track)
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)
         self.raised = carried.fault(raised)
-        return done, *after, None
+        return done, *after, log
 
     def lanes(
         self,

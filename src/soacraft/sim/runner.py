@@ -376,6 +376,8 @@ class Runner:
         if not recorder.block(block, self._rtol):
             assert carried is not None
             carried.restore(kept)
+            if problem.contact is not None:
+                problem.contact.take_back(before[0].seconds)
             (self.now, self._x), self._kept, self._doubtful = before, None, int(block.ns[-1])
             return None
         return block
