@@ -484,8 +484,9 @@ class Propagator(Uncopied, Strict):
         self._restored = place
 
     def state(self) -> SimState:
-        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits, here
-        or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to bytes.
+        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits,
+        here or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to
+        bytes.
 
         Three motions from one state, each under another torque:
 
@@ -499,12 +500,12 @@ class Propagator(Uncopied, Strict):
         ...     p.set_state(state)
         ...     p.control(dof, u)
         ...     ends.append(p.run(1.0).q[-1, 0])
-        >>> ends[0] < ends[1] < ends[2]
+        >>> bool(ends[0] < ends[1] < ends[2])
         True
         """
-        self._acting.alone.require_free("state")
         if self._acting.running:
             raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
+        self._acting.alone.require_free("state")
         state = self._runner.state()
         self._runner.set_state(state)
         return state
