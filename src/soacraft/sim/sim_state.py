@@ -99,9 +99,12 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         parts: dict[str, Any] = {name: frozen(getattr(self, name)) for name in _ARRAYS}
         parts |= {name: tuple(getattr(self, name)) for name in _TUPLES}
         parts["callbacks"] = tuple((due, period) for due, period in self.callbacks)
-        parts |= {name: MappingProxyType(dict(getattr(self, name))) for name in ("signs", "controls")}
         parts |= {
-            name: MappingProxyType({key: tuple(x) for key, x in getattr(self, name).items()})
+            name: MappingProxyType({key: float(x) for key, x in getattr(self, name).items()})
+            for name in ("signs", "controls")
+        }
+        parts |= {
+            name: MappingProxyType({key: tuple(map(float, x)) for key, x in getattr(self, name).items()})
             for name in ("closures", "impulses")
         }
         parts["held"] = MappingProxyType({key: frozen_value(x) for key, x in self.held.items()})
