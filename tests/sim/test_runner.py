@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.sim.state_scenes import (
     ADAPTIVE,
@@ -18,6 +19,8 @@ from tests.sim.state_scenes import (
     tree,
 )
 
+import soacraft as sc
+from soacraft import sim
 from soacraft.errors import SoacraftError
 from soacraft.sim.sim_state import SimState
 
@@ -58,3 +61,34 @@ def test_another_propagator_continues_with_the_same_bits(scene, integrator):
     assert len(a) > 1
     same_run(a, b)
     assert p.state() == other.state()
+
+
+def buried(integrator):
+    """A ball that begins within the floor, and is taken out at a bounded speed."""
+    mb = sc.Multibody("ball")
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    body = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0, moment=0.01 * np.eye(3)))
+    body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0.07], [0.1, 0, 0, 0.2, 0, 0])
+    p = sim.Propagator(mb, integrator=integrator, step=0.005)
+    p.add(sim.Contact())
+    return p
+
+
+@pytest.mark.parametrize("integrator", ["moreau", "moreau_midpoint"])
+def test_shapes_that_are_taken_out_of_each_other(integrator):
+    """In the middle of it, and back there from after its end."""
+    p, other, late = (buried(integrator) for _ in range(3))
+    p.run(0.01)
+    middle = p.state()
+    assert not middle.began
+    other.set_state(middle)
+    a, b = p.run(0.4), other.run(0.4)
+    same_run(a, b)
+    after = p.state()
+    assert after.began
+    late.run(0.01)
+    late.set_state(after)
+    same_run(p.run(0.5), late.run(0.5))
+    p.set_state(middle)
+    same_run(p.run(0.4), a)

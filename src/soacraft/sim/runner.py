@@ -613,7 +613,7 @@ class Runner:
             problem.carried.recall(state.ticks, {name: deepcopy(x) for name, x in state.held.items()})
             problem.carried.present = np.array(state.z)
             problem.displaced()
-        self._kept, self._jumped_at, self._lost = None, -(2**63), False
+        self._kept, self._jumped_at, self._doubtful, self._lost = None, -(2**63), -(2**63), False
 
     def _fit(self) -> Fit:
         """Return what a state must fit to."""
