@@ -68,6 +68,18 @@ def touching(integrator):
     return p
 
 
+def buried(integrator):
+    """A ball that begins within the floor, and is taken out at a bounded speed."""
+    mb = sc.Multibody("ball")
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    body = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0, moment=0.01 * np.eye(3)))
+    body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0.07], [0.1, 0, 0, 0.2, 0, 0])
+    p = sim.Propagator(mb, integrator=integrator, step=0.005)
+    p.add(sim.Contact())
+    return p
+
+
 def eventful(integrator):
     """An event, callbacks of two periods, one of which changes the state and the other a control."""
     p = sim.Propagator(swinging(), **how(integrator))

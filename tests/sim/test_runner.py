@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from tests.sim.state_scenes import (
     ADAPTIVE,
     FIXED,
+    buried,
     closed,
     driven,
     embedded,
@@ -19,8 +19,6 @@ from tests.sim.state_scenes import (
     tree,
 )
 
-import soacraft as sc
-from soacraft import sim
 from soacraft.errors import SoacraftError
 from soacraft.sim.sim_state import SimState
 
@@ -61,18 +59,6 @@ def test_another_propagator_continues_with_the_same_bits(scene, integrator):
     assert len(a) > 1
     same_run(a, b)
     assert p.state() == other.state()
-
-
-def buried(integrator):
-    """A ball that begins within the floor, and is taken out at a bounded speed."""
-    mb = sc.Multibody("ball")
-    mb.root.add_geometry(sc.Geometry("floor", "plane"))
-    body = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0, moment=0.01 * np.eye(3)))
-    body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
-    mb.set_state([0, 0, 0, 1, 0, 0, 0.07], [0.1, 0, 0, 0.2, 0, 0])
-    p = sim.Propagator(mb, integrator=integrator, step=0.005)
-    p.add(sim.Contact())
-    return p
 
 
 @pytest.mark.parametrize("integrator", ["moreau", "moreau_midpoint"])
