@@ -438,8 +438,9 @@ class Stepper(Uncopied, Strict):
         together = len(set(lanes)) == len(self._x)  # not a part of a batch
         if not together and lanes and (renumbered or (self._stops and state.ns != before)):
             raise StateError(
-                f"this SimState is of t = {state.t:.9g} s, that of the batch is {self.t:.9g} s, and samples of p.control "
-                "or numbers that the stepper does not drive are those of all: give it to all, step.set_state(state)."
+                f"this SimState is of t = {state.t:.9g} s, that of the batch is {self.t:.9g} s, and samples of "
+                "p.control, or numbers that the stepper does not drive, are those of all: give it to all of them, "
+                "step.set_state(state)."
             )
         x = point_of(state, problem)
         if touch is not None and not state.began:  # its start was not looked at
