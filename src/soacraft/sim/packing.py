@@ -22,7 +22,7 @@ def frozen(values: Any, kind: str = "float") -> Array:
     >>> frozen([1.0, 2.0])
     array([1., 2.])
     """
-    array = np.ascontiguousarray(values, dtype=_DTYPES[kind])
+    array: Array = np.ascontiguousarray(values, dtype=_DTYPES[kind])
     if not array.size:
         array = np.zeros(array.shape, dtype=array.dtype)
         array.flags.writeable = False

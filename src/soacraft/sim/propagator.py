@@ -505,10 +505,10 @@ class Propagator(Uncopied, Strict):
         """
         if self._acting.running:
             raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
-        self._acting.alone.require_free("state")
-        state = self._runner.state()
-        self._runner.set_state(state)
-        return state
+        with self._acting.alone.held("state"):
+            state = self._runner.state()
+            self._runner.set_state(state)
+            return state
 
     def set_state(self, state: SimState, whose: str = "this SimState") -> None:
         """Continue from a state that `p.state()` returned, with the values that controls had then. The model, forces,
@@ -519,7 +519,9 @@ class Propagator(Uncopied, Strict):
                 f"set_state takes what p.state() gave, got {state!r:.60}. Coordinates are set by mb.set_state(q, v)."
             )
         self._refuse_meanwhile()
-        self._runner.set_state(state, whose)
+        with self._acting.alone.held("set_state"):
+            self._runner.set_state(state, whose)
+        self._restored = None  # a log of before is not of this motion
 
     @property
     def made(self) -> dict[str, Any]:

@@ -84,3 +84,15 @@ def test_systems_with_sequences_and_open_links_are_refused():
     for call in (s.state, lambda: s.set_state(state)):
         with pytest.raises(CheckpointError, match="'lag' cannot be in a checkpoint: its peer keeps a state of its own"):
             call()
+
+
+def test_a_state_that_is_set_after_a_checkpoint_was_restored_begins_another_log(tmp_path):
+    log, file = tmp_path / "run.h5", tmp_path / "a.h5"
+    s = two_plants("rk4")
+    start = s.state()
+    s.run(0.4, log=log, checkpoint=file)
+    other = sim.restore(file)
+    other.set_state(start)
+    run = other.run(0.3, log=log)
+    assert sim.read(log).t.tolist() == run.t.tolist()
+    assert run.t[0] == 0.25

@@ -516,6 +516,7 @@ class System(Uncopied, Strict):
         self._moved().set_state(state, whose)
         assert self._joined is not None
         self._joined.give()
+        self._restored, self._going = None, False  # a log of before is not of this motion
 
     def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
         """Continue from a checkpoint."""
