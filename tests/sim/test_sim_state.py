@@ -9,8 +9,9 @@ import pickle
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.sim.state_scenes import crossing
 
 from soacraft.errors import CheckpointError, StateError
@@ -99,7 +100,7 @@ def _simple(**parts):
     independent=st.none() | st.lists(st.integers(0, 9)), embedding=st.none() | st.tuples(st.lists(st.integers(0, 9)),
     st.booleans()), ticks=st.lists(st.integers(0, 2**61)), within=st.booleans(), began=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=30, deadline=None)
+@tries(30)
 def test_bytes_have_all_of_it(**parts):
     """Every bit: signs of zeros, kinds of numbers, empty arrays."""
     state = _simple(**parts)
@@ -142,7 +143,7 @@ def test_what_is_no_number_is_not_written():
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_flipped_and_missing_bytes_are_refused(rich, data):
     encoded = bytearray(encode(rich))
     bit = data.draw(st.integers(0, 8 * len(encoded) - 1))
@@ -164,14 +165,14 @@ plain = st.recursive(
 
 
 @given(st.binary() | plain.map(msgspec.msgpack.encode))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_foreign_bytes_are_refused(data):
     with pytest.raises(CheckpointError, match="a state of a run cannot be read"):
         decode(signed(data))
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@tries(80)
 def test_forged_states_are_refused_or_states(rich, data):
     """One part replaced by anything: an error of checkpoints, or a state that is valid."""
     parts = msgspec.msgpack.decode(encode(rich)[32:])
