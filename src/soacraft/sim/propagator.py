@@ -487,8 +487,9 @@ class Propagator(Uncopied, Strict):
         self._restored = place
 
     def state(self) -> SimState:
-        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits, here
-        or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to bytes.
+        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits,
+        here or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to
+        bytes.
 
         Three motions from one state, each under another torque:
 
@@ -502,15 +503,15 @@ class Propagator(Uncopied, Strict):
         ...     p.set_state(state)
         ...     p.control(dof, u)
         ...     ends.append(p.run(1.0).q[-1, 0])
-        >>> ends[0] < ends[1] < ends[2]
+        >>> bool(ends[0] < ends[1] < ends[2])
         True
         """
-        self._acting.alone.require_free("state")
         if self._acting.running:
             raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
-        state = self._runner.state()
-        self._runner.set_state(state)
-        return state
+        with self._acting.alone.held("state"):
+            state = self._runner.state()
+            self._runner.set_state(state)
+            return state
 
     def set_state(self, state: SimState, whose: str = "this SimState") -> None:
         """Continue from a state that `p.state()` returned, with the values that controls had then. The model, forces,
@@ -521,7 +522,9 @@ class Propagator(Uncopied, Strict):
                 f"set_state takes what p.state() gave, got {state!r:.60}. Coordinates are set by mb.set_state(q, v)."
             )
         self._refuse_meanwhile()
-        self._runner.set_state(state, whose)
+        with self._acting.alone.held("set_state"):
+            self._runner.set_state(state, whose)
+        self._restored = None  # a log of before is not of this motion
 
     @property
     def made(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.events import Crossing, Event, Happened, Watch, unmoved
+from soacraft.sim.fitting import Fit, refuse_other
 from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
@@ -32,7 +33,7 @@ from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Layout
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
-from soacraft.sim.sim_state import SimState, frozen, shapes
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
@@ -620,7 +621,7 @@ class Runner:
     # -- the state as a value ----------------------------------------------------------------------------------
 
     def state(self, within: bool = False) -> SimState:
-        """Return the state of the run. The model must be at the present point (`_leave`); `within` is True inside a run."""
+        """Return the state of the run. The model must be at the present point (`_leave`); `within` is True in a run."""
         problem = self._acting.begin()
         x = self._found(problem)
         q, v, _ = problem.parts(x)
@@ -633,11 +634,12 @@ class Runner:
             ns=self.now.ns,
             rest=self.now.rest,
             origin=self._stride.origin,
-            q=frozen(q),
-            v=frozen(v),
-            work=frozen([self._work.get(name, 0.0) for name in problem.names]),
-            z=frozen(z),
+            q=q,
+            v=v,
+            work=np.array([self._work.get(name, 0.0) for name in problem.names]),
+            z=z,
             forces=tuple(problem.names),
+            dofs=tuple(problem.mb.dof_names),
             length=length,
             longest=longest,
             counts=counts,
@@ -652,18 +654,24 @@ class Runner:
             began=problem.contact is not None and problem.contact.began,
             controls=self._acting.numbers,
             ticks=tuple(ticks),
-            held=deepcopy(held),
+            held=held,
         )
 
     def set_state(self, state: SimState, whose: str = "") -> None:
-        """Continue from a state of the same model and the same forces. With `whose`, as "the checkpoint 'a.h5'", the state
-        may come from another runner, and one that does not fit is refused."""
-        if whose:
-            self._refuse_other(state, whose)
-        try:
+        """Continue from a state of the same model and the same forces. With `whose`, as "the checkpoint 'a.h5'", the
+        state may come from another runner, and one that does not fit is refused with nothing changed."""
+        if not whose:
             self._take(state)
-        except (LookupError, ValueError, TypeError) as wrong:
-            raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong
+        else:
+            refuse_other(state, self._fit(), whose)
+            vdot, before, restored = np.array(self._acting.mb.vdot), self.state(), self._restored
+            try:
+                self._take(state)
+            except (SoacraftError, LookupError, ValueError, TypeError, OverflowError) as wrong:
+                self._take(before)
+                self._acting.mb.set_state(before.q, before.v, vdot)
+                self._restored = restored
+                raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong
         self._restored = True
 
     def _take(self, state: SimState) -> None:
@@ -687,35 +695,25 @@ class Runner:
         if problem.contact is not None:
             problem.contact.recall(state.began)
         if problem.carried is not None:
-            problem.carried.recall(state.ticks, deepcopy(state.held))
+            problem.carried.recall(state.ticks, {name: deepcopy(x) for name, x in state.held.items()})
             problem.carried.present = np.array(state.z)
             problem.displaced()
-        self._kept, self._jumped_at, self._lost = None, -(2**63), False
+        self._kept, self._jumped_at, self._doubtful, self._lost = None, -(2**63), -(2**63), False
 
-    def _refuse_other(self, state: SimState, whose: str) -> None:
-        """Raise `CheckpointError` for a state of another model, or of other forces, events or clocks."""
+    def _fit(self) -> Fit:
+        """Return what a state must fit to."""
         problem = self._acting.begin()
-        sizes = {"coordinates": problem.mb.nq, "velocities": problem.mb.nv}
-        names, numbers = [x.name for x in self.events], sorted(self._acting.numbers)
         ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
-        z = 0 if problem.carried is None else problem.carried.size
-        for what, a, b in (
-            ("forces", list(problem.names), list(state.forces)),
-            ("events", names, list(state.events)),
-            ("periods of callbacks", [x[1] / 1e9 for x in self.callbacks], [x[1] / 1e9 for x in state.callbacks]),
-            ("coordinates", sizes["coordinates"], len(state.q)),
-            ("velocities", sizes["velocities"], len(state.v)),
-            ("numbers of work", len(problem.names), len(state.work)),
-            ("states of components", z, len(state.z)),
-            ("controls that are numbers", numbers, sorted(state.controls)),
-            ("clocks", len(ticks), len(state.ticks)),
-            ("held values", shapes(held), shapes(state.held)),
-        ):
-            if a != b:
-                raise CheckpointError(
-                    f"{whose} is of another run: its {what} are {b!r:.200}, and those of {problem.mb.name!r} here are "
-                    f"{a!r:.200}. Add the same, in the same order, before it is restored."
-                )
+        return Fit(
+            problem.mb,
+            tuple(problem.names),
+            tuple(x.name for x in self.events),
+            tuple(x[1] for x in self.callbacks),
+            tuple(sorted(self._acting.numbers)),
+            len(ticks),
+            0 if problem.carried is None else problem.carried.size,
+            held,
+        )
 
     # -- beginning and end -------------------------------------------------------------------------------------
 

@@ -205,6 +205,7 @@ class Contact(Remade, Touching):
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
         self._began, self._force, self._pressed, self._compiled = began, None, None, None
+        self._overlaps = []  # looked for again if the run has not begun
 
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
