@@ -6,7 +6,7 @@ what the model has itself and under controls that are numbers or samples. It sto
 sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
 converge): Python takes that one, or says what is wrong.
 
-Functions of the user and force elements are called from these steps (`forces.evaluation`), and so is what is due between
+Functions of the user and force elements are called from these steps (`forces.evaluation`), and so are callbacks between
 them (`sim.visits`).
 """
 

@@ -80,7 +80,8 @@ class Visits(NamedTuple):
 class VisitPlan:
     """The callbacks of a run as visits: `callbacks` is the list of the run, whose times of next calls go on.
 
-    `changes` gives an account of all that compiled steps were made with but the numbers of controls.
+    `changes` gives an account of all that compiled steps were made with but the numbers of controls. With `held_alone`
+    visits are those of held numbers, and the run stops at other callbacks (`stops`), as where rows go to a log.
     """
 
     def __init__(
@@ -90,8 +91,10 @@ class VisitPlan:
         sizes: tuple[int, int, int],
         widths: tuple[int, int],
         changes: Callable[[], Any],
+        held_alone: bool,
     ) -> None:
         self._callbacks, self._mb, self._sizes, self._changes = callbacks, mb, sizes, changes
+        self._visited = [not held_alone or isinstance(x, HeldNumbers) for _, _, x in callbacks]
         self._x, self._w = (np.zeros(n) for n in widths)
         self._states = States(mb)
         self._point = np.zeros(1 + mb.nq + mb.nv)
@@ -106,7 +109,12 @@ class VisitPlan:
     @property
     def next(self) -> int:
         """The nanosecond of the next visit."""
-        return min((due for due, _, _ in self._callbacks), default=NEVER)
+        return min((x[0] for x, visited in zip(self._callbacks, self._visited, strict=True) if visited), default=NEVER)
+
+    @property
+    def stops(self) -> list[int]:
+        """The nanoseconds of the callbacks that are no visits."""
+        return [x[0] for x, visited in zip(self._callbacks, self._visited, strict=True) if not visited]
 
     def begin(self, values: Array, numbers: Sequence[tuple[int, Control]]) -> Visits:
         """Return what compiled steps read. `values` has the numbers of controls, each at its place."""
@@ -128,6 +136,8 @@ class VisitPlan:
         try:
             nearest = NEVER
             for i, (due, period, callback) in enumerate(self._callbacks):
+                if not self._visited[i]:
+                    continue
                 if due > ns:
                     nearest = min(nearest, due)
                     continue
