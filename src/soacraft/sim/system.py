@@ -9,7 +9,8 @@ the rate of its velocity in inboard axes. What floats feels no constant velocity
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -46,10 +47,20 @@ _SAME = 1e-14
 
 
 class Told(NamedTuple):
-    """What a step was taken with: the motions prescribed then, and, of a closed chain, the versions of its model."""
+    """Conditions under which a step was taken: what may be other ones in the next."""
 
     motions: Prescribed | None
-    model: tuple[int, int] | None
+    """The motions prescribed then."""
+    model: tuple[int, int]
+    """The versions of the model."""
+    edition: int
+    """The edition of the loads."""
+    numbers: tuple[float, ...]
+    """The numbers of controls that are numbers."""
+    modes: tuple[float, ...]
+    """The modes of loads that hold: sides and directions."""
+    stored: tuple[Any, ...]
+    """The forces of `mb.set_force`, by node."""
 
 
 class Mechanism:
@@ -255,6 +266,13 @@ class Mechanism:
     def varies(self) -> bool:
         """True if masses of bodies are functions of time and state."""
         return self._varying is not None
+
+    @property
+    def memoryless(self) -> bool:
+        """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings, no
+        contacts that components feel, no masses that vary."""
+        carried = self.carried
+        return carried is None or not (self.varies or carried.crossings or carried.feels or carried.next_tick is not None)
 
     @property
     def masses(self) -> Array | None:
@@ -608,7 +626,58 @@ class Mechanism:
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions = None if self.given is None else self.given.kept
-        return Told(motions, None if self.closed is None else self._model)
+        numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
+        modes = tuple(x.mode for x in self.holds.all)
+        return Told(motions, self._model, self.edition, numbers, modes, tuple(self.mb.acting_forces.items()))
+
+    def require_same(self, told: Told, t: float, what: str) -> None:
+        """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
+        changed = ""
+        if told.model != self._model:
+            changed = f"{self.mb.name!r} was changed"
+        elif told.edition != self.edition:
+            changed = f"a control or a force on {self.mb.name!r} was replaced"
+        elif told.stored != tuple(self.mb.acting_forces.items()):
+            changed = f"the forces of mb.set_force on {self.mb.name!r} were changed"
+        if changed:
+            raise StaleError(
+                f"{changed} after the step around t = {t:.9g} s, so {what} between rows are not known: ask run.at "
+                "before, or interpolate the rows of the run."
+            )
+
+    @contextmanager
+    def as_in(self, told: Told) -> Iterator[None]:
+        """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a while;
+        afterwards all is as it was."""
+        before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed
+        values = None if self.carried is None else self.carried.keep()
+        try:
+            self._have(told)
+            self._span, self._placed = ALWAYS, None
+            if told.motions is not None:
+                self._prescribed = told.motions
+            if closed is not None:
+                self.closed = closed.copied()
+            yield
+        finally:
+            self._have(before)
+            self._prescribed, self.closed, self._span, self._placed = motions, closed, span, placed
+            if self.carried is not None:
+                self.carried.restore(values)
+
+    def _have(self, told: Told) -> None:
+        """Let controls have these numbers, and loads that hold these modes."""
+        controls = [x for x in self._loads if isinstance(x, Control) and x.is_number]
+        for control, number in zip(controls, told.numbers, strict=True):
+            control.set(number)
+        for hold, mode in zip(self.holds.all, told.modes, strict=True):
+            hold.mode = mode
+
+    def solved(self, t: float, x: Array) -> tuple[Array, Array]:
+        """vdot (nv), and the forces of everything in `names` (names, nv), at a point."""
+        q, v, _ = self.parts(x)
+        self.place(t, x)
+        return self._solved(t, q, v)
 
     @property
     def _model(self) -> tuple[int, int]:

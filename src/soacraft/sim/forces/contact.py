@@ -275,6 +275,11 @@ class Contact(Remade, Touching):
         return self._force is not None and bool(self._force.any())
 
     @property
+    def has_ropes(self) -> bool:
+        """True if one-sided couplings or ropes act."""
+        return bool(len(self._ties))
+
+    @property
     def drives(self) -> bool:
         """Whether something of it moves by itself, and may do work: surfaces, or what is one-sided."""
         return bool(self.scene.compiled[3]) or bool(len(self._ties))

@@ -15,6 +15,7 @@ from soacraft.model.tree.parts.records import Actuator
 from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.calls import require_call
 from soacraft.spatial.checks import Array, finite, shape_text
+from soacraft.spatial.wrench import Wrench
 
 
 class Control:
@@ -110,6 +111,10 @@ class Control:
         u = self._u(t, state) if callable(self._u) else self._u
         u = finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError)
         return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
+
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """None on nodes: it acts through hinges."""
+        return {}
 
     def uncut(self, t: float, state: State) -> float:
         """The force itself, not cut to its limits."""

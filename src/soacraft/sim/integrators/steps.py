@@ -110,6 +110,20 @@ class Step:
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
         return self.problem.inside(self.t0 + theta * self.h, moved, self.told)
 
+    def states(self, t: Array) -> Array:
+        """The states at times within it, (m, size)."""
+        theta = ((t - self.t0) / self.h)[:, None]
+        origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
+        u = u0 + dense(self.F[:, None], theta)
+        moved = self.problem.manifold.move(np.broadcast_to(origin, (len(t), len(origin))), u)
+        return within(self.problem, t, theta, (self.x0, self.x1), moved, self.told)
+
+
+def within(problem: Problem, t: Array, theta: Array, ends: tuple[Array, Array], moved: Array, told: Any) -> Array:
+    """Points inside steps, (m, size), put on closures; at the ends, where theta (m, 1) is 0 or 1, those of the steps."""
+    placed = [problem.inside(float(s), x, told) for s, x in zip(t, moved, strict=True)]
+    return np.where(theta <= 0.0, ends[0], np.where(theta >= 1.0, ends[1], np.reshape(placed, moved.shape)))
+
 
 def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
     """The end of a step, put on closures, and by how much that moved its velocities: an error of the step that its
@@ -119,7 +133,7 @@ def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
     return end, end[nq : nq + nv] - x[nq : nq + nv]
 
 
-def dense(F: Array, theta: float) -> Array:
+def dense(F: Array, theta: Any) -> Array:
     """u(theta) = theta (F0 + (1 - theta) (F1 + theta (F2 + (1 - theta) (F3 + ...)))).
 
     >>> dense(np.array([[2.0], [1.0]]), 0.5)

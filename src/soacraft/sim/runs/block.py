@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.sim.integrators.steps import Problem, Step, hermite
+from soacraft.sim.integrators.steps import Problem, Step, dense, hermite, within
 from soacraft.spatial.checks import Array
 
 
@@ -40,6 +40,19 @@ class Block:
     def t(self) -> Array:
         """The instants in seconds."""
         return np.asarray(self.ns / 1e9)
+
+    def states(self, t: Array) -> Array:
+        """The states at times within the steps, (m, size)."""
+        i = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1)
+        h = ((self.ns[i + 1] - self.ns[i]) / 1e9)[:, None]
+        theta = (t - self.ns[i] / 1e9)[:, None] / h
+        x0, x1, F = self.x[i], self.x[i + 1], np.swapaxes(self.F[i], 0, 1)
+        if len(F) == 1:
+            manifold, w1 = self.problem.manifold, self.w[i + 1] if self.before is None else self.before[i]
+            if not manifold.flat:
+                w1 = np.reshape([manifold.rate(*x) for x in zip(x0, F[0], w1, strict=True)], F[0].shape)
+            F = hermite(F[0], h * self.w[i], h * w1)
+        return within(self.problem, t, theta, (x0, x1), self.problem.manifold.move(x0, dense(F, theta)), self.told)
 
     def around(self, t: float) -> Step:
         """The step that t is in."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -17,7 +16,10 @@ from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
+from soacraft.sim.runs.instants import Instants
 from soacraft.sim.runs.labels import Labels
+from soacraft.sim.runs.reactions import reactions_at
+from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.spatial.checks import Array, finite
 
@@ -25,14 +27,8 @@ if TYPE_CHECKING:
     from soacraft.sim.sensitivity import Sensitivity
 
 
-class Sample(NamedTuple):
-    """A state between the recorded ones."""
-
-    t: float
-    q: Array
-    v: Array
-
-
+#: Half a nanosecond, to which times are rounded, and a part of it.
+_ROUNDED = 0.5e-9 * (1.0 + 1e-6)
 #: Contacts may gain this part of the energy that moves by what leaves and is pressed back within a step.
 _GAIN = 1e-2
 #: Roundings of energies that a balance has at least: each is a sum over bodies, springs and closures.
@@ -124,6 +120,7 @@ class Run(Strict):
         self._dense, self._explained, self._acting = dense, explained, acting
         self.labels = labels
         self.signals = Signals() if signals is None else signals
+        self._starts: Array | None = None
         self._pace: Paced | None = None
         self._cut = False
         self._segments: tuple[Run, ...] = ()
@@ -176,8 +173,13 @@ class Run(Strict):
         return self._dense is not None
 
     def at(self, t: Any) -> Sample:
-        """The state at a time between the first and the last, by the dense output of the integrator. At a jump the
-        state after it.
+        """The state at a time between the first and the last, or at an array of times, by the dense output of the
+        integrator: coordinates and velocities, and when they are read accelerations, forces, work, energy, signals and
+        reactions. At a jump the side after it. Times may be half a nanosecond beyond the ends, as times are rounded.
+
+        Accelerations and forces are evaluated at these states, so that they are as accurate; with `sc.sim.Contact`
+        impulses and accelerations are means of the step. In systems with clocks, forces and signals of components are
+        those of the row before; with crossings or masses that vary they are interpolated between rows.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
@@ -186,23 +188,55 @@ class Run(Strict):
         >>> bool(abs(run.at(0.591960486894).q[0]) < 1e-8)
         True
         """
-        t = float(finite(t, (), "the time", StateError))
-        if not len(self) or not self.t[0] <= t <= self.t[-1]:
+        t = finite(t, (...,), "the times", StateError)
+        if len(self):
+            slack = np.maximum(_ROUNDED, np.spacing(np.abs(t)))
+            outside = ~((self.t[0] - slack <= t) & (t <= self.t[-1] + slack))
+        else:
+            outside = np.ones(t.shape, dtype=bool)
+        if outside.any():
             known = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
-            raise StateError(f"t = {t:.9g} s is not in this run, which covers {known}.")
+            raise StateError(f"t = {t[outside][0]:.9g} s is not in this run, which covers {known}.")
         if self._dense is None:
             raise StateError(
                 "a run read from a file has its rows alone and no dense output, and so has a copy of a run of a "
                 "system; interpolate run.q."
             )
-        i = bisect_right(self._dense, t, key=lambda x: x[0]) - 1
-        if t >= self.t[-1] or i < 0:
-            row = -1 if t >= self.t[-1] else 0
-            return Sample(t, self.q[row].copy(), self.v[row].copy())
-        step = self._dense[i][1].around(t)
-        x = step.at((t - step.t0) / step.h)
-        nq, nv = self.q.shape[1], self.v.shape[1]
-        return Sample(t, x[:nq].copy(), x[nq : nq + nv].copy())
+        if not len(self):
+            return Sample(self._instants(np.zeros(0)), t.shape)
+        return Sample(self._instants(np.clip(np.ravel(t), self.t[0], self.t[-1])), t.shape)
+
+    def _instants(self, t: Array | None) -> Instants:
+        pieces = [] if self._dense is None else [x for _, x in self._dense]
+        if self._starts is None or len(self._starts) != len(pieces):
+            self._starts = np.array([x for x, _ in self._dense or ()])
+        return Instants(self, pieces, self._starts, t)
+
+    def reactions(self, name: str, node: Any = None, expressed_in: Any = None, t: Any = None) -> Array:
+        """Reactions of a hinge, a closure or a coupling along the run, at its rows, (rows, 6), or at times, (..., 6).
+
+        Of a hinge or body the wrench [moment; force] through the hinge on the body outboard of it, about the origin of
+        the body's frame in its axes; of a closure the wrench on the body of its frame b, at b in the axes of its frame
+        a; of a coupling its multiplier, (rows). `node` is another frame about whose origin the moment is, and
+        `expressed_in` another frame, or "inertial", whose axes are used.
+
+        All hinges of trees and closed chains have them, with all that acts: forces on nodes enter where they act,
+        generalized forces act through the hinges. Impulses of contact count as mean forces of their steps, with
+        accelerations that are means, too: to first order in the step. Refused where forces on bodies are known along
+        the dofs alone: ropes of `sc.sim.Contact`, node forces of components, force elements without a method
+        `wrenches(t, state)`. O(rows n).
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")                               # 1 kg at 1 m, g = 9.81
+        >>> mb.q = [np.pi / 2]                                      # released level
+        >>> run = sc.sim.Propagator(mb, rtol=1e-12).advance_to(0.591960486894)
+        >>> tension = run.reactions("bob")[-1]                      # 3 m g at the lowest point
+        >>> round(float(np.linalg.norm(tension[3:])), 6)
+        29.43
+        """
+        if t is not None:
+            return self.at(t).reactions(name, node, expressed_in)
+        return reactions_at(self._instants(None), name, node, expressed_in)
 
     def derivatives(self, parameters: Sequence[str] | str = ()) -> Sensitivity:
         """The derivatives of every step in the state, in a force held in the step, and in parameters, named as in
