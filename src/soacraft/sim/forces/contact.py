@@ -91,7 +91,7 @@ class Contact(Remade, Touching):
     may lead two shapes through each other is cut: no pair comes deeper in one step than 2/5 of its thickness (see
     `soacraft.contact.geometry.passage`). What approaches no faster than forces make it in one step does not bounce.
 
-    `steps` has what happened in each step.
+    `steps` has what happened in each step of the last run; every run keeps its own in `run.contacts`.
 
     A ball that falls from 1 m, e = 0.5, has its first impact at 0.4515 s:
 
@@ -158,8 +158,13 @@ class Contact(Remade, Touching):
 
     @property
     def steps(self) -> list[ContactStep]:
-        """What happened in each step so far."""
+        """Contacts of each step of the last run, or of the present one so far. Those of other runs are in their
+        `run.contacts`."""
         return self.diary.steps
+
+    def begin_run(self) -> None:
+        """Begin the steps of another run: those of the last one stay with that."""
+        self.diary = ContactDiary()
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
