@@ -105,21 +105,22 @@ class Instants:
                 for name, x in self.run.work.items()}  # fmt: skip
 
     @cached_property
-    def energy(self) -> Array:
-        """Kinetic and potential energy and that of springs, (m)."""
-        energy = np.array(self.run.energy[self.row])
+    def energies(self) -> Array:
+        """Kinetic and potential energy, and that of springs, (m, 3)."""
+        run = self.run
+        rows = np.stack([run.kinetic, run.potential, run.energy - run.kinetic - run.potential], axis=1)
+        energies = rows[self.row]
         for piece, group in self._groups():
             problem: Any = piece.problem
             if problem.varies:
-                energy[group] = self._linear(self.run.energy, group)
+                energies[group] = self._linear(rows, group)
                 continue
             problem.require_same(piece.told, float(self.t[group[0]]), "energies")
             mb, q, v = problem.mb, np.ascontiguousarray(self.q[group]), np.ascontiguousarray(self.v[group])
-            moving = dyn.kinetic_energy(mb, q, v, ignore_loops=True)
-            energy[group] = moving + dyn.potential_energy(mb, q, ignore_loops=True)
-            if problem.has_passive:
-                energy[group] += dyn.passive_energy(mb, q, ignore_loops=True)
-        return energy
+            energies[group, 0] = dyn.kinetic_energy(mb, q, v, ignore_loops=True)
+            energies[group, 1] = dyn.potential_energy(mb, q, ignore_loops=True)
+            energies[group, 2] = dyn.passive_energy(mb, q, ignore_loops=True) if problem.has_passive else 0.0
+        return energies
 
     @property
     def vdot(self) -> Array:
@@ -136,6 +137,11 @@ class Instants:
     def signals(self) -> Signals:
         """The signals of components."""
         return Signals(self.run.signals.columns, self._rates.signals)
+
+    @property
+    def from_rows(self) -> bool:
+        """True if rates are taken from rows."""
+        return not (self._pieces and self._problem.memoryless)
 
     @cached_property
     def _rates(self) -> Rates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from soacraft.attributes import Strict
 from soacraft.errors import StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.runs.balance import Balance
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
@@ -33,51 +34,6 @@ _ROUNDED = 0.5e-9 * (1.0 + 1e-6)
 _GAIN = 1e-2
 #: Roundings of energies that a balance has at least: each is a sum over bodies, springs and closures.
 _ROUNDINGS = 100
-
-
-class Balance(NamedTuple):
-    """The energy balance of a run: what went in as work, what the energy grew by, and what is left."""
-
-    energy: float
-    """By how much kinetic and potential energy grew, at jumps of the state not counted."""
-    work: Mapping[str, float]
-    """The work of every force."""
-    imbalance: float
-    """The largest difference of the two over the run."""
-    accuracy: float | None
-    """What the local errors of the integrator add up to, as an energy; None where it estimates none."""
-    gain: float = 0.0
-    """The energy that contacts gave beyond restitution, where it is more than 1 % of what moves; else 0."""
-    sunk: float = 0.0
-    """By how much shapes are deeper in each other than the steps explain, in metres; else 0."""
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the imbalance is no more than the accuracy explains, and contacts give no energy and do not sink in;
-        None where the accuracy is not known."""
-        if self.gain or self.sunk:
-            return False
-        return None if self.accuracy is None else self.imbalance <= self.accuracy
-
-    def __repr__(self) -> str:
-        lines = [f"energy grew by   {self.energy: .6g} J"]
-        lines += [f"work of {name!r}: {value: .6g} J" for name, value in self.work.items()]
-        lines.append(f"imbalance        {self.imbalance: .3g} J")
-        if self.gain:
-            lines.append(f"contacts GAVE    {self.gain: .3g} J beyond restitution: take shorter steps")
-        if self.sunk:
-            lines.append(f"shapes SANK      {self.sunk: .3g} m deeper than the steps explain: take shorter steps")
-        if self.accuracy is None:
-            lines.append("accuracy         not known: the method estimates no error; compare with half the step")
-        else:
-            word = "explained by" if self.holds else "MORE than"
-            lines.append(f"accuracy         {self.accuracy: .3g} J: the imbalance is {word} the integrator's error")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from soacraft.sim.runs.cards import balance_card
-
-        return balance_card(self)
 
 
 class Run(Strict):
@@ -278,6 +234,30 @@ class Run(Strict):
         from soacraft.sim.runs.exports import write_mat
 
         return write_mat(self, path)
+
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write its rows as a table of text, a line for every row under one of names and units: `t (s)`, `q[elbow] (rad)`,
+        `v[elbow] (rad/s)`, `vdot[elbow] (rad/s^2)`, energies, `work[motor] (J)`, `forces[motor][elbow] (N m)`, and
+        signals. Numbers read back are the same in all bits. Where structure changed it is of the last segment; others
+        are written by `run.segments[0].to_csv(path)`.
+
+        >>> import pathlib, tempfile
+        >>> import soacraft as sc
+        >>> run = sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.1).advance_to(1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.to_csv(pathlib.Path(folder) / "run.csv").read_text().splitlines()[0]
+        't (s),q[bob] (rad),v[bob] (rad/s),vdot[bob] (rad/s^2),energy (J),kinetic (J),potential (J),violation'
+        """
+        from soacraft.sim.runs.exports import write_csv
+
+        return write_csv(self, path)
+
+    def to_pandas(self) -> Any:
+        """Make a `pandas.DataFrame` of its rows, with the columns of `to_csv` and the times as index. It needs the package
+        pandas, which is not installed with soacraft. At an event two rows have the same time."""
+        from soacraft.sim.runs.exports import data_frame
+
+        return data_frame(self)
 
     def to_mcap(self, path: str | PathLike[str]) -> Path:
         """Write it as an MCAP file, for Foxglove and the like (extra `bag`): messages in JSON with schemas, a topic for

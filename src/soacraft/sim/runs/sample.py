@@ -16,7 +16,7 @@ from soacraft.spatial.checks import Array
 class Sample:
     """The states of a run at a time, or at times of any shape, whose axes lead: `t` (...), `q` (..., nq), `v` (..., nv).
 
-    `vdot` (..., nv), `energy` (...), `forces` by name (..., nv), `work` by name (...), `signals` by name and
+    `vdot` (..., nv), `energy`, `kinetic` and `potential` (...), `forces` by name (..., nv), `work` by name (...), `signals` by name and
     `reactions(name)` (..., 6) are computed when they are first read, from the model as it is then: they are refused
     where it was changed since the run. Functions that act are called for it.
 
@@ -60,7 +60,17 @@ class Sample:
     @property
     def energy(self) -> Any:
         """Kinetic and potential energy and that of springs, (...)."""
-        return self._shaped(self._instants.energy)[()]
+        return self._shaped(self._instants.energies.sum(axis=1))[()]
+
+    @property
+    def kinetic(self) -> Any:
+        """Kinetic energy, (...)."""
+        return self._shaped(self._instants.energies[:, 0])[()]
+
+    @property
+    def potential(self) -> Any:
+        """Potential energy, (...)."""
+        return self._shaped(self._instants.energies[:, 1])[()]
 
     @cached_property
     def forces(self) -> Mapping[str, Array]:
@@ -76,6 +86,12 @@ class Sample:
     def signals(self) -> Mapping[str, Array]:
         """The signals of components by name, (..., numbers); where clocks tick as they were recorded last."""
         return {name: self._shaped(x) for name, x in self._instants.signals.items()}
+
+    @property
+    def from_rows(self) -> bool:
+        """True if accelerations, forces and signals are taken from the rows of the run: clocks, crossings or masses that
+        vary are part of it."""
+        return self._instants.from_rows
 
     def reactions(self, name: str, node: Any = None, expressed_in: Any = None) -> Array:
         """The reactions of a hinge, closure or coupling, as `Run.reactions`: (..., 6), of a coupling (...)."""
