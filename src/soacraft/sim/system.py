@@ -269,10 +269,12 @@ class Mechanism:
 
     @property
     def memoryless(self) -> bool:
-        """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings, no
-        contacts that components feel, no masses that vary."""
+        """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings,
+        no contacts that components feel, no masses that vary."""
         carried = self.carried
-        return carried is None or not (self.varies or carried.crossings or carried.feels or carried.next_tick is not None)
+        return carried is None or not (
+            self.varies or carried.crossings or carried.feels or carried.next_tick is not None
+        )
 
     @property
     def masses(self) -> Array | None:
@@ -647,8 +649,8 @@ class Mechanism:
 
     @contextmanager
     def as_in(self, told: Told) -> Iterator[None]:
-        """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a while;
-        afterwards all is as it was."""
+        """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
+        while; afterwards all is as it was."""
         before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed
         values = None if self.carried is None else self.carried.keep()
         try:

@@ -285,6 +285,11 @@ class Contact(Remade, Touching):
         return bool(len(self._ties))
 
     @property
+    def holds_dofs(self) -> bool:
+        """True if limits or dry friction of hinges act."""
+        return bool(self._stops or self._rubbing)
+
+    @property
     def drives(self) -> bool:
         """Whether something of it moves by itself, and may do work: surfaces, or what is one-sided."""
         return bool(self.scene.compiled[3]) or bool(len(self._ties))

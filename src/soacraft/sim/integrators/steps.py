@@ -120,7 +120,7 @@ class Step:
 
 
 def within(problem: Problem, t: Array, theta: Array, ends: tuple[Array, Array], moved: Array, told: Any) -> Array:
-    """Points inside steps, (m, size), put on closures; at the ends, where theta (m, 1) is 0 or 1, those of the steps."""
+    """Points inside steps, (m, size), put on closures; those of the steps at the ends, theta (m, 1) 0 or 1."""
     placed = [problem.inside(float(s), x, told) for s, x in zip(t, moved, strict=True)]
     return np.where(theta <= 0.0, ends[0], np.where(theta >= 1.0, ends[1], np.reshape(placed, moved.shape)))
 

@@ -222,7 +222,9 @@ def data_frame(run: Run) -> Any:
     try:
         import pandas
     except ImportError:
-        raise StateError("tables need the package pandas: pip install pandas. Without it write run.to_csv(path).") from None
+        raise StateError(
+            "tables need the package pandas: pip install pandas. Without it write run.to_csv(path)."
+        ) from None
     time, *columns = table(run)
     index = pandas.Index(time.values, name=time.heading)
     return pandas.DataFrame({x.heading: x.values for x in columns}, index=index)

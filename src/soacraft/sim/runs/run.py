@@ -236,8 +236,8 @@ class Run(Strict):
         return write_mat(self, path)
 
     def to_csv(self, path: str | PathLike[str]) -> Path:
-        """Write its rows as a table of text, a line for every row under one of names and units: `t (s)`, `q[elbow] (rad)`,
-        `v[elbow] (rad/s)`, `vdot[elbow] (rad/s^2)`, energies, `work[motor] (J)`, `forces[motor][elbow] (N m)`, and
+        """Write its rows as a table of text, a line for every row under one of names and units: `t (s)`,
+        `q[elbow] (rad)`, `v[elbow] (rad/s)`, `vdot[elbow] (rad/s^2)`, energies, `work[motor] (J)`, `forces[motor][elbow] (N m)`, and
         signals. Numbers read back are the same in all bits. Where structure changed it is of the last segment; others
         are written by `run.segments[0].to_csv(path)`.
 
@@ -253,8 +253,8 @@ class Run(Strict):
         return write_csv(self, path)
 
     def to_pandas(self) -> Any:
-        """Make a `pandas.DataFrame` of its rows, with the columns of `to_csv` and the times as index. It needs the package
-        pandas, which is not installed with soacraft. At an event two rows have the same time."""
+        """Make a `pandas.DataFrame` of its rows, with the columns of `to_csv` and the times as index. It needs the
+        package pandas, which is not installed with soacraft. At an event two rows have the same time."""
         from soacraft.sim.runs.exports import data_frame
 
         return data_frame(self)

@@ -14,11 +14,11 @@ from soacraft.spatial.checks import Array
 
 
 class Sample:
-    """The states of a run at a time, or at times of any shape, whose axes lead: `t` (...), `q` (..., nq), `v` (..., nv).
+    """States of a run at a time, or at times of any shape, whose axes lead: `t` (...), `q` (..., nq), `v` (..., nv).
 
-    `vdot` (..., nv), `energy`, `kinetic` and `potential` (...), `forces` by name (..., nv), `work` by name (...), `signals` by name and
-    `reactions(name)` (..., 6) are computed when they are first read, from the model as it is then: they are refused
-    where it was changed since the run. Functions that act are called for it.
+    `vdot` (..., nv), `energy`, `kinetic` and `potential` (...), `forces` by name (..., nv), `work` by name (...),
+    `signals` by name and `reactions(name)` (..., 6) are computed when they are first read, from the model as it is
+    then: they are refused where it was changed since the run. Functions that act are called for it.
 
     >>> import soacraft as sc
     >>> mb = sc.load("pendulum")
@@ -35,7 +35,7 @@ class Sample:
 
     def _shaped(self, x: Array) -> Array:
         """Rows with the leading axes of the times."""
-        return x.reshape(*self._shape, *x.shape[1:])
+        return x.reshape((*self._shape, *x.shape[1:]))
 
     @property
     def t(self) -> Any:
@@ -89,8 +89,8 @@ class Sample:
 
     @property
     def from_rows(self) -> bool:
-        """True if accelerations, forces and signals are taken from the rows of the run: clocks, crossings or masses that
-        vary are part of it."""
+        """True if accelerations, forces and signals are taken from the rows of the run: clocks, crossings or masses
+        that vary are part of it."""
         return self._instants.from_rows
 
     def reactions(self, name: str, node: Any = None, expressed_in: Any = None) -> Array:

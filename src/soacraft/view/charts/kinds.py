@@ -95,7 +95,7 @@ def _forces(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
 
 
 def _energy(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
-    """Parts of the energy between rows, too; their sum at the rows, where it tells of the integrator and of nothing else."""
+    """Parts of the energy also between rows; their sum at the rows, where it tells of the integrator alone."""
     rows = np.stack([run.kinetic, run.potential, run.energy - run.kinetic - run.potential], axis=1)
     t, energies = smooth(run, rows, _energies)
     lines = {name: (t, x) for name, x in zip(("kinetic", "potential", "springs"), energies.T, strict=True)}
@@ -159,7 +159,7 @@ def _contacts(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
 def _spectrum(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     """The amplitudes of coordinates by frequency: of samples at even times, less their mean, in a Hann window
 
-        |sum over k of w(k) x(k) exp(-2 pi i f t(k))| 2 / sum of w
+    |sum over k of w(k) x(k) exp(-2 pi i f t(k))| 2 / sum of w
     """
     t, q = even_samples(run)
     window = np.hanning(len(t))
