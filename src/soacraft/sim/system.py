@@ -630,12 +630,12 @@ class Mechanism:
         motions = None if self.given is None else self.given.kept
         numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
         modes = tuple(x.mode for x in self.holds.all)
-        return Told(motions, self._model, self.edition, numbers, modes, tuple(self.mb.acting_forces.items()))
+        return Told(motions, self.versions, self.edition, numbers, modes, tuple(self.mb.acting_forces.items()))
 
-    def require_same(self, told: Told, t: float, what: str) -> None:
+    def require_unchanged(self, told: Told, t: float, what: str) -> None:
         """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
         changed = ""
-        if told.model != self._model:
+        if told.model != self.versions:
             changed = f"{self.mb.name!r} was changed"
         elif told.edition != self.edition:
             changed = f"a control or a force on {self.mb.name!r} was replaced"
@@ -654,7 +654,7 @@ class Mechanism:
         before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed
         values = None if self.carried is None else self.carried.keep()
         try:
-            self._have(told)
+            self._set_conditions(told)
             self._span, self._placed = ALWAYS, None
             if told.motions is not None:
                 self._prescribed = told.motions
@@ -662,12 +662,12 @@ class Mechanism:
                 self.closed = closed.copied()
             yield
         finally:
-            self._have(before)
+            self._set_conditions(before)
             self._prescribed, self.closed, self._span, self._placed = motions, closed, span, placed
             if self.carried is not None:
                 self.carried.restore(values)
 
-    def _have(self, told: Told) -> None:
+    def _set_conditions(self, told: Told) -> None:
         """Let controls have these numbers, and loads that hold these modes."""
         controls = [x for x in self._loads if isinstance(x, Control) and x.is_number]
         for control, number in zip(controls, told.numbers, strict=True):
@@ -682,7 +682,7 @@ class Mechanism:
         return self._solved(t, q, v)
 
     @property
-    def _model(self) -> tuple[int, int]:
+    def versions(self) -> tuple[int, int]:
         """Versions of the model, masses that vary left out."""
         return self.mb.version, self.mb.parameters - self._reweighed
 
@@ -697,7 +697,7 @@ class Mechanism:
         if told.motions is not None:
             told.motions.impose(t, q, v)
         if self.closed is not None:
-            if told.model != self._model:
+            if told.model != self.versions:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
                     "put on its closures: ask run.at before, or interpolate run.q."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from tests.sim.chains import four_bar, slider_crank
@@ -274,3 +277,26 @@ def test_a_sample_says_what_it_is():
     assert repr(run.at([0.0, 0.5])) == "Sample at 2 times, t = 0 to 0.5 s: 1 coordinates, 1 dofs"
     t, q, v = run.at(0.5)
     assert (t, q.tolist(), v.tolist()) == (0.5, [0.0], [0.0])
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_know_what_the_run_knows(copied):
+    """Their models count changes anew; what was changed before stays refused."""
+    for p, dof in ((cart_with_number(), "pole"), (sim.Propagator(four_bar(1.0, 2.0, 2.0, 2.0, 1.2, 3.0)), "crank")):
+        run = p.advance_to(0.2)
+        other = copied(run)
+        np.testing.assert_array_equal(other.at([0.05, 0.15]).q, run.at([0.05, 0.15]).q)
+        np.testing.assert_allclose(other.at([0.05, 0.15]).vdot, run.at([0.05, 0.15]).vdot, atol=1e-12)
+        np.testing.assert_allclose(other.reactions(dof), run.reactions(dof), atol=1e-9)
+        p.mb[dof].inertia = sc.Inertia(9.0, (0, 0, 0), np.eye(3))
+        assert other.at(0.1).vdot.shape == (p.mb.nv,)
+        with pytest.raises(StaleError):
+            copied(run).at(0.1).vdot  # noqa: B018
+
+
+def cart_with_number():
+    mb = sc.load("cart_pole")
+    mb.set_state([0.0, 1.0], [0.0, 0.0])
+    p = sim.Propagator(mb)
+    p.control("cart", 1.5)
+    return p

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -95,6 +95,10 @@ class Step:
     def __post_init__(self) -> None:
         if self.told is None:
             self.told = self.problem.told_now
+
+    def of_versions(self, old: Any, new: Any) -> Step:
+        """The same after its model was copied, where the versions of the model were old."""
+        return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
 
     def around(self, t: float) -> Step:
         """The step that t is in: itself. A block of many steps has the same."""

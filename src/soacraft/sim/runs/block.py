@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class Block:
     """(n, size): rates at the ends before components ticked there, where there are components,"""
     signals: Array | None = None
     """(n, width): and their signals."""
+
+    def of_versions(self, old: Any, new: Any) -> Block:
+        """The same after its model was copied, where those of the model were old."""
+        return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
 
     @property
     def t(self) -> Array:

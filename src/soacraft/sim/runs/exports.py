@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -220,7 +221,7 @@ def write_csv(run: Run, path: str | PathLike[str]) -> Path:
 def data_frame(run: Run) -> Any:
     """A table of pandas: see `Run.to_pandas`."""
     try:
-        import pandas
+        pandas = import_module("pandas")
     except ImportError:
         raise StateError(
             "tables need the package pandas: pip install pandas. Without it write run.to_csv(path)."

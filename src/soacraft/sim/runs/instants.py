@@ -44,8 +44,10 @@ class Instants:
     `t` they are the rows themselves, also those before a jump.
     """
 
-    def __init__(self, run: Run, pieces: Sequence[Step | Block], starts: Array, t: Array | None = None) -> None:
-        self.run, self._pieces = run, pieces
+    def __init__(
+        self, run: Run, dense: Sequence[tuple[float, Step | Block]], starts: Array, t: Array | None = None
+    ) -> None:
+        self.run, self._dense = run, dense
         self.t = np.array(run.t) if t is None else t
         self.row: Integers = np.arange(len(run))
         if t is not None and len(run):
@@ -56,16 +58,17 @@ class Instants:
     def _groups(self) -> Iterator[tuple[Step | Block, Integers]]:
         """Steps and blocks, with the instants in each."""
         inside = np.flatnonzero(self._inside)
+        if not len(inside):
+            return
         inside = inside[np.argsort(self.piece[inside], kind="stable")]
         cuts = np.flatnonzero(np.diff(self.piece[inside])) + 1
-        for group in np.split(inside, cuts):
-            if len(group):
-                yield self._pieces[int(self.piece[group[0]])], group
+        for group in np.split(inside, cuts) if len(cuts) else [inside]:
+            yield self._dense[int(self.piece[group[0]])][1], group
 
     @cached_property
     def _x(self) -> Array:
         """The points inside steps, (m, size); what is at a row has none."""
-        x = np.full((len(self.t), len(self._problem.point(*self._first)) if self._pieces else 0), np.nan)
+        x = np.full((len(self.t), len(self._problem.point(*self._first)) if self._dense else 0), np.nan)
         for piece, group in self._groups():
             x[group] = piece.states(self.t[group])
         return x
@@ -76,7 +79,7 @@ class Instants:
 
     @property
     def _problem(self) -> Mechanism:
-        return self._pieces[0].problem  # type: ignore[return-value]
+        return self._dense[0][1].problem  # type: ignore[return-value]
 
     def _with_rows(self, rows: Array, columns: slice) -> Array:
         """Columns of the points, and those of rows for instants at one."""
@@ -100,7 +103,7 @@ class Instants:
     def work(self) -> dict[str, Array]:
         """The work of every force, (m)."""
         at = self.run.q.shape[1] + self.run.v.shape[1]
-        places = {name: at + i for i, name in enumerate(self._problem.names)} if self._pieces else {}
+        places = {name: at + i for i, name in enumerate(self._problem.names)} if self._dense else {}
         return {name: self._with_rows(x[:, None], slice(places.get(name, 0), places.get(name, 0) + 1))[:, 0]
                 for name, x in self.run.work.items()}  # fmt: skip
 
@@ -115,7 +118,7 @@ class Instants:
             if problem.varies:
                 energies[group] = self._linear(rows, group)
                 continue
-            problem.require_same(piece.told, float(self.t[group[0]]), "energies")
+            problem.require_unchanged(piece.told, float(self.t[group[0]]), "energies")
             mb, q, v = problem.mb, np.ascontiguousarray(self.q[group]), np.ascontiguousarray(self.v[group])
             energies[group, 0] = dyn.kinetic_energy(mb, q, v, ignore_loops=True)
             energies[group, 1] = dyn.potential_energy(mb, q, ignore_loops=True)
@@ -130,7 +133,7 @@ class Instants:
     @cached_property
     def forces(self) -> dict[str, Array]:
         """The generalized force of every element, (m, nv)."""
-        names = list(self._problem.names) if self._pieces else list(self.run.forces)
+        names = list(self._problem.names) if self._dense else list(self.run.forces)
         return {name: self._rates.forces[:, names.index(name)] for name in self.run.forces}
 
     @cached_property
@@ -141,11 +144,11 @@ class Instants:
     @property
     def from_rows(self) -> bool:
         """True if rates are taken from rows."""
-        return not (self._pieces and self._problem.memoryless)
+        return not (self._dense and self._problem.memoryless)
 
     @cached_property
     def _rates(self) -> Rates:
-        run, names = self.run, self._problem.names if self._pieces else tuple(self.run.forces)
+        run, names = self.run, self._problem.names if self._dense else tuple(self.run.forces)
         rows = np.zeros((len(run), len(names), run.v.shape[1]))
         for name, x in run.forces.items():
             rows[:, names.index(name)] = x
@@ -162,7 +165,7 @@ class Instants:
     def _evaluate(self, found: Rates, rows: Array, group: Integers, piece: Step | Block) -> None:
         """Rates of instants in one step or block, from the problem; of contact the means of steps."""
         problem: Any = piece.problem
-        problem.require_same(piece.told, float(self.t[group[0]]), "accelerations and forces")
+        problem.require_unchanged(piece.told, float(self.t[group[0]]), "accelerations and forces")
         carried, samples, columns = problem.carried, [], self.run.signals.columns
         with problem.as_in(piece.told):
             for i in group:
@@ -209,16 +212,16 @@ class Instants:
     @property
     def is_made_here(self) -> bool:
         """True if the run has its steps, and with them the model and its forces."""
-        return bool(self._pieces)
+        return bool(self._dense)
 
     @property
     def conditions(self) -> tuple[Mechanism, Told]:
         """The problem, and the conditions of the first step that is asked for."""
-        return self.conditions_of(0) if len(self.t) else (self._problem, self._pieces[0].told)
+        return self.conditions_of(0) if len(self.t) else (self._problem, self._dense[0][1].told)
 
     def conditions_of(self, i: int) -> tuple[Mechanism, Told]:
         """The problem of an instant, and the conditions of its step; at the end those of the last one."""
-        piece: Any = self._pieces[max(int(self.piece[i]), 0)]
+        piece: Any = self._dense[max(int(self.piece[i]), 0)][1]
         return piece.problem, piece.told
 
     def contact_at(self, i: int) -> tuple[ContactStep, float] | None:

@@ -47,7 +47,7 @@ def reactions_at(instants: Instants, name: Any, node: Any = None, expressed_in: 
     if isinstance(name, str) and name in couplings and (node is not None or expressed_in is not None):
         raise ModelError(f"{name!r} is a coupling, whose multiplier is a number; leave node and expressed_in out.")
     _require_known(problem)
-    problem.require_same(told, float(instants.t[0]) if len(instants.t) else 0.0, "reactions")
+    problem.require_unchanged(told, float(instants.t[0]) if len(instants.t) else 0.0, "reactions")
     of_loads, of_contact = _wrenches(instants, problem)
     on_nodes = (*of_loads.items(), *of_contact.items())
     q, v = np.ascontiguousarray(instants.q), np.ascontiguousarray(instants.v)
@@ -56,7 +56,8 @@ def reactions_at(instants: Instants, name: Any, node: Any = None, expressed_in: 
         return HingeForces(mb.state(q, v), np.asarray(f), {}).at(name, node, expressed_in)
     along = [x for force, x in instants.forces.items() if force not in _APART]
     through = sum(along, np.zeros(v.shape)) - dyn.compensating_force(mb, q, of_loads, ignore_loops=True)
-    result = problem.closed.copied().solver.forward_dynamics(q, v, through, on_nodes)
+    closed: Any = problem.closed
+    result = closed.copied().solver.forward_dynamics(q, v, through, on_nodes)
     if isinstance(name, str) and name in couplings:
         return np.asarray(result.multipliers[name])
     return result.hinge_forces.at(name, node, expressed_in)

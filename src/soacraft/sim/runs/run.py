@@ -121,7 +121,16 @@ class Run(Strict):
         """A copy of the run of a system has its rows alone: the steps between them are tied to the system."""
         problems = [getattr(x, "problem", None) for _, x in (self._dense or ())[:1]]
         carries = any(getattr(x, "carried", None) is not None for x in problems)
-        return {**vars(self), "_dense": None, "_acting": ()} if carries else dict(vars(self))
+        if carries:
+            return {**vars(self), "_dense": None, "_acting": ()}
+        return {**vars(self), "_versions": [getattr(x, "versions", None) for x in problems]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy of a model counts its changes anew: steps of the model as it was copied are those of the copy."""
+        before = state.pop("_versions", [])
+        self.__dict__.update(state)
+        for old in before:
+            self._dense = [(t, x.of_versions(old, x.problem.versions)) for t, x in self._dense or ()]
 
     @property
     def has_dense_output(self) -> bool:
@@ -163,10 +172,10 @@ class Run(Strict):
         return Sample(self._instants(np.clip(np.ravel(t), self.t[0], self.t[-1])), t.shape)
 
     def _instants(self, t: Array | None) -> Instants:
-        pieces = [] if self._dense is None else [x for _, x in self._dense]
-        if self._starts is None or len(self._starts) != len(pieces):
-            self._starts = np.array([x for x, _ in self._dense or ()])
-        return Instants(self, pieces, self._starts, t)
+        dense = self._dense or []
+        if self._starts is None or len(self._starts) != len(dense):
+            self._starts = np.array([x for x, _ in dense])
+        return Instants(self, dense, self._starts, t)
 
     def reactions(self, name: str, node: Any = None, expressed_in: Any = None, t: Any = None) -> Array:
         """Reactions of a hinge, a closure or a coupling along the run, at its rows, (rows, 6), or at times, (..., 6).
@@ -237,9 +246,9 @@ class Run(Strict):
 
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write its rows as a table of text, a line for every row under one of names and units: `t (s)`,
-        `q[elbow] (rad)`, `v[elbow] (rad/s)`, `vdot[elbow] (rad/s^2)`, energies, `work[motor] (J)`, `forces[motor][elbow] (N m)`, and
-        signals. Numbers read back are the same in all bits. Where structure changed it is of the last segment; others
-        are written by `run.segments[0].to_csv(path)`.
+        `q[elbow] (rad)`, `v[elbow] (rad/s)`, `vdot[elbow] (rad/s^2)`, energies, `work[motor] (J)`,
+        `forces[motor][elbow] (N m)`, and signals. Numbers read back are the same in all bits. Where structure changed
+        it is of the last segment; others are written by `run.segments[0].to_csv(path)`.
 
         >>> import pathlib, tempfile
         >>> import soacraft as sc
