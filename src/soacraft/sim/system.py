@@ -42,6 +42,8 @@ from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+#: A force that is evaluated again where it was evaluated before is the same to this part of it.
+_REPEATED = 1e-9
 #: What settling moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
 _SAME = 1e-14
 
@@ -646,6 +648,22 @@ class Mechanism:
                 f"{changed} after the step around t = {t:.9g} s, so {what} between rows are not known: ask run.at "
                 "before, or interpolate the rows of the run."
             )
+
+    def require_same_forces(self, t: float, q: Array, v: Array, forces: Array) -> None:
+        """Raise `StaleError` where a load does not give at a row of a run, (t, q, v), what it gave there, (names, nv):
+        it reads what was changed since. Where it jumps at t it may give either side. Loads that hold, and controls that
+        are numbers, change by themselves: they are left out."""
+        state = self.mb.state(q, v)
+        for load, before in zip(self._loads, forces, strict=False):
+            if getattr(load, "switches", False) or (isinstance(load, Control) and load.is_number):
+                continue
+            scale = float(np.abs(before).max(initial=0.0))
+            sides = (t, float(np.nextafter(t, -np.inf)))
+            if not any(np.abs(load.force(s, state) - before).max(initial=0.0) <= _REPEATED * scale for s in sides):
+                raise StaleError(
+                    f"the force {load.name!r} is another one now than at t = {t:.9g} s of the run: it reads what was "
+                    "changed since, so forces and accelerations between rows are not known. Interpolate run.forces."
+                )
 
     @contextmanager
     def as_in(self, told: Told) -> Iterator[None]:

@@ -204,6 +204,35 @@ def test_what_was_changed_since_is_refused():
         run.at(0.25).forces  # noqa: B018
 
 
+def test_functions_that_read_what_was_changed_are_refused():
+    """A callback sets what a control reads: steps before its last change are not known any more, those after it are."""
+    mb, goal = sc.load("pendulum"), [0.0]
+    p = sim.Propagator(mb)
+    p.control("bob", lambda t, state: goal[0] - state.q[0])
+    p.every(0.1, lambda t, state: goal.__setitem__(0, round(10 * t)))
+    run = p.advance_to(0.35)
+    sample = run.at([0.31, 0.34])
+    np.testing.assert_array_equal(sample.forces["bob"][:, 0], 3.0 - sample.q[:, 0])
+    assert sample.reactions("bob").shape == (2, 6)
+    for ask in (lambda: run.at(0.15).forces, lambda: run.at([0.15, 0.31]).vdot, lambda: run.reactions("bob")):
+        with pytest.raises(
+            StaleError, match=r"the force 'bob' is another one now than at t = .* Interpolate run.forces"
+        ):
+            ask()
+    assert sc.view.plot(run, "forces").panels[0].lines["bob"][0] is run.t  # rows alone
+
+
+def test_a_jump_has_both_sides():
+    """A force that jumps at the end of a step, with its break named or not, is the one before it in that step."""
+    for options in ({"breaks": [0.5]}, {}):
+        p = sim.Propagator(
+            sc.load("pendulum"), integrator="dop853" if options else "rk4", step=None if options else 0.1
+        )
+        p.control("bob", lambda t, state: 1.0 if t < 0.5 else 4.0, **options)
+        sample = p.advance_to(1.0).at([0.45, np.nextafter(0.5, 0), 0.5, 0.55])
+        assert sample.forces["bob"][:, 0].tolist() == [1.0, 1.0, 4.0, 4.0]
+
+
 def test_impulses_of_contact_are_means_of_their_step():
     mb = sc.Multibody(gravity=(0, 0, -9.81))
     mb.root.add_geometry(sc.Geometry("floor", "plane"))

@@ -147,11 +147,17 @@ class Instants:
         return not (self._dense and self._problem.memoryless)
 
     @cached_property
-    def _rates(self) -> Rates:
-        run, names = self.run, self._problem.names if self._dense else tuple(self.run.forces)
-        rows = np.zeros((len(run), len(names), run.v.shape[1]))
-        for name, x in run.forces.items():
+    def force_rows(self) -> Array:
+        """The forces at the rows of the run by their numbers in the problem, (rows, names, nv)."""
+        names = self._problem.names if self._dense else tuple(self.run.forces)
+        rows = np.zeros((len(self.run), len(names), self.run.v.shape[1]))
+        for name, x in self.run.forces.items():
             rows[:, names.index(name)] = x
+        return rows
+
+    @cached_property
+    def _rates(self) -> Rates:
+        run, rows = self.run, self.force_rows
         signals = run.signals.rows if len(run.signals) else np.zeros((len(run), 0))
         found = Rates(np.array(run.vdot[self.row]), rows[self.row], signals[self.row])
         for piece, group in self._groups():
@@ -167,7 +173,9 @@ class Instants:
         problem: Any = piece.problem
         problem.require_unchanged(piece.told, float(self.t[group[0]]), "accelerations and forces")
         carried, samples, columns = problem.carried, [], self.run.signals.columns
+        end = int(self.recorded[group].max())
         with problem.as_in(piece.told):
+            problem.require_same_forces(float(self.run.t[end]), self.run.q[end], self.run.v[end], rows[end])
             for i in group:
                 t, x = float(self.t[i]), self._x[i]
                 if problem.contact is None:
@@ -189,7 +197,7 @@ class Instants:
     def _from_rows(self, found: Rates, rows: Array, signals: Array, group: Integers, problem: Any) -> None:
         """Rows: held until the next one where clocks tick, else straight between them."""
         if problem.carried.next_tick is not None or problem.carried.feels:
-            return
+            return  # as they are
         found.vdot[group], found.forces[group] = self._linear(self.run.vdot, group), self._linear(rows, group)
         found.signals[group] = self._linear(signals, group)
 
@@ -198,6 +206,11 @@ class Instants:
         """The rows at which the steps of the instants end: those of instants at rows themselves."""
         last = np.minimum(self.row + 1, len(self.run) - 1)
         return np.where(self.run.t[self.row] < self.t, last, self.row)
+
+    @property
+    def recorded(self) -> Integers:
+        """Rows at which forces of the steps of the instants were recorded: at their ends, before what happens there."""
+        return np.where(self._inside, np.minimum(self.row + 1, len(self.run) - 1), self.row)
 
     def _linear(self, rows: Array, group: Integers) -> Array:
         """Values between rows, on the straight way."""

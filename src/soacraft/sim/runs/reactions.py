@@ -106,11 +106,17 @@ def _require_known(problem: Mechanism) -> None:
 def _wrenches(instants: Instants, problem: Mechanism) -> tuple[dict[Any, Wrench], dict[Any, Wrench]]:
     """External wrenches of force elements, and those of contact, at the instants by node, in inertial axes. Those of
     `mb.set_force` are none of them."""
+    checked: set[int] = set()  # rows at which loads give what they gave
     mb, loads, contact = problem.mb, Totals(problem.mb, len(instants.t)), Totals(problem.mb, len(instants.t))
     for i, t in enumerate(instants.t if problem.loads or problem.contact is not None else ()):
         here, told = instants.conditions_of(i)
         state = mb.state(instants.q[i], instants.v[i])
+        row = int(instants.recorded[i])
         with here.as_in(told):
+            if row not in checked:
+                run = instants.run
+                here.require_same_forces(float(run.t[row]), run.q[row], run.v[row], instants.force_rows[row])
+                checked.add(row)
             for load in here.loads:
                 loads.add(i, state, load.wrenches(float(t), state))  # type: ignore[attr-defined]
         if (touch := instants.contact_at(i)) is not None:
