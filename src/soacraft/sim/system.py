@@ -666,7 +666,7 @@ class Mechanism:
                 )
 
     @contextmanager
-    def as_in(self, told: Told) -> Iterator[None]:
+    def under(self, told: Told) -> Iterator[None]:
         """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
         while; afterwards all is as it was."""
         before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed

@@ -53,7 +53,8 @@ class Instants:
         if t is not None and len(run):
             self.row = np.maximum(np.searchsorted(run.t, t, side="right") - 1, 0)
         self.piece: Integers = np.searchsorted(starts, self.t, side="right") - 1
-        self._inside = (self.piece >= 0) & (self.t < run.t[-1:].sum()) & (t is not None)
+        last = run.t[-1] if len(run) and t is not None else -np.inf
+        self._inside = (self.piece >= 0) & (self.t < last)
 
     def _groups(self) -> Iterator[tuple[Step | Block, Integers]]:
         """Steps and blocks, with the instants in each."""
@@ -68,14 +69,11 @@ class Instants:
     @cached_property
     def _x(self) -> Array:
         """The points inside steps, (m, size); what is at a row has none."""
-        x = np.full((len(self.t), len(self._problem.point(*self._first)) if self._dense else 0), np.nan)
-        for piece, group in self._groups():
-            x[group] = piece.states(self.t[group])
-        return x
-
-    @property
-    def _first(self) -> tuple[Array, Array]:
-        return self.run.q[0], self.run.v[0]
+        groups = [(group, piece.states(self.t[group])) for piece, group in self._groups()]
+        points = np.full((len(self.t), groups[0][1].shape[1] if groups else 0), np.nan)
+        for group, states in groups:
+            points[group] = states
+        return points
 
     @property
     def _problem(self) -> Mechanism:
@@ -83,10 +81,10 @@ class Instants:
 
     def _with_rows(self, rows: Array, columns: slice) -> Array:
         """Columns of the points, and those of rows for instants at one."""
-        found = np.array(rows[self.row])
+        values = np.array(rows[self.row])
         if self._inside.any():
-            found[self._inside] = self._x[self._inside, columns]
-        return found
+            values[self._inside] = self._x[self._inside, columns]
+        return values
 
     @cached_property
     def q(self) -> Array:
@@ -159,47 +157,47 @@ class Instants:
     def _rates(self) -> Rates:
         run, rows = self.run, self.force_rows
         signals = run.signals.rows if len(run.signals) else np.zeros((len(run), 0))
-        found = Rates(np.array(run.vdot[self.row]), rows[self.row], signals[self.row])
+        rates = Rates(np.array(run.vdot[self.row]), rows[self.row], signals[self.row])
         for piece, group in self._groups():
             problem: Any = piece.problem
             if problem.memoryless:
-                self._evaluate(found, rows, group, piece)
+                self._evaluate(rates, rows, group, piece)
             else:
-                self._from_rows(found, rows, signals, group, problem)
-        return found
+                self._from_rows(rates, rows, signals, group, problem)
+        return rates
 
-    def _evaluate(self, found: Rates, rows: Array, group: Integers, piece: Step | Block) -> None:
+    def _evaluate(self, rates: Rates, rows: Array, group: Integers, piece: Step | Block) -> None:
         """Rates of instants in one step or block, from the problem; of contact the means of steps."""
         problem: Any = piece.problem
         problem.require_unchanged(piece.told, float(self.t[group[0]]), "accelerations and forces")
         carried, samples, columns = problem.carried, [], self.run.signals.columns
         end = int(self.recorded[group].max())
-        with problem.as_in(piece.told):
+        with problem.under(piece.told):
             problem.require_same_forces(float(self.run.t[end]), self.run.q[end], self.run.v[end], rows[end])
             for i in group:
                 t, x = float(self.t[i]), self._x[i]
                 if problem.contact is None:
-                    found.vdot[i], found.forces[i] = problem.solved(t, x)
+                    rates.vdot[i], rates.forces[i] = problem.solved(t, x)
                 else:
                     problem.place(t, x)
-                    found.vdot[i] = self.run.vdot[self.ends[i]]
-                    found.forces[i] = problem.all_forces(t, self.q[i], self.v[i])
+                    rates.vdot[i] = self.run.vdot[self.ends[i]]
+                    rates.forces[i] = problem.all_forces(t, self.q[i], self.v[i])
                 if carried is not None and columns == carried.columns:
-                    samples.append(carried.sample(partial(np.array, found.vdot[i])))
+                    samples.append(carried.sample(partial(np.array, rates.vdot[i])))
         if samples:
-            found.signals[group] = packed(columns, samples)
+            rates.signals[group] = packed(columns, samples)
         elif columns:
-            found.signals[group] = self._linear(self.run.signals.rows, group)
+            rates.signals[group] = self._linear(self.run.signals.rows, group)
         means = () if problem.contact is None else (problem.contact.name, "prescribed")
         for number in (problem.names.index(name) for name in means if name in problem.names):
-            found.forces[group, number] = rows[self.ends[group], number]
+            rates.forces[group, number] = rows[self.ends[group], number]
 
-    def _from_rows(self, found: Rates, rows: Array, signals: Array, group: Integers, problem: Any) -> None:
+    def _from_rows(self, rates: Rates, rows: Array, signals: Array, group: Integers, problem: Any) -> None:
         """Rows: held until the next one where clocks tick, else straight between them."""
         if problem.carried.next_tick is not None or problem.carried.feels:
             return  # as they are
-        found.vdot[group], found.forces[group] = self._linear(self.run.vdot, group), self._linear(rows, group)
-        found.signals[group] = self._linear(signals, group)
+        rates.vdot[group], rates.forces[group] = self._linear(self.run.vdot, group), self._linear(rows, group)
+        rates.signals[group] = self._linear(signals, group)
 
     @property
     def ends(self) -> Integers:

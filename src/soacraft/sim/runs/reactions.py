@@ -60,7 +60,7 @@ def reactions_at(instants: Instants, name: Any, node: Any = None, expressed_in: 
     result = closed.copied().solver.forward_dynamics(q, v, through, on_nodes)
     if isinstance(name, str) and name in couplings:
         return np.asarray(result.multipliers[name])
-    return result.hinge_forces.at(name, node, expressed_in)
+    return np.asarray(result.hinge_forces.at(name, node, expressed_in))
 
 
 #: Forces that the dynamics functions add themselves, and that of contact, which has the impulses of closures besides.
@@ -112,7 +112,7 @@ def _wrenches(instants: Instants, problem: Mechanism) -> tuple[dict[Any, Wrench]
         here, told = instants.conditions_of(i)
         state = mb.state(instants.q[i], instants.v[i])
         row = int(instants.recorded[i])
-        with here.as_in(told):
+        with here.under(told):
             if row not in checked:
                 run = instants.run
                 here.require_same_forces(float(run.t[row]), run.q[row], run.v[row], instants.force_rows[row])

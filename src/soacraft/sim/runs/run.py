@@ -130,7 +130,7 @@ class Run(Strict):
         before = state.pop("_versions", [])
         self.__dict__.update(state)
         for old in before:
-            self._dense = [(t, x.of_versions(old, x.problem.versions)) for t, x in self._dense or ()]
+            self._dense = [(t, x.of_versions(old, getattr(x.problem, "versions", None))) for t, x in self._dense or ()]
 
     @property
     def has_dense_output(self) -> bool:
