@@ -73,10 +73,12 @@ from soacraft.sim.links.shared import SharedMemory
 from soacraft.sim.links.split import Crew, ShareRun, Split, SplitRun, split
 from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
+from soacraft.sim.runs.balance import Balance
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.reading import read
-from soacraft.sim.runs.run import Balance, Run, Sample
+from soacraft.sim.runs.run import Run
+from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.sim_state import SimState

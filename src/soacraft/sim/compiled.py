@@ -356,6 +356,7 @@ class CompiledMotion:
             None if carried is None else track.signals[:done],
             None if visits is None else track.starts[:done],
             None if visits is None else track.energies[:done],
+            ((), ()) if visits is None else visits.history,
         ), paced
 
     def _read_numbers(self) -> None:

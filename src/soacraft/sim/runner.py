@@ -204,6 +204,8 @@ class Runner:
         if log is not None:
             made = problem.names, self._method.name, labels_of(problem.mb), columns, keeping.documents
             logged = log.begin(Layout(_sizes(problem), *made), keeping.goes_on)
+        if problem.contact is not None:
+            problem.contact.begin_run()
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
         if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for

@@ -100,11 +100,14 @@ class VisitPlan:
         self._point = np.zeros(1 + mb.nq + mb.nv)
         self._values, self._numbers = np.zeros(0), list[tuple[int, Control]]()
         self._places: dict[str, int] = {}
+        self._all_places = np.zeros(0, dtype=np.intp)
         self._at: dict[int, Any] = {}
         self.before: State | None = None
         """The state of the model before a callback that changed it, so that the steps ended; None where none did."""
         self.raised: BaseException | None = None
         """The error of a callback."""
+        self._since: list[int] = []
+        self._history: list[tuple[float, ...]] = []
 
     @property
     def next(self) -> int:
@@ -120,6 +123,8 @@ class VisitPlan:
         """Return what compiled steps read. `values` has the numbers of controls, each at its place."""
         self._values, self._numbers = values, list(numbers)
         self._places = {control.name: at for at, control in numbers}
+        self._all_places = np.array([at for at, _ in numbers], dtype=np.intp)
+        self._since, self._history = [0], [tuple(values[self._all_places].tolist())]
         for i, (_, _, callback) in enumerate(self._callbacks):
             if isinstance(callback, HeldNumbers):
                 self._at[i] = np.array([self._places[name] for name in callback.names], dtype=np.intp)
@@ -133,6 +138,7 @@ class VisitPlan:
                 control.set(u)
 
     def _call(self, ns: int) -> int:
+        asked_users = False  # a callback may change what functions read
         try:
             nearest = NEVER
             for i, (due, period, callback) in enumerate(self._callbacks):
@@ -143,6 +149,7 @@ class VisitPlan:
                     continue
                 nearest = min(nearest, due + period)
                 self._callbacks[i] = (due + period, period, callback)
+                asked_users = asked_users or not isinstance(callback, HeldNumbers)
                 if isinstance(callback, HeldNumbers):
                     callback.write(ns / 1e9, self._state(), self._values, self._places, self._at[i])
                 elif self._changes_model(ns / 1e9, callback):
@@ -150,7 +157,16 @@ class VisitPlan:
         except BaseException as wrong:
             self.raised = wrong
             raise
+        numbers = tuple(self._values[self._all_places].tolist())
+        if numbers != self._history[-1] or asked_users:
+            self._since.append(ns)
+            self._history.append(numbers)
         return nearest
+
+    @property
+    def history(self) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
+        """Nanoseconds from which controls may have had other numbers, and these numbers, in the order of the loads."""
+        return (tuple(self._since), tuple(self._history)) if len(self._since) > 1 else ((), ())
 
     def _state(self) -> State:
         nq, nt, nv = self._sizes

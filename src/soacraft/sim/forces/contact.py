@@ -91,7 +91,7 @@ class Contact(Remade, Touching):
     may lead two shapes through each other is cut: no pair comes deeper in one step than 2/5 of its thickness (see
     `soacraft.contact.geometry.passage`). What approaches no faster than forces make it in one step does not bounce.
 
-    `steps` has what happened in each step.
+    `steps` has what happened in each step of the last run; every run keeps its own in `run.contacts`.
 
     A ball that falls from 1 m, e = 0.5, has its first impact at 0.4515 s:
 
@@ -158,8 +158,13 @@ class Contact(Remade, Touching):
 
     @property
     def steps(self) -> list[ContactStep]:
-        """What happened in each step so far."""
+        """Contacts of each step of the last run, or of the present one so far. Those of other runs are in their
+        `run.contacts`."""
         return self.diary.steps
+
+    def begin_run(self) -> None:
+        """Begin the steps of another run: those of the last one stay with that."""
+        self.diary = ContactDiary()
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -279,6 +284,16 @@ class Contact(Remade, Touching):
     def presses(self) -> bool:
         """Whether there were impulses in the last step."""
         return self._force is not None and bool(self._force.any())
+
+    @property
+    def has_ropes(self) -> bool:
+        """True if one-sided couplings or ropes act."""
+        return bool(len(self._ties))
+
+    @property
+    def holds_dofs(self) -> bool:
+        """True if limits or dry friction of hinges act."""
+        return bool(self._stops or self._rubbing)
 
     @property
     def drives(self) -> bool:

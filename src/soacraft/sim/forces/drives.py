@@ -17,6 +17,7 @@ from soacraft.model.tree.parts.records import Actuator
 from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.calls import require_call
 from soacraft.spatial.checks import Array, finite, shape_text
+from soacraft.spatial.wrench import Wrench
 
 
 class Control:
@@ -127,6 +128,10 @@ class Control:
         """The generalized force."""
         u = self.u(t, state)
         return self._row * (u if self._law is None else self._law.force(u, state))
+
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """None on nodes: it acts through hinges."""
+        return {}
 
     def uncut(self, t: float, state: State) -> float:
         """The force itself, not cut to its limits."""

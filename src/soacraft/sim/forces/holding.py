@@ -41,6 +41,8 @@ class Hold(Load, Protocol):
     """A load that may hold its dof."""
 
     number: int
+    mode: float
+    """The side on which it holds, or the direction in which it slips."""
 
     @property
     def switches(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
@@ -95,12 +97,25 @@ class JointLimit:
                 total[self.number] += way * max(self._stiffness * depth * (1.0 + self._damping * speed), 0.0)
         return total
 
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """None on nodes: it acts through the hinge."""
+        return {}
+
     # -- a rigid stop ------------------------------------------------------------------------------------------------
 
     @property
     def switches(self) -> bool:
         """Whether it is rigid: then it holds a dof or does not."""
         return self._stiffness is None
+
+    @property
+    def mode(self) -> float:
+        """The side on which the dof leans."""
+        return self.side
+
+    @mode.setter
+    def mode(self, side: float) -> None:
+        self.side = int(side)
 
     @property
     def sticks(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ from soacraft.contact.solvers.blocks import Bilateral
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import tied_rows
+from soacraft.model.states.state import State
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
 
 #: No two shapes pass each other where nothing moves by more than this part of the least thickness of two.
 _NEVER = 0.1
@@ -80,6 +84,22 @@ class Touching:
     def _coefficients(self) -> str:
         """What is said of shapes that say nothing themselves."""
         return f"{self._friction} friction, {self._restitution:g} restitution"
+
+
+def body_wrenches(
+    mb: Multibody, state: State, pairs: Sequence[tuple[str, str]], points: Array, moments: Array, forces: Array
+) -> dict[Any, Wrench]:
+    """Wrenches of contact on bodies about their origins, in inertial axes: `moments` and `forces` (points, 3) act at
+    `points` (points, 3) on the second shape of each pair, "body/shape", and against it on the first. O(points)."""
+    totals: dict[Any, Array] = {}
+    for pair, point, moment, force in zip(pairs, points, moments, forces, strict=True):
+        for shape, sign in zip(pair, (-1.0, 1.0), strict=True):
+            frame = mb.frame(shape.rpartition("/")[0])
+            if isinstance(frame.carrier, Body):
+                arm = point - mb.pose(frame, state=state).translation
+                totals.setdefault(frame, np.zeros(6))
+                totals[frame] += sign * np.concatenate([moment + np.cross(arm, force), force])
+    return {frame: Wrench(w[:3], w[3:], expressed_in=mb.root) for frame, w in totals.items()}
 
 
 def read_choice(value: Any, name: str, known: tuple[str, ...]) -> None:

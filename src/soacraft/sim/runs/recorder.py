@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
-from soacraft.sim.runs.signals import Signals
+from soacraft.sim.runs.signals import Signals, packed
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
@@ -148,16 +147,7 @@ class Recorder:
         if carried is None:
             return np.zeros((rows, 0))
         taken, self._samples = self._samples[:rows], self._samples[rows:]
-        widths = [int(np.prod(shape)) for shape, *_ in carried.columns.values()]
-        starts = np.cumsum([0, *widths])
-        signals = np.empty((rows, starts[-1]))
-        shaped = [bool(shape) for shape, *_ in carried.columns.values()]
-        numbers = chain.from_iterable(x for x, _ in taken)
-        signals[:, starts[:-1][np.logical_not(shaped)]] = np.fromiter(numbers, np.float64).reshape(rows, -1)
-        arrays = zip(*(x for _, x in taken), strict=True)
-        for i, given in zip(np.flatnonzero(shaped), arrays, strict=False):  # no arrays without rows
-            signals[:, starts[i] : starts[i + 1]] = np.reshape(given, (rows, widths[i]))
-        return signals
+        return packed(carried.columns, taken)
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
