@@ -79,7 +79,7 @@ from soacraft.sim.runs.reading import read
 from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.changes.sequence import Action, Sequence, Transition
