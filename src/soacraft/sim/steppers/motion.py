@@ -106,11 +106,12 @@ class Motion:
         self._last: dict[int, Last] = {0: Last()}  # of steps that Python took, and before the first one
         self._first_theta: Array | None = None
         self.parameters: LaneParameters | None = None
+        self._own = parameters is not None
+        if self.is_batch or self._own:
+            self._require_compiled(self._obstacle())
         if parameters is not None:
             self.parameters = LaneParameters(self.problem, method, parameters, count, not self.is_batch)
         self._start = np.array(mb.q), np.array(mb.v)
-        if self.is_batch:
-            self._require_compiled(self._obstacle())
         self.put(range(count), *self._start)
         self._make()
 
@@ -212,7 +213,7 @@ class Motion:
             return
         if self.is_batch:
             raise StateError(f"steps of several states are compiled, and here {why}; take one state.")
-        if self.parameters is not None:
+        if self._own:
             raise StateError(f"steps with parameters of their own are compiled, and here {why}; edit the model.")
 
     def _make(self) -> None:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,11 +86,10 @@ class Twin:
     def __init__(self, problem: Mechanism, method: Method, entries: Mapping[str, Entry]) -> None:
         if problem.is_told:
             raise StateError("a motion is prescribed, so that all states have the same parameters; edit the model.")
-        copies = deepcopy((problem.mb, list(problem.loads), problem.contact, problem.closed))
-        mb, loads, contact, closed = copies
-        if contact is not None:
-            contact = contact.another()
-            loads.append(contact)
+        mb, contact, closed = deepcopy((problem.mb, problem.contact, problem.closed))
+        loads = [*(copy(x) for x in problem.loads), *([] if contact is None else [contact])]
+        for load in loads:
+            load.bind(mb)
         self.problem, self._entries, self._method = Mechanism(mb, loads, None, closed), dict(entries), method
         names = [x.owner for x in self._entries.values() if x.kind == "model"]
         self._parameters = read_parameters("parameters of a stepper", mb, names) if names else ()
