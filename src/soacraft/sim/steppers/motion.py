@@ -26,7 +26,7 @@ from soacraft.sim.integrators.steps import Method, Step
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.steppers.names import driven_control
 from soacraft.sim.steppers.parameters import LaneParameters
-from soacraft.sim.steppers.pushes import Pushes, after, wrenches_of
+from soacraft.sim.steppers.pushes import Pushed, Pushes, after, wrenches_of
 from soacraft.sim.steppers.watch import Looks
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
@@ -147,15 +147,16 @@ class Motion:
             return self.parameters.another(self.problem, lane)
         return self._made_problem([copy(x) for x in self.driven])
 
-    def prepare(self, problem: Mechanism, lane: int) -> None:
-        """Let a problem have the numbers of controls, the pushes and the turns of closures of a state."""
+    def prepare(self, problem: Mechanism, lane: int, pushes: Sequence[Pushed] | None = None) -> None:
+        """Let a problem have the numbers of controls, the pushes (else those of now) and the turns of closures of a
+        state."""
         u = finite(self.u[lane], (None,), f"u of the stepper of {problem.mb.name!r}", StateError)
         numbers = dict(zip(self._names, u.tolist(), strict=True))
         for load in problem.loads:
             if isinstance(load, Control) and load.name in numbers:
                 load.set(numbers[load.name])
         push = problem.loads[-1]
-        wrenches = self._wrenches(lane, problem.mb)
+        wrenches = self._wrenches(lane, problem.mb, pushes)
         if wrenches or (isinstance(push, Push) and push.wrenches):
             new = Push(wrenches)
             new.bind(problem.mb)
@@ -163,9 +164,10 @@ class Motion:
         if problem.closed is not None and self.theta.shape[1]:
             problem.closed.solver.follow(self.theta[lane].copy())
 
-    def _wrenches(self, lane: int, mb: Multibody) -> dict[Frame, Wrench]:
+    def _wrenches(self, lane: int, mb: Multibody, pushes: Sequence[Pushed] | None = None) -> dict[Frame, Wrench]:
         """What pushes a state, on the model or on a copy of it."""
-        return wrenches_of(self.pushes.get(lane, ()), None if mb is self._acting.mb else mb)
+        pushes = self.pushes.get(lane, ()) if pushes is None else pushes
+        return wrenches_of(pushes, None if mb is self._acting.mb else mb)
 
     def set_pushes(self, pushes: Pushes) -> None:
         """Let these push, and no others."""
@@ -435,10 +437,10 @@ class Motion:
                 until = until if marks is None else min(until, marks(self.goal, until))
                 self._with_looks(until, fault)
                 fault = None
-                if self.pushes:
-                    self.set_pushes(after(self.pushes, self.goal))
                 if at_mark is not None:
                     at_mark()
+                if self.pushes:
+                    self.set_pushes(after(self.pushes, self.goal))
         except BaseException:
             if before is not None:
                 self._restore(before)

@@ -14,14 +14,16 @@ from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.steppers.motion import Last, Motion
+from soacraft.sim.steppers.pushes import Pushed
 from soacraft.spatial.checks import Array
 
 
 class Row(NamedTuple):
-    """A state at the end of a step: its point, and what touched since the row before."""
+    """A state at the end of a step: its point, what pushed it, and what touched since the row before."""
 
     ns: int
     x: Array
+    pushes: tuple[Pushed, ...]
     touched: ContactStep | None
     force: Array | None
     vdot: Array | None
@@ -97,7 +99,7 @@ class Recording(Uncopied, Strict):
         if (now - self._begun) % self._every:
             return
         touched, force = _together(self._touched, now / 1e9)
-        self._rows.append(Row(now, motion.x[lane].copy(), touched, force, last.vdot))
+        self._rows.append(Row(now, *self._here(), touched, force, last.vdot))
         self._touched = []
 
     def commit(self) -> None:
@@ -114,12 +116,15 @@ class Recording(Uncopied, Strict):
     def restart(self) -> None:
         """A row of a state that no step led to."""
         self._touched = []
-        self._add(Row(self._motion.goal, self._motion.x[self._lane].copy(), None, None, None))
+        self._add(Row(self._motion.goal, *self._here(), None, None, None))
         self._recorder.flush()
+
+    def _here(self) -> tuple[Array, tuple[Pushed, ...]]:
+        return self._motion.x[self._lane].copy(), self._motion.pushes.get(self._lane, ())
 
     def _add(self, row: Row) -> None:
         motion, problem = self._motion, self._problem
-        motion.prepare(problem, self._lane)
+        motion.prepare(problem, self._lane, row.pushes)
         touch, t = problem.contact, row.ns / 1e9
         if touch is not None:
             touch.follow()
