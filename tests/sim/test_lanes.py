@@ -7,6 +7,7 @@ from tests.sim.test_order import tree
 import soacraft as sc
 from soacraft.sim import compiled
 
+
 def lanes_of(monkeypatch, method="rk4", solver="auto", mb=None, states=3):
     """Kernels, setting and arrays that a stepper gives to its compiled lanes; a state is q, v and five works: 11
     numbers."""

@@ -79,6 +79,7 @@ from soacraft.sim.runs.reading import read
 from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
+from soacraft.sim.steppers.record import Recording
 from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changes.changing import Change
@@ -143,6 +144,7 @@ __all__ = [
     "Product",
     "Propagator",
     "Ramp",
+    "Recording",
     "Run",
     "Sample",
     "SampleHold",

@@ -58,10 +58,19 @@ def test_states_are_as_alone_on_models_edited_so(method, threads):
 
     p = made()
     a, b = (p.mb.bodies[i].name for i in (1, 3))
-    names = [f"{a}.mass", f"{b}.com", f"{b}.moment_xx", f"{p.mb.bodies[0].hinge_name}.armature", f"{a}.damping", f"{b}.inboard_x"]
+    names = [
+        f"{a}.mass",
+        f"{b}.com",
+        f"{b}.moment_xx",
+        f"{p.mb.bodies[0].hinge_name}.armature",
+        f"{a}.damping",
+        f"{b}.inboard_x",
+    ]
     starts = [analysis.parameters(p.mb, name) for name in names]
     given = {
-        name: np.squeeze(x * (1.0 + 0.1 * np.arange(3))[:, None] + 0.01 * np.arange(3)[:, None], axis=1 if x.size == 1 else ())
+        name: np.squeeze(
+            x * (1.0 + 0.1 * np.arange(3))[:, None] + 0.01 * np.arange(3)[:, None], axis=1 if x.size == 1 else ()
+        )
         for name, x in zip(names, starts, strict=True)
     }
     batch = p.stepper(states=3, parameters=given, threads=threads)
@@ -228,7 +237,12 @@ def test_bad_changes_of_parameters_change_nothing():
     other = arm().stepper(states=3, parameters={"pole.mass": MASSES})
     for given, which, error, text in (
         ({"pole.mass": [2.0, -2.0]}, [0, 2], ModelError, "state 2: .*mass of an Inertia must not be negative, got -2"),
-        ({"cart.mass": 2.0}, None, StateError, r"parameter 'cart.mass' is the same for all states: name it in p\.stepper"),
+        (
+            {"cart.mass": 2.0},
+            None,
+            StateError,
+            r"parameter 'cart.mass' is the same for all states: name it in p\.stepper",
+        ),
         ({"pole.mass": [1.0, 2.0]}, 1, StateError, r"has shape \(1,\) for 1 states"),
         ({"pole.mass": 1.0}, 3, StateError, "which must be a whole number from 0 to 2"),
     ):

@@ -51,7 +51,9 @@ def test_a_push_ends_with_another_state():
         np.testing.assert_allclose(step.v, [-0.0981], rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["rk4", "euler_symplectic", "verlet", "gauss4", "variational", "moreau", "moreau_midpoint"])
+@pytest.mark.parametrize(
+    "method", ["rk4", "euler_symplectic", "verlet", "gauss4", "variational", "moreau", "moreau_midpoint"]
+)
 @pytest.mark.parametrize("axes", [None, "inertial", "a body"])
 def test_a_push_is_a_force_of_the_model(method, axes):
     """On a tree with contact and quaternions, compiled."""

@@ -187,7 +187,9 @@ class Motion:
     def set_parameters(self, given: Any, lanes: Sequence[int]) -> None:
         """Give some states other parameters: all of them, or none where one is refused."""
         if self.parameters is None:
-            raise StateError("its states have the parameters of the model; name those that differ in p.stepper(parameters=...).")
+            raise StateError(
+                "its states have the parameters of the model; name those that differ in p.stepper(parameters=...)."
+            )
         recorded = self.recorded & set(lanes)
         if recorded:
             raise StateError(f"state {min(recorded)} is recorded: end that with recording.stop() first.")
@@ -221,7 +223,10 @@ class Motion:
     def _make(self) -> None:
         """Read the model, and compile the steps if they can be."""
         mb, problem, touch = self._acting.mb, self.problem, self.problem.contact
-        for lane in {*self.recorded, *([] if self.is_batch else [0])}:  # what the last step left is in lanes that end here
+        for lane in {
+            *self.recorded,
+            *([] if self.is_batch else [0]),
+        }:  # what the last step left is in lanes that end here
             self._last[lane] = self.last(lane)
         self._lanes, self.why = None, self._obstacle()
         if touch is not None:
@@ -412,7 +417,9 @@ class Motion:
 
     # -- a call ------------------------------------------------------------------------------------------------
 
-    def go(self, goal: int, marks: Callable[[int, int], int] | None = None, at_mark: Callable[[], None] | None = None) -> None:
+    def go(
+        self, goal: int, marks: Callable[[int, int], int] | None = None, at_mark: Callable[[], None] | None = None
+    ) -> None:
         """All states on to a nanosecond. After an error one state is that of the last good step; the states of a batch
         are all as they were before the call. `marks` gives the next nanosecond, from one on to the goal, at which
         `at_mark` is called."""
@@ -449,9 +456,7 @@ class Motion:
             raise
 
     def _snapshot(self) -> Snapshot:
-        return Snapshot(
-            self.x.copy(), self.theta.copy(), self.now.copy(), self.goal, self.pushes, dict(self.failed)
-        )
+        return Snapshot(self.x.copy(), self.theta.copy(), self.now.copy(), self.goal, self.pushes, dict(self.failed))
 
     def _restore(self, before: Snapshot) -> None:
         self.x[:], self.theta[:], self.now[:] = before.x, before.theta, before.now

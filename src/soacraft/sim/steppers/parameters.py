@@ -1,8 +1,8 @@
 """Parameters that differ from state to state: names, numbers, and a copy of the problem that has those of one state.
 
-    trunk.mass, trunk.com, ...     of the model, as `sc.analysis.parameters` names them
-    foot/sole.friction             the coefficient of sliding of a shape, "body/shape"
-    servo.gain, .b0, .b1, .b2      of an actuator: its force is gain u + b0 + b1 length + b2 velocity
+trunk.mass, trunk.com, ...     of the model, as `sc.analysis.parameters` names them
+foot/sole.friction             the coefficient of sliding of a shape, "body/shape"
+servo.gain, .b0, .b1, .b2      of an actuator: its force is gain u + b0 + b1 length + b2 velocity
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ class Recording(Uncopied, Strict):
 
     _instead: ClassVar = "it belongs to a stepper; its runs are copied: recording.run()"
 
-    def __init__(self, motion: Motion, lane: int, every: int, integrator: str, ended: Callable[[Recording], None]) -> None:
+    def __init__(
+        self, motion: Motion, lane: int, every: int, integrator: str, ended: Callable[[Recording], None]
+    ) -> None:
         self._motion, self._lane, self._every, self._ended = motion, lane, every, ended
         self._begun, self._active = motion.goal, True
         motion.record(lane, True)

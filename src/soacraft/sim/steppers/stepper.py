@@ -16,6 +16,7 @@ from soacraft.hints import hinted
 from soacraft.markup import Text
 from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.acting import Acting
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.exclusive import Exclusive
@@ -87,6 +88,11 @@ class Stepper(Uncopied, Strict):
         self._inputs: Array = motion.u[:] if self._is_batch else motion.u[0]
 
     # -- what is seen, and written -----------------------------------------------------------------------------
+
+    @property
+    def mb(self) -> Multibody:
+        """The model that it moves, whose own state stays where it is."""
+        return self._mb
 
     @property
     def names(self) -> tuple[str, ...]:
