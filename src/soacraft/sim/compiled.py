@@ -277,7 +277,8 @@ class CompiledMotion:
             None,
         )
         starts = self._setting.starts.tolist()
-        self._numbers = [(at, x) for at, x in zip(starts, loads, strict=False) if isinstance(x, Control) and x.is_number]
+        numbers = [(at, x) for at, x in zip(starts, loads, strict=False) if x.is_number]
+        self._numbers = [(at, x) for at, x in numbers if isinstance(x, Control)]
         self._stops = np.unique(np.array([ns for x in loads for ns in x.knots.ns], dtype=np.int64))
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""

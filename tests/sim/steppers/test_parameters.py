@@ -259,9 +259,9 @@ def test_bad_changes_of_parameters_change_nothing():
 
 def test_friction_of_what_does_not_rub_is_refused():
     p = block()
-    with pytest.raises(ModelError, match="there is no shape 'box/skim' that may touch.*box/skin"):
+    with pytest.raises(ModelError, match=r"there is no shape 'box/skim' that may touch.*box/skin"):
         p.stepper([], states=2, parameters={"box/skim.friction": [0.1, 0.2]})
-    with pytest.raises(ModelError, match="state 1: .*friction"):
+    with pytest.raises(ModelError, match=r"state 1: .*friction"):
         p.stepper([], states=2, parameters={"box/skin.friction": [0.1, -0.2]})
 
 

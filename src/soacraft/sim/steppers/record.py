@@ -13,7 +13,8 @@ from soacraft.errors import StateError
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
-from soacraft.sim.steppers.motion import Last, Motion
+from soacraft.sim.steppers.lanes import Last
+from soacraft.sim.steppers.motion import Motion
 from soacraft.sim.steppers.pushes import Pushed
 from soacraft.spatial.checks import Array
 
@@ -43,11 +44,10 @@ class Recording(Uncopied, Strict):
         self, motion: Motion, lane: int, every: int, integrator: str, ended: Callable[[Recording], None]
     ) -> None:
         self._motion, self._lane, self._every, self._ended = motion, lane, every, ended
-        self._begun, self._active = motion.goal, True
-        motion.record(lane, True)
-        q, v, work = motion.problem.parts(motion.x[lane])
-        work[:] = 0.0
-        self._problem = motion.recorded_problem(lane)
+        self._begun, self._active = motion.states.goal, True
+        motion.lanes.record(lane, True)
+        motion.problems.base.parts(motion.states.x[lane])[2][:] = 0.0  # its work begins here
+        self._problem = motion.problems.another(lane)
         self._recorder = Recorder(self._problem, integrator)
         self._touched: list[Last] = []
         self._rows: list[Row] = []
@@ -95,7 +95,7 @@ class Recording(Uncopied, Strict):
         motion, lane = self._motion, self._lane
         if lane in motion.failed:
             return
-        now, last = motion.goal, motion.last(lane)
+        now, last = motion.states.goal, motion.lanes.last(lane)
         if self._problem.contact is not None:
             self._touched.append(last)
         if (now - self._begun) % self._every:
@@ -118,15 +118,15 @@ class Recording(Uncopied, Strict):
     def restart(self) -> None:
         """A row of a state that no step led to."""
         self._touched = []
-        self._add(Row(self._motion.goal, *self._here(), None, None, None))
+        self._add(Row(self._motion.states.goal, *self._here(), None, None, None))
         self._recorder.flush()
 
     def _here(self) -> tuple[Array, tuple[Pushed, ...]]:
-        return self._motion.x[self._lane].copy(), self._motion.pushes.get(self._lane, ())
+        return self._motion.states.x[self._lane].copy(), self._motion.problems.pushes.get(self._lane, ())
 
     def _add(self, row: Row) -> None:
         motion, problem = self._motion, self._problem
-        motion.prepare(problem, self._lane, row.pushes)
+        motion.problems.prepare(problem, self._lane, row.pushes)
         touch, t = problem.contact, row.ns / 1e9
         if touch is not None:
             touch.follow()

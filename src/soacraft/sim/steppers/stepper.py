@@ -80,12 +80,12 @@ class Stepper(Uncopied, Strict):
         if on_error not in ON_ERROR or (on_error == "keep" and count is None):
             raise StateError(f"on_error is 'raise', or 'keep' of a batch, got {on_error!r:.40}.")
         motion = Motion(acting, method, pace, now, self._names, count, threads, parameters, on_error == "keep")
-        self._motion, self._is_batch, self._count = motion, motion.is_batch, len(motion.x)
+        self._motion, self._is_batch, self._count = motion, motion.is_batch, len(motion.states)
         self._recordings: tuple[Recording, ...] = ()
         self._alone = Exclusive(f"the stepper of {self._mb.name!r}", "p.stepper()")
         nq, nv = self._mb.nq, self._mb.nv
         self._q, self._v = self._shown(slice(0, nq)), self._shown(slice(nq, nq + nv))
-        self._inputs: Array = motion.u[:] if self._is_batch else motion.u[0]
+        self._inputs: Array = motion.states.u[:] if self._is_batch else motion.states.u[0]
 
     # -- what is seen, and written -----------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Stepper(Uncopied, Strict):
     @property
     def t(self) -> float:
         """The present time in seconds."""
-        return self._motion.goal / 1e9
+        return self._motion.states.goal / 1e9
 
     @property
     def period(self) -> float:
@@ -152,7 +152,7 @@ class Stepper(Uncopied, Strict):
         """The points of contact of the last step, of one state."""
         self._require_single("contacts")
         with self._alone.held("contacts"):
-            last = self._motion.last(0)
+            last = self._motion.lanes.last(0)
             return touches_of(last.touched, last.length)
 
     @property
@@ -161,9 +161,9 @@ class Stepper(Uncopied, Strict):
         accelerations are the mean of the last step."""
         self._require_single("sensors")
         with self._alone.held("sensors"):
-            problem, x = self._motion.problem_of(0), np.array(self._motion.x[0])
+            problem, x = self._motion.problems.prepared(0), np.array(self._motion.states.x[0])
             q, v, _ = problem.parts(x)
-            vdot = self._motion.last(0).vdot if self._method.touches else None
+            vdot = self._motion.lanes.last(0).vdot if self._method.touches else None
             if vdot is None:
                 vdot = problem.free_accelerations(self.t, q, v)
             return sensor_values(problem.mb, problem.mb.state(q, v, vdot))
@@ -172,7 +172,7 @@ class Stepper(Uncopied, Strict):
     def parameters(self) -> dict[str, Array]:
         """The parameters that differ from state to state, by name: (states), of several numbers (states, numbers), to
         be read. `set_parameters` changes them."""
-        own = self._motion.parameters
+        own = self._motion.problems.parameters
         return {} if own is None else own.shown()
 
     @property
@@ -186,21 +186,21 @@ class Stepper(Uncopied, Strict):
     def state(self, which: int | None = None) -> State:
         """The present state; of a batch that of one of its states."""
         lane = self._lane(which)
-        q, v, _ = self._motion.problem.parts(np.array(self._motion.x[lane]))
+        q, v, _ = self._motion.problems.base.parts(np.array(self._motion.states.x[lane]))
         return self._mb.state(q, v)
 
     def glance(self, which: int | None = None) -> tuple[float, Array, Array]:
-        """The time and copies of q and v of a state at the end of a step; from any thread, while another one steps, too."""
+        """The time and copies of q and v of a state at the end of a step, also while another thread steps."""
         motion, lane = self._motion, self._lane(which)
         while True:
-            t, x = self.t, motion.x[lane].copy()
-            if t == self.t and x.tobytes() == motion.x[lane].tobytes():
-                q, v, _ = motion.problem.parts(x)
+            t, x = self.t, motion.states.x[lane].copy()
+            if t == self.t and x.tobytes() == motion.states.x[lane].tobytes():
+                q, v, _ = motion.problems.base.parts(x)
                 return t, q, v
 
     def report(self) -> Text:
         """A text: the controls, the length of a call, and whether steps are compiled."""
-        why = self._motion.why
+        why = self._motion.lanes.why
         lines = [
             repr(self),
             f"a call takes {self.period:g} s",
@@ -236,23 +236,23 @@ class Stepper(Uncopied, Strict):
         """The nanosecond at which some calls end from now on."""
         motion = self._motion
         if not steps:
-            return motion.goal
-        return motion.goal + steps * self._period - (motion.goal - motion.origin) % self._period
+            return motion.states.goal
+        return motion.states.goal + steps * self._period - (motion.states.goal - motion.states.origin) % self._period
 
     def _recorded_go(self, goal: int) -> None:
         motion, recordings = self._motion, self._recordings
-        step = self._step if motion.problem.contact is not None and not self._method.adaptive else None
+        step = self._step if motion.problems.base.contact is not None and not self._method.adaptive else None
 
-        def marks(now: int, until: int) -> int:
+        def marks(now: int) -> int:
             end = min(x.next(now) for x in recordings)
-            return end if step is None else min(end, now + step - (now - motion.origin) % step)
+            return end if step is None else min(end, now + step - (now - motion.states.origin) % step)
 
-        def at_mark() -> None:
+        def note() -> None:
             for x in recordings:
                 x.mark()
 
         try:
-            motion.go(goal, marks, at_mark)
+            motion.go(goal, marks, note)
         except BaseException:
             for x in recordings:
                 if self._is_batch:
@@ -312,9 +312,10 @@ class Stepper(Uncopied, Strict):
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
         >>> step = sc.sim.Propagator(mb, integrator="rk4", step=0.01).stepper([])
-        >>> step.push("bob", sc.Wrench((0, 0, 0), (5, 0, 0), expressed_in="inertial"))
-        >>> step(), bool(abs(step.v[0]) > 0.01)
-        (None, True)
+        >>> step.push("bob/tip", sc.Wrench((0, 0, 0), (5, 0, 0), expressed_in="inertial"))
+        >>> step()
+        >>> step.v.round(3)
+        array([0.05])
         """
         lanes, motion = self._lanes_of(which), self._motion
         with self._alone.held("push"):
@@ -325,8 +326,8 @@ class Stepper(Uncopied, Strict):
                     raise StateError(
                         f"duration is {ns / 1e9:.9g} s, which is no multiple of the step of {self._step / 1e9:.9g} s."
                     )
-                end = motion.goal + ns
-            motion.set_pushes(with_pushes(motion.pushes, read_push(self._mb, node, wrench, lanes, end)))
+                end = motion.states.goal + ns
+            motion.set_pushes(with_pushes(motion.problems.pushes, read_push(self._mb, node, wrench, lanes, end)))
 
     def record(self, every: float | None = None, which: int | None = None) -> Recording:
         """Record what it does from now on, a row every so many seconds (else every step, or call where the method
@@ -357,12 +358,12 @@ class Stepper(Uncopied, Strict):
     def _end_recording(self, recording: Recording) -> None:
         with self._alone.held("stop"):
             self._recordings = tuple(x for x in self._recordings if x is not recording)
-            self._motion.record(recording.lane, False)
+            self._motion.lanes.record(recording.lane, False)
 
     # -- parts -------------------------------------------------------------------------------------------------
 
     def _shown(self, part: slice) -> Array:
-        x = self._motion.x
+        x = self._motion.states.x
         shown = x[:, part] if self._is_batch else x[0, part]
         shown.flags.writeable = False
         return shown

@@ -37,7 +37,7 @@ class Looks:
         problem: Mechanism,
         times: tuple[float, float],
         points: tuple[Array, Array],
-        prepare: Callable[[int], None],
+        prepare: Callable[[int], object],
         origin: int,
     ) -> None:
         """Raise `Stiff` where the step to `due` is none of the motion: in two looks, one soon after the other."""

@@ -38,7 +38,7 @@ def test_a_page_sees_the_steps_and_leaves_them_alone():
 
 
 def test_one_state_of_a_batch_is_shown():
-    mb, batch = made(states=3)
+    _, batch = made(states=3)
     batch.set_state([0.1, 0.2], which=2)
     with sc.view.live(batch, which=2) as live:
         np.testing.assert_array_equal(live.shown.q, [0.1, 0.2])
@@ -70,7 +70,7 @@ def test_glances_are_of_whole_steps_while_another_thread_steps():
     walker = threading.Thread(target=lambda: [step(2000) for _ in range(20)])
     walker.start()
     while walker.is_alive():
-        _, q, v = step.glance()
+        q = step.glance()[1]
         assert np.linalg.norm(q) == pytest.approx(1.0, abs=1e-9)
     walker.join()
     assert step.glance()[0] == step.t
