@@ -88,7 +88,7 @@ TESTS = (
     (("contact/passage",), ("contact/geometry/test_passage.py", "sim/forces/test_touching.py")),
     (
         ("sim/lanes", "sim/contact_tables"),
-        ("sim/test_lanes.py", "sim/steppers/test_stepper.py", "sim/steppers/test_closed.py",
+        ("sim/test_lanes.py", "sim/steppers/test_stepper.py", "sim/steppers/test_lanes.py",
          "sim/steppers/test_pushes.py", "sim/steppers/test_parameters.py", "sim/steppers/test_record.py"),
     ),
     (

@@ -270,3 +270,32 @@ def test_parameters_of_steps_that_python_takes_are_refused():
     p.add(lambda t, state: [0.0, 0.0])
     with pytest.raises(StateError, match="steps with parameters of their own are compiled, and here"):
         p.stepper(parameters={"pole.mass": 1.0})
+
+
+def test_placements_that_begin_shapes_in_each_other_are_refused():
+    """Each state by its own placements; and those of bodies that closures join."""
+
+    def made():
+        mb = sc.Multibody("lift", gravity=(0, 0, -9.81))
+        mb.root.add_geometry(sc.Geometry("floor", "plane"))
+        cart = mb.add_body("cart", None, sc.Prismatic((0, 0, 1)), sc.Inertia(2.0, moment=np.eye(3) * 0.1))
+        cart.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+        mb.set_state([0.2], [0.0])
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+        p.add(sc.sim.Contact())
+        return p
+
+    with pytest.raises(StateError, match="state 1 of the stepper begins with"):
+        made().stepper([], states=3, parameters={"cart.inboard_z": [0.0, -0.15, 0.0]})
+    batch = made().stepper([], states=3, parameters={"cart.inboard_z": [0.0, -0.05, 0.1]})
+    batch(20)
+    before = batch.q.copy(), batch.parameters["cart.inboard_z"].copy()
+    with pytest.raises(StateError, match="state 2 of the stepper begins with"):
+        batch.set_parameters({"cart.inboard_z": [0.05, -0.5]}, which=[0, 2])
+    np.testing.assert_array_equal(batch.parameters["cart.inboard_z"], before[1])
+    batch(500)
+    np.testing.assert_allclose(batch.q[:, 0] + before[1], 0.1, rtol=0, atol=1e-4)  # each at rest on the floor
+    bars = sc.sim.Propagator(four_bar(), "ta", integrator="rk4", step=STEP)
+    name = bars.mb.bodies[1].name
+    with pytest.raises(ModelError, match=f"parameter '{name}.inboard_rx' places what closures join"):
+        bars.stepper([], states=2, parameters={f"{name}.inboard": np.zeros((2, 6))})

@@ -221,3 +221,12 @@ def test_a_method_that_chooses_its_steps_has_rows_where_they_are_wanted():
     np.testing.assert_allclose(run.t, 0.02 * np.arange(11), rtol=0, atol=1e-12)
     for t, q in zip(run.t, run.q, strict=True):
         np.testing.assert_allclose(q, other.at(t).q, atol=1e-8)
+
+
+def test_a_recording_that_is_refused_leaves_nothing():
+    step = sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.01).stepper()
+    step.u[0] = np.nan
+    with pytest.raises(StateError, match="u of the stepper"):
+        step.record()
+    step.u[0] = 0.0
+    assert len(step.record().stop()) == 1

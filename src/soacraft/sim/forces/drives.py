@@ -74,16 +74,6 @@ class Control:
         """Let u be another number."""
         self._u, self.samples = u, (np.zeros(1), np.array([u]))
 
-    @property
-    def has_law(self) -> bool:
-        """True of an actuator, whose force has a law."""
-        return self._law is not None
-
-    def tune(self, numbers: Mapping[str, float]) -> None:
-        """Give the law of an actuator other numbers: of "gain", "b0", "b1" and "b2" those that are named."""
-        assert self._law is not None
-        self._law = self._law.tuned(numbers)
-
     def bind(self, mb: Multibody) -> None:
         """Find the actuator or the dof."""
         actuators = {x.name: x for x in mb.actuators}
@@ -98,6 +88,16 @@ class Control:
         else:
             known = [*actuators, *names]
             raise ModelError(f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}")
+
+    @property
+    def has_law(self) -> bool:
+        """True of an actuator, whose force has a law."""
+        return self._law is not None
+
+    def tune(self, numbers: Mapping[str, float]) -> None:
+        """Give the law of an actuator other numbers: of "gain", "b0", "b1" and "b2" those that are named."""
+        assert self._law is not None
+        self._law = self._law.tuned(numbers)
 
     @property
     def is_told(self) -> bool:

@@ -97,8 +97,7 @@ class Motion:
         q = self.states.x[:, : mb.nq]
         try:
             if self.is_batch:
-                touch.begin_batch(np.ascontiguousarray(q), range(len(q)), "stepper")
-                touch.recall(True)
+                self._require_apart(range(len(q)), np.ascontiguousarray(q))
             else:
                 touch.begin(self.states.goal / 1e9, q[0].copy())
                 self._begins = touch.takes_out
@@ -123,7 +122,13 @@ class Motion:
         recorded = self.lanes.recorded & set(lanes)
         if recorded:
             raise StateError(f"state {min(recorded)} is recorded: end that with recording.stop() first.")
-        parameters.take(parameters.changed(given, lanes))
+        nq = self._acting.mb.nq
+
+        def check(problem: Mechanism, lane: int) -> None:
+            if problem.contact is not None and parameters.places:
+                _require_apart(problem, [lane], self.states.x[lane : lane + 1, :nq].copy())
+
+        parameters.take(parameters.changed(given, lanes, check))
         for lane in lanes:
             self.lanes.make_own(lane)
 
@@ -140,10 +145,9 @@ class Motion:
         if not len(lanes):
             return
         touch = problem.contact
+        if self.is_batch and touch is not None:
+            self._require_apart(lanes, np.ascontiguousarray(Q))
         if self.is_batch and problem.closed is None:
-            if touch is not None:
-                touch.begin_batch(np.ascontiguousarray(Q), lanes, "stepper")
-                touch.recall(True)
             rows = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
             turns = np.zeros((len(lanes), 0))
         else:
@@ -163,6 +167,15 @@ class Motion:
         self.set_pushes({lane: x for lane, x in self.problems.pushes.items() if lane not in set(where)})
         self._looks.soon(states.goal)
 
+    def _require_apart(self, lanes: Sequence[int], Q: Array) -> None:
+        """Refuse states of a batch that begin with shapes in each other, each with its own placements."""
+        problems = self.problems
+        if problems.parameters is None or not problems.parameters.places:
+            _require_apart(problems.base, lanes, Q)
+            return
+        for i, lane in enumerate(lanes):
+            _require_apart(problems.of(lane), [lane], Q[i : i + 1])
+
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
         """The points at which states begin, and the turns of their closures, each once."""
         begun: list[tuple[Array, Array]] = []
@@ -174,7 +187,7 @@ class Motion:
     def _begun(self, q: Array, v: Array) -> Array:
         """The point at which a state begins."""
         problem, t = self.problems.base, self.states.goal / 1e9
-        touch = problem.contact
+        touch = None if self.is_batch else problem.contact
         began = touch is not None and touch.began
         problem.see(window(self._breaks, Instant(self.states.goal)))
         try:
@@ -358,6 +371,13 @@ class Motion:
         )
         error.t = t
         return error
+
+
+def _require_apart(problem: Mechanism, lanes: Sequence[int], Q: Array) -> None:
+    touch = problem.contact
+    assert touch is not None
+    touch.begin_batch(Q, lanes, "stepper")
+    touch.recall(True)
 
 
 def _same(before: dict[Frame, Wrench], now: dict[Frame, Wrench]) -> bool:

@@ -7,7 +7,7 @@ servo.gain, .b0, .b1, .b2      of an actuator: its force is gain u + b0 + b1 len
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from soacraft.sim.integrators.steps import Method
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
+#: Kinds of parameters that place bodies and nodes.
+PLACEMENTS = ("inboard", "outboard", "axis", "pose")
 #: The numbers of names: (states, numbers).
 Values = dict[str, Array]
 
@@ -29,7 +31,7 @@ class Entry(NamedTuple):
 
     kind: str
     owner: str
-    count: int
+    width: int
 
 
 def read_entries(problem: Mechanism, names: Sequence[Any]) -> dict[str, Entry]:
@@ -37,7 +39,13 @@ def read_entries(problem: Mechanism, names: Sequence[Any]) -> dict[str, Entry]:
     entries = {name: _entry(problem, name) for name in names}
     model = [name for name, x in entries.items() if x.kind == "model"]
     if model:
-        read_parameters("parameters of a stepper", problem.mb, model)  # together, so that none is named twice
+        several = read_parameters("parameters of a stepper", problem.mb, model)  # together: none is named twice
+        placed = [x.name for x in several if x.kind in PLACEMENTS]
+        if placed and problem.closed is not None:
+            raise ModelError(
+                f"parameter {placed[0]!r} places what closures join, so that each state would begin off its own; edit "
+                "the model."
+            )
     return entries
 
 
@@ -70,7 +78,7 @@ def read_values(entries: Mapping[str, Entry], given: Any, states: int, single: b
                 f"parameter {name!r:.60} is the same for all states: name it in p.stepper(parameters=...), where "
                 f"there are {known}."
             )
-        count = entries[name].count
+        count = entries[name].width
         x = finite(numbers, (...,), f"parameter {name!r}", StateError)
         one = () if count == 1 else (count,)
         if x.shape != one and (single or x.shape != (states, *one)):
@@ -94,6 +102,8 @@ class Twin:
         names = [x.owner for x in self._entries.values() if x.kind == "model"]
         self._parameters = read_parameters("parameters of a stepper", mb, names) if names else ()
         self._version = mb.version
+        self.places = any(x.kind in PLACEMENTS for x in self._parameters)
+        """True if they place bodies or nodes."""
 
     def put(self, values: Mapping[str, Array]) -> None:
         """Take numbers, {name: (numbers)}; a `ModelError` for what no body has."""
@@ -128,6 +138,8 @@ class LaneParameters:
         self.values, self._single = read_values(self._entries, given, states, single), single
         self._method = method
         self._begin(problem)
+        self.places = self._twin.places
+        """True if bodies or nodes are placed by them."""
 
     def _begin(self, problem: Mechanism) -> None:
         self._twin, self._at = Twin(problem, self._method, self._entries), -1
@@ -140,7 +152,7 @@ class LaneParameters:
         """The numbers by name, read-only: a row for each state, or those of a single one."""
         views = {}
         for name, x in self.values.items():
-            view = x[:, 0] if self._entries[name].count == 1 else x[:]
+            view = x[:, 0] if self._entries[name].width == 1 else x[:]
             view = view[0:1].reshape(view.shape[1:]) if self._single else view
             view.flags.writeable = False
             views[name] = view
@@ -167,15 +179,18 @@ class LaneParameters:
             raise ModelError(f"{whose}{wrong}") from None
         self._at = lane
 
-    def changed(self, given: Any, lanes: Sequence[int]) -> Values:
-        """The numbers of all states with others for some of them, each tried; nothing is changed by it."""
+    def changed(self, given: Any, lanes: Sequence[int], check: Callable[[Mechanism, int], None]) -> Values:
+        """The numbers of all states with others for some of them, each tried and checked; nothing is changed by it."""
         new = read_values(self._entries, given, len(lanes), self._single)
         values = {name: x.copy() for name, x in self.values.items()}
         for name, x in new.items():
             values[name][list(lanes)] = x
-        for lane in lanes:
-            self._put(lane, values)
-        self._at = -1
+        try:
+            for lane in lanes:
+                self._put(lane, values)
+                check(self._twin.problem, lane)
+        finally:
+            self._at = -1
         return values
 
     def take(self, values: Values) -> None:

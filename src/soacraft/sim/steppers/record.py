@@ -45,13 +45,18 @@ class Recording(Uncopied, Strict):
     ) -> None:
         self._motion, self._lane, self._every, self._ended = motion, lane, every, ended
         self._begun, self._active = motion.states.goal, True
-        motion.lanes.record(lane, True)
-        motion.problems.base.parts(motion.states.x[lane])[2][:] = 0.0  # its work begins here
         self._problem = motion.problems.another(lane)
         self._recorder = Recorder(self._problem, integrator)
         self._touched: list[Last] = []
         self._rows: list[Row] = []
-        self.restart()
+        work = motion.problems.base.parts(motion.states.x[lane])[2]
+        before, work[:] = work.copy(), 0.0  # it begins here
+        try:
+            self.restart()
+            motion.lanes.record(lane, True)
+        except BaseException:
+            work[:] = before
+            raise
 
     @property
     def lane(self) -> int:
@@ -70,8 +75,8 @@ class Recording(Uncopied, Strict):
     def stop(self) -> Run:
         """End it: the stepper records no more. The run of all rows."""
         if self._active:
-            self._active = False
             self._ended(self)
+            self._active = False
         return self.run()
 
     def __enter__(self) -> Self:
