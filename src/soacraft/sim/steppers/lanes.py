@@ -29,7 +29,7 @@ class Last(NamedTuple):
 
 
 class Lanes:
-    """Compiled steps, if there are any: `why` says why there are none. States of `recorded` have their work and
+    """Compiled steps, if they are `compiled`: else `why` says why they are not. States of `recorded` have their work and
     contacts counted. `last` is known of these, and of a single state."""
 
     def __init__(
@@ -40,21 +40,16 @@ class Lanes:
         self._core: Any = None
         self._solver: object = None
         self._shapes: tuple[str, ...] = ()
-        self.why = ""
+        self.compiled, self.why = False, ""
         self.recorded: set[int] = set()
         self._last: dict[int, Last] = {0: Last()}  # of steps that Python took, and before the first one
-
-    @property
-    def compiled(self) -> bool:
-        """True if steps are compiled."""
-        return self._core is not None
 
     def make(self, varied: bool) -> None:
         """Read the model, and compile the steps if they can be."""
         problems, touch = self._problems, self._problems.base.contact
         for lane in {*self.recorded, *([] if problems.is_batch else [0])}:
             self._last[lane] = self.last(lane)  # what it left is in lanes that end here
-        self._core, self.why = None, problems.obstacle()
+        self._core, self.compiled, self.why = None, False, problems.obstacle()
         if touch is not None:
             touch.follow()
             self._shapes = touch.scene.names
@@ -79,7 +74,7 @@ class Lanes:
         if not core.ready:
             self.why = "compiled code does not know the model as it is now"
             return
-        self._core, self._solver = core, None if chain is None else chain.solver
+        self._core, self.compiled, self._solver = core, True, None if chain is None else chain.solver
         if problems.parameters is not None:
             problems.parameters.follow(problem)
         for lane in self.recorded if problems.parameters is None else range(len(states)):
@@ -120,6 +115,16 @@ class Lanes:
             self.make_own(lane)
         elif self._core is not None and chain.solver is not self._solver:
             self._compile()
+
+    def walk_alone(self, goal: int) -> int:
+        """The only state on to a nanosecond: what compiled lanes answer."""
+        answer: int = BUSY
+        try:
+            answer = self._core.advance(goal)
+        finally:
+            if self._last and (answer == DONE or self._states.now[0] != self._states.goal):
+                self._last.clear()
+        return answer
 
     def walk(self, goal: int) -> int:
         """All on to a nanosecond: what compiled lanes answer."""

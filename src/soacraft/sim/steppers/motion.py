@@ -223,19 +223,20 @@ class Motion:
     def go(self, goal: int, marks: Marks | None = None, note: Callable[[], None] | None = None) -> None:
         """All states on to a nanosecond. After an error one state is that of the last good step; the states of a batch
         are all as they were before the call. `note` is called at each nanosecond that `marks` gives."""
-        mb, states = self._acting.mb, self.states
-        if mb.revision != self._revision or self._scene_changed or self._forces or mb.acting_forces:
+        mb, states, touch = self._acting.mb, self.states, self.problems.base.contact
+        edited = mb.revision != self._revision or self._forces or mb.acting_forces
+        if edited or (touch is not None and touch.scene.revision != self._scene_revision):
             self.follow()
         if goal >= _LAST:
             raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
         if goal <= states.goal:
             return
         before = (states.snapshot(), self.problems.pushes, self.failed) if self.is_batch else None
-        plain = before is None and not self.problems.pushes and marks is None
         try:
             fault = None
-            if plain and goal < self._looks.due and self.lanes.compiled and not self._begins:
-                fault = self.lanes.walk(goal)
+            plain = before is None and marks is None and not self.problems.pushes
+            if plain and self.lanes.compiled and goal < self._looks.due and not self._begins:
+                fault = self.lanes.walk_alone(goal)
                 if fault == DONE:
                     states.goal = goal
                     return

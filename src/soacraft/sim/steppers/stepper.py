@@ -80,7 +80,8 @@ class Stepper(Uncopied, Strict):
         if on_error not in ON_ERROR or (on_error == "keep" and count is None):
             raise StateError(f"on_error is 'raise', or 'keep' of a batch, got {on_error!r:.40}.")
         motion = Motion(acting, method, pace, now, self._names, count, threads, parameters, on_error == "keep")
-        self._motion, self._is_batch, self._count = motion, motion.is_batch, len(motion.states)
+        self._motion, self._states = motion, motion.states
+        self._is_batch, self._count = motion.is_batch, len(motion.states)
         self._recordings: tuple[Recording, ...] = ()
         self._alone = Exclusive(f"the stepper of {self._mb.name!r}", "p.stepper()")
         nq, nv = self._mb.nq, self._mb.nv
@@ -225,19 +226,18 @@ class Stepper(Uncopied, Strict):
             steps = whole_number(steps, "steps", 0, error=StateError)
         self._alone.take("a step")
         try:
+            goal = self._end(steps)
             if self._recordings:
-                self._recorded_go(self._end(steps))
+                self._recorded_go(goal)
             else:
-                self._motion.go(self._end(steps))
+                self._motion.go(goal)
         finally:
             self._alone.free()
 
     def _end(self, steps: int) -> int:
         """The nanosecond at which some calls end from now on."""
-        motion = self._motion
-        if not steps:
-            return motion.states.goal
-        return motion.states.goal + steps * self._period - (motion.states.goal - motion.states.origin) % self._period
+        now = self._states.goal
+        return now + steps * self._period - (now - self._states.origin) % self._period if steps else now
 
     def _recorded_go(self, goal: int) -> None:
         motion, recordings = self._motion, self._recordings
