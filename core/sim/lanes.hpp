@@ -107,24 +107,33 @@ private:
     double length_ = 0.0;
 };
 
-// One for each thread; and by lane those of lanes that have parameters of their own, or are recorded, else null.
+// One for each thread. By lane: what is kept for lanes that are recorded, or alone; and the settings of those with parameters of
+// their own, which what takes their steps is made for in each call. Else null.
 struct LaneTeam {
-    std::vector<std::unique_ptr<Lane>> threads, own;
+    std::vector<std::unique_ptr<Lane>> threads, kept;
+    std::vector<const Setting*> settings;
+    Method method = EXPLICIT;
+    Tableau tableau;
+    std::vector<index> driven;
 
-    Lane& of(index lane, index thread) {
+    std::unique_ptr<Lane> made(const Setting& set, bool lean) const { return std::make_unique<Lane>(set, method, tableau, driven, lean); }
+
+    bool advance(const LaneStates& all, index lane, index thread, index goal) {
         const auto i = static_cast<std::size_t>(lane);
-        return i < own.size() && own[i] ? *own[i] : *threads[static_cast<std::size_t>(thread)];
+        if (kept[i]) return kept[i]->advance(all, lane, goal);
+        if (settings[i]) return made(*settings[i], true)->advance(all, lane, goal);
+        return threads[static_cast<std::size_t>(thread)]->advance(all, lane, goal);
     }
 };
 
 // All lanes on to a nanosecond, in as many threads as there are in the team; the first lane that Python should go on with, -1 for
 // none. A signal ends it between steps.
 inline index advance_lanes(LaneTeam& team, const LaneStates& all, index goal) {
-    if (all.count == 1) return team.of(0, 0).advance(all, 0, goal) ? -1 : 0;
+    if (all.count == 1) return team.advance(all, 0, 0, goal) ? -1 : 0;
     std::atomic<index> next{0}, fault{all.count};
     interrupt::share(std::min(static_cast<index>(team.threads.size()), all.count), [&](index thread) {
         for (index i = next++; i < all.count; i = next++) {
-            if (team.of(i, thread).advance(all, i, goal)) continue;
+            if (all.now[i] >= goal || team.advance(all, i, thread, goal)) continue;
             index before = fault;
             while (i < before && !fault.compare_exchange_weak(before, i)) {}
         }

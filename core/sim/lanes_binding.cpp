@@ -40,20 +40,22 @@ public:
         if (!reading_.ready) return;
         const Setting& set = reading_.given.set;
         const auto loads = static_cast<index>(set.loads.size());
-        driven_ = read_numbers(arrays, "driven", -1, 0, loads);
-        for (const index i : driven_)
+        team_.method = reading_.given.method, team_.tableau = reading_.given.tableau;
+        team_.driven = read_numbers(arrays, "driven", -1, 0, loads);
+        for (const index i : team_.driven)
             if (set.loads[static_cast<std::size_t>(i)].knots != 1) refuse("a control that is driven has one number");
         const index pushed = integer(arrays, "pushed");
         if (pushed < -1 || pushed >= loads) refuse("there is no load %lld", shown(pushed));
         stamp_ = tree.stamp;
-        const index count = x_.size(0), inputs = static_cast<index>(driven_.size());
+        const index count = x_.size(0), inputs = static_cast<index>(team_.driven.size());
         if (u_.size(0) != count || u_.size(1) != inputs || now_.size() != count || theta_.size(0) != count || count < 1)
             refuse("the arrays of lanes do not fit each other");
         pushes_.resize(static_cast<std::size_t>(count)), pushing_.resize(static_cast<std::size_t>(count));
-        own_.resize(static_cast<std::size_t>(count)), team_.own.resize(static_cast<std::size_t>(count));
+        own_.resize(static_cast<std::size_t>(count)), team_.kept.resize(static_cast<std::size_t>(count));
+        team_.settings.resize(static_cast<std::size_t>(count));
         all_ = {x_.data(), theta_.data(), u_.data(),     now_.data(),    count, inputs, theta_.size(1), pushing_.data(),
                 pushed,    stops_.data(), stops_.size(), step,           integer(arrays, "origin")};
-        for (index i = 0; i < std::min(threads, count); ++i) team_.threads.push_back(made(reading_.given, true));
+        for (index i = 0; i < std::min(threads, count); ++i) team_.threads.push_back(made(set, true));
     }
 
     // Whether compiled code knows all of it, as it is now.
@@ -81,8 +83,9 @@ public:
         if (given.method != base.method || given.set.loads.size() != base.set.loads.size() ||
             given.set.job.model->nq != base.set.job.model->nq || given.set.job.model->nv != base.set.job.model->nv)
             refuse("the setting of a lane has another method, other loads or another tree");
-        team_.own[i] = made(given, lean);
-        own_[i] = std::move(own);
+        auto lane_made = made(given.set, lean);
+        team_.kept[i] = lean && all_.count > 1 ? nullptr : std::move(lane_made);
+        team_.settings[i] = &given.set, own_[i] = std::move(own);
         return true;
     }
 
@@ -103,8 +106,8 @@ public:
     // generalized force, the mean rates of velocities, and its length.
     nb::tuple last(index which) {
         const std::size_t i = at(which);
-        if (all_.count > 1 && !team_.own[i]) refuse("lane %lld is not recorded", shown(which));
-        const Lane& lane = team_.of(which, 0);
+        if (all_.count > 1 && !team_.kept[i]) refuse("lane %lld is not recorded", shown(which));
+        const Lane& lane = team_.kept[i] ? *team_.kept[i] : *team_.threads.front();
         const ContactLog none, *log = lane.contacts();
         if (!log) log = &none;
         const auto row = [](const std::vector<double>& x) {
@@ -131,8 +134,8 @@ private:
         std::unique_ptr<Reading> reading;
     };
 
-    std::unique_ptr<Lane> made(const Given& given, bool lean) {
-        auto lane = std::make_unique<Lane>(given.set, given.method, reading_.given.tableau, driven_, lean);
+    std::unique_ptr<Lane> made(const Setting& set, bool lean) const {
+        auto lane = team_.made(set, lean);
         Held::require("x", x_.size(1), lane->points()), Held::require("theta", theta_.size(1), lane->turns());
         return lane;
     }
@@ -149,7 +152,6 @@ private:
     Reading reading_;
     Array<double> x_, theta_, u_;
     Array<index> now_, stops_;
-    std::vector<index> driven_;
     std::vector<std::unique_ptr<LanePushes>> pushes_;
     std::vector<const Pushes*> pushing_;
     std::vector<std::unique_ptr<Own>> own_;
