@@ -89,6 +89,12 @@ public:
         return true;
     }
 
+    // Let a lane have what the others have.
+    void share(index lane) {
+        const std::size_t i = at(lane);
+        team_.kept[i] = nullptr, team_.settings[i] = nullptr, own_[i] = nullptr;
+    }
+
     // Let wrenches, {node: wrench}, push a lane from now on, in place of those before; nodes are those of a tree. False where only
     // Python can read them.
     bool push(index lane, const rigid::RigidModel& tree, nb::handle frames, nb::handle forces) {
@@ -173,6 +179,7 @@ void bind_lanes(nb::module_& m) {
              "controls are not finite, -4 where another call goes on.")
         .def("set_own", &Lanes::set_own, nb::arg("lane"), nb::arg("tree"), nb::arg("setting"), nb::arg("lean"),
              "Let a lane have a setting of its own; False where compiled code does not know all of it.")
+        .def("share", &Lanes::share, nb::arg("lane"), "Let a lane have what the others have.")
         .def("push", &Lanes::push, nb::arg("lane"), nb::arg("tree"), nb::arg("frames"), nb::arg("forces"),
              "Let wrenches push a lane from now on; False where only Python can read them.")
         .def("last", &Lanes::last, nb::arg("lane"),

@@ -443,6 +443,9 @@ class Lanes:
         """Let a lane have a setting of its own, with the parameters that the tree has now; not `lean`: its work and
         contacts are counted. False where compiled code does not know all of it."""
 
+    def share(self, lane: int) -> None:
+        """Let a lane have the setting of the others again."""
+
     def push(self, lane: int, tree: RigidModel, frames: Any, forces: dict[Any, Any]) -> bool:
         """Let wrenches {node: wrench} push a lane from now on; False where only Python can read them."""
 

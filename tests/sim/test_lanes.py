@@ -80,6 +80,9 @@ def test_lanes_of_their_own_fit_the_others(monkeypatch):
         lanes.last(1)
     assert lanes.set_own(1, kernels, setting, False)
     assert lanes.last(1)[-1] == 0.0
+    lanes.share(1)
+    with pytest.raises(ValueError, match="lane 1 is not recorded"):
+        lanes.last(1)
     longer, others, _ = lanes_of(monkeypatch, mb=tree([sc.Pin((0, 1, 0))] * 4))
     with pytest.raises(ValueError, match="another method, other loads or another tree"):
         lanes.set_own(1, longer, others, True)

@@ -230,3 +230,38 @@ def test_a_recording_that_is_refused_leaves_nothing():
         step.record()
     step.u[0] = 0.0
     assert len(step.record().stop()) == 1
+
+
+@pytest.mark.parametrize("varied", [True, False])
+def test_a_state_is_recorded_again_after_an_edit(varied):
+    """Also where the edit comes between two calls, before a recording begins."""
+    mb = sc.load("cart_pole")
+    mb.set_state([0.0, 0.4], [0.0, 0.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    batch = p.stepper([], states=2, parameters={"pole.mass": [1.0, 2.0]} if varied else None)
+    for mass in (1.0, 3.0):
+        batch.record(which=1).stop()
+        mb["cart"].inertia = sc.Inertia(mass)
+        batch()
+        mb["cart"].inertia = sc.Inertia(2.0 * mass)
+        recording = batch.record(which=1)
+        batch(5)
+        run = recording.stop()
+        assert len(run) == 6
+        assert run.check().imbalance < 1e-6
+        batch(2)
+
+
+def test_contacts_of_the_last_step_are_known_after_a_recording():
+    mb, scene = standing(TOUCHING["pins"])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=STEP)
+    p.add(sc.sim.Contact(scene, limits=False))
+    step = p.stepper([])
+    recording = step.record()
+    step(10)
+    before = step.contacts
+    recording.stop()
+    assert before.pairs
+    assert step.contacts.pairs == before.pairs
+    step()
+    assert step.contacts.pairs

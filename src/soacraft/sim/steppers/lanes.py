@@ -29,8 +29,8 @@ class Last(NamedTuple):
 
 
 class Lanes:
-    """Compiled steps, if they are `compiled`: else `why` says why they are not. States of `recorded` have their work and
-    contacts counted. `last` is known of these, and of a single state."""
+    """Compiled steps, if they are `compiled`: else `why` says why they are not. States of `recorded` have their work
+    and contacts counted. `last` is known of these, and of a single state."""
 
     def __init__(
         self, problems: LaneProblems, method: Method, step: int | None, stops: npt.NDArray[np.int64], threads: int
@@ -140,12 +140,13 @@ class Lanes:
 
     def record(self, lane: int, wanted: bool) -> None:
         """Let work and contacts of a state be counted, or no longer."""
-        if not wanted:
-            self.recorded.discard(lane)
-            return
-        self._last[lane] = self.last(lane)
-        self.recorded.add(lane)
-        self.make_own(lane)
+        before = self.last(lane) if lane in self.recorded or not self._problems.is_batch else Last()
+        self.recorded = self.recorded | {lane} if wanted else self.recorded - {lane}
+        if wanted or self._problems.parameters is not None:
+            self.make_own(lane)
+        elif self._core is not None:
+            self._core.share(lane)
+        self._last[lane] = before
 
     def keep_last(self, lane: int, last: Last) -> None:
         """Take the last step of a state from one that took it in Python."""

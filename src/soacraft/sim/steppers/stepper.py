@@ -351,6 +351,7 @@ class Stepper(Uncopied, Strict):
             if any(x.lane == lane for x in self._recordings):
                 whose = f"state {lane} of " if self._is_batch else ""
                 raise StateError(f"{whose}the stepper is recorded already; end that with recording.stop() first.")
+            self._motion.follow()
             made = Recording(self._motion, lane, ns, self._method.name, self._end_recording)
             self._recordings = (*self._recordings, made)
             return made
