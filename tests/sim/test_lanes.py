@@ -58,6 +58,13 @@ def test_what_does_not_fit_is_refused(part, change, text, monkeypatch):
         compiled._core.Lanes(tree, setting, arrays)
 
 
+def test_the_shortest_step_is_a_nanosecond(monkeypatch):
+    tree, setting, arrays = lanes_of(monkeypatch)
+    lanes = compiled._core.Lanes(tree, setting, arrays._replace(step=1))
+    assert lanes.advance(3) == -1
+    np.testing.assert_array_equal(arrays.now, 3)
+
+
 def test_methods_that_are_unknown_or_adapt_are_refused(monkeypatch):
     kernels, setting, arrays = lanes_of(monkeypatch)
     with pytest.raises(ValueError, match="there is no such method"):

@@ -49,7 +49,8 @@ class Stepper(Uncopied, Strict):
     it: copy what is to be kept. step() takes a step, step(10) ten of them with the same u. What acts on the propagator
     acts here, too; the propagator and its model stay where they are.
 
-    With `states` it is a batch: u, q and v have a row for each state, and none depends on the others.
+    With `states` it is a batch: u, q and v have a row for each state, and none depends on the others; `parameters` may
+    differ from state to state. `push` disturbs, `record` gives a `Run`, `sc.view.live(step)` shows it.
     """
 
     _instead: ClassVar = "it is a motion under way; make another with p.stepper(), and step.set_state(q, v)"
