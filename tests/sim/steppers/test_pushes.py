@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.sim.test_closed import four_bar
+from tests.sim.test_compiled import bent
 from tests.sim.test_compiled_contact import MODELS as TOUCHING
 from tests.sim.test_compiled_contact import standing
 
@@ -117,6 +118,23 @@ def test_a_push_acts_on_a_closed_chain():
         step(4)
         ends.append(np.concatenate([step.q, step.v]))
     np.testing.assert_allclose(*ends, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("states", [None, 2])
+def test_a_push_acts_on_a_body_that_deforms(states):
+    """A flexible body, besides the wrench of the model at its tip."""
+    ends, wrench = [], sc.Wrench((0.3, 0.1, 0), (2.0, 1.0, -3.0), expressed_in="inertial")
+    for pushes in (True, False):
+        mb = bent()
+        if not pushes:
+            mb.set_force("body1", wrench)
+        step = sc.sim.Propagator(mb, integrator="rk4", step=1e-3).stepper([], states=states)
+        assert "steps: compiled" in step.report()
+        if pushes:
+            step.push("body1", wrench, duration=0.005)
+        step(5)
+        ends.append(np.concatenate([step.q, step.v], axis=-1))
+    np.testing.assert_allclose(*ends, rtol=0, atol=1e-11 * max(1.0, np.abs(ends[0]).max()))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
