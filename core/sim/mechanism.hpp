@@ -164,6 +164,12 @@ public:
                 for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
                 continue;
             }
+            if (load.pushes) {
+                at_nodes(*load.pushes, q, of);
+                for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
+                powers[i] = dot(of, v, nv);
+                continue;
+            }
             const double f = force_of(load, t, q, v);
             if (!own) std::memset(of, 0, bytes(nv));
             powers[i] = 0.0;
@@ -459,8 +465,18 @@ private:
         rigid::Wrench one = {};
         one.at = set_.plan->spots[static_cast<std::size_t>(push.spot)], one.turned = !push.own, one.f = wrench;
         one.axes.element = -1, one.axes.R[0] = one.axes.R[4] = one.axes.R[8] = 1.0;
+        at_nodes(&one, 1, one.turned, q, to);
+    }
+    // J* f of all of them.
+    void at_nodes(const Pushes& pushes, const double* q, double* to) {
+        if (pushes.wrenches.empty())
+            std::memset(to, 0, bytes(nv));
+        else
+            at_nodes(pushes.wrenches.data(), static_cast<index>(pushes.wrenches.size()), pushes.turned, q, to);
+    }
+    void at_nodes(const rigid::Wrench* wrenches, index count, bool turned, const double* q, double* to) {
         rigid::Job& job = bare_;
-        job.wrenches = &one, job.wrench_count = 1, job.turned = one.turned;
+        job.wrenches = wrenches, job.wrench_count = count, job.turned = turned;
         alone(at_rest_, q, zeros_.data(), zeros_.data(), to);
         job.wrenches = nullptr, job.wrench_count = 0, job.turned = false;
         for (index i = 0; i < nv; ++i) to[i] = -to[i];

@@ -34,6 +34,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.push import Push
 from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
@@ -156,6 +157,29 @@ class Course(NamedTuple):
     """Times in seconds at which components jump: `stops` has their nanoseconds."""
 
 
+class LaneArrays(NamedTuple):
+    """Where lanes are and what drives them, a row for each: shared with compiled code, which writes x, theta, now."""
+
+    x: Array
+    """Points, (lanes, size)."""
+    theta: Array
+    """Coordinates of the closures' hinges, which are followed, (lanes, turns)."""
+    u: Array
+    """Numbers of the controls, (lanes, controls)."""
+    now: Integers
+    """Nanoseconds, (lanes)."""
+    driven: Integers
+    """The loads that have the numbers of u."""
+    pushed: int
+    """The load that is wrenches, or -1."""
+    stops: Integers
+    """Nanoseconds at which steps end."""
+    step: int
+    origin: int
+    """The grid of steps, in nanoseconds."""
+    threads: int
+
+
 class Track(NamedTuple):
     """What is written, a row for each step."""
 
@@ -220,6 +244,10 @@ def obstacle_to_run(
             if load.obstacle:
                 return load.obstacle
             continue
+        if isinstance(load, Push):
+            if load.wrenches:
+                return "a push acts"
+            continue
         if isinstance(load, Touching) or getattr(load, "switches", False):
             return f"{load.name!r} is a {type(load).__name__}"
     if mb.is_closed and mb.acting_forces:
@@ -229,6 +257,13 @@ def obstacle_to_run(
     if constant_measure_of(mb).length <= 0.0:
         return "its lengths depend on its state"
     return obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))
+
+
+def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
+    """The kernels of a model with the parameters of now, and nodes as they read them."""
+    model = CompiledModel.any_of(mb.layout)
+    assert model is not None
+    return model.kernels, frames_of(mb, model)
 
 
 class CompiledMotion:
@@ -398,19 +433,15 @@ class CompiledMotion:
         self.raised = carried.fault(raised)
         return done, *after, log
 
-    def lanes(
-        self,
-        states: tuple[Array, Array, Integers],
-        driven: Integers,
-        stops: Integers,
-        grid: tuple[int, int],
-        threads: int,
-    ) -> Any:
-        """Compiled steps of states (points, numbers of controls, nanoseconds) that go on side by side: `_core.Lanes`.
-        `driven` are the loads that have these numbers, `grid` the step and the origin in nanoseconds."""
+    def lanes(self, arrays: LaneArrays, chain: Chain | None) -> Any:
+        """Compiled steps of states that go on side by side: `_core.Lanes`. `chain` is that of a closed chain."""
+        return _core.Lanes(*self.of_lane(chain), arrays)
+
+    def of_lane(self, chain: Chain | None) -> tuple[Any, Setting]:
+        """The kernels and the setting of a lane, with the parameters and numbers of now."""
         touch = self._problem.contact
-        setting = self._setting._replace(contact=None if touch is None else touch.compiled())
-        return _core.Lanes(self._kernels, setting, *states, driven, stops, *grid, threads)
+        contact = None if touch is None else touch.compiled()
+        return self._kernels, self._setting._replace(chain=chain, contact=contact)
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,

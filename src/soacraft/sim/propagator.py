@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -49,7 +49,7 @@ from soacraft.sim.scene_file import propagator_of_file
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.visits import HeldNumbers
 from soacraft.spatial.checks import Array, finite
 
@@ -558,15 +558,22 @@ class Propagator(Uncopied, Strict):
         states: int | None = None,
         threads: int | None = None,
         period: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        on_error: str = "raise",
     ) -> Stepper:
         """The motion step by step, from the present state on, under numbers that a program gives to its controls:
         those of `controls`, else the actuators of the model, or all dofs of a model without any. The step is that of
         the propagator; `period` is the time of one call where it chooses its steps, or a multiple of its step.
 
         All that acts now acts there, too: forces, controls (whose numbers u begins with), prescribed motions, contact.
-        Steps of trees by methods with fixed steps are compiled; others are taken as runs take them, and
-        `step.report()` says why. Events, callbacks and components belong to runs, and are refused. `states` is how
-        many states go on side by side, on some `threads`; these must be compiled.
+        Steps by methods with fixed steps are compiled; others are taken as runs take them, and `step.report()` says
+        why. Events, callbacks and components belong to runs, and are refused.
+
+        `states` is how many states go on side by side, on some `threads`; these must be compiled. `parameters` are
+        those that differ from state to state, {name: a number for each}: of the model as `sc.analysis.parameters` names
+        them ("trunk.mass"), the friction of shapes ("foot/sole.friction") and the laws of actuators ("servo.gain",
+        ".b0", ".b1", ".b2"); `step.set_parameters` changes them. Where a state cannot go on the call ends with an
+        error, and all are as before; with on_error="keep" the others go on, and `step.failed` has the state.
 
         A pendulum that is held at 0.5 rad:
 
@@ -589,7 +596,8 @@ class Propagator(Uncopied, Strict):
                 "or use p.advance_to."
             )
         pace = self._rtol, self._step, np.inf if self._max_step is None else self._max_step / 1e9
-        return Stepper(self._acting, self._made_method(), pace, runner.now.ns, controls, states, threads, period)
+        now, method = runner.now.ns, self._made_method()
+        return Stepper(self._acting, method, pace, now, controls, states, threads, period, parameters, on_error)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

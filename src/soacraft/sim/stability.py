@@ -189,7 +189,7 @@ def require_stable(
     problem: Mechanism,
     times: tuple[float, float],
     points: tuple[Array, Array],
-    prepare: Callable[[int], None],
+    prepare: Callable[[int], object],
 ) -> None:
     """Raise `Stiff` where steps such as the last one of some states, from points (states, n) to others, would grow by
     much within a stretch. `prepare` lets the problem be that of a state."""

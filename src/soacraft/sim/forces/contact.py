@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -200,6 +200,21 @@ class Contact(Remade, Touching):
         self._ties = OneSided(mb, self._one_sided)
         self._key = key
         self.begin_anew()
+
+    def set_friction(self, sliding: Mapping[str, float]) -> None:
+        """Give shapes, by name, other coefficients of sliding than the model says."""
+        self.follow()
+        before, self._sliding = self._sliding, dict(sliding)
+        try:
+            self.surfaces = self.made_surfaces()
+        except ModelError:
+            self._sliding = before
+            raise
+
+    def recalled(self, steps: Sequence[ContactStep], force: Array | None) -> None:
+        """Take what happened in steps that something else took, and the mean force of the last of them."""
+        self.diary.add(steps)
+        self._force = force
 
     @property
     def began(self) -> bool:
