@@ -14,10 +14,12 @@ from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.integrators.steps import Method, Step
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.steppers.lanes import BUSY, CHANGED, DONE, NOT_FINITE, Lanes, Last
 from soacraft.sim.steppers.problems import LaneProblems
 from soacraft.sim.steppers.pushes import Pushes, after
+from soacraft.sim.steppers.sim_states import fixed_controls, point_of, require_fit, state_of
 from soacraft.sim.steppers.watch import Looks
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
@@ -166,6 +168,82 @@ class Motion:
             self.lanes.keep_last(lane, Last())
         self.set_pushes({lane: x for lane, x in self.problems.pushes.items() if lane not in set(where)})
         self._looks.soon(states.goal)
+
+    def sim_state(self, lane: int) -> SimState:
+        """The state of a lane as a value."""
+        problem, states = self.problems.prepared(lane), self.states
+        u = dict(zip(self.problems.names, states.u[lane].tolist(), strict=True))
+        numbers = {name: x.number for name, x in fixed_controls(problem, self.problems.names).items()} | u
+        run = self._acting.begin().names, list(self._acting.controls)
+        if not self.is_batch:  # methods and solvers restart, as those of one that is given the state
+            self._stride.recall(*self._stride.memory)
+            if problem.closed is not None:
+                problem.closed.recall(*problem.closed.memory)
+                self._make()
+        parts = problem.contact, self._stride
+        return state_of(problem, parts, int(states.now[lane]), states.x[lane].copy(), numbers, run)
+
+    def resume(self, lanes: Sequence[int], state: SimState) -> None:
+        """Let states continue from a value that fits, all of them or none."""
+        problem, states, names = self.problems.base, self.states, self.problems.names
+        require_fit(state, problem, names)
+        touch, before = problem.contact, states.goal
+        fixed = {x: state.controls[name] for name, x in fixed_controls(problem, names).items()}
+        renumbered = any(x.number != u for x, u in fixed.items())
+        together = len(set(lanes)) == len(states)  # not a part of a batch
+        if not together and lanes and (renumbered or (self._stops and state.ns != before)):
+            raise StateError(
+                f"this SimState is of t = {state.t:.9g} s, that of the batch is {before / 1e9:.9g} s, and samples of "
+                "p.control, or numbers that the stepper does not drive, are those of all: give it to all of them, "
+                "step.set_state(state)."
+            )
+        x, turns = self._resumed_point(state, lanes)
+        for control, u in fixed.items():
+            control.set(u)
+        for i, name in enumerate(names):
+            states.u[list(lanes), i] = state.controls.get(name, 0.0)
+        states.x[list(lanes)] = x
+        states.follow(len(turns))
+        if states.follows:
+            states.theta[list(lanes)] = turns
+        self.failed = {lane: why for lane, why in self.failed.items() if lane not in set(lanes)}
+        for lane in lanes:
+            self.lanes.keep_last(lane, Last())
+        self.set_pushes({lane: y for lane, y in self.problems.pushes.items() if lane not in set(lanes)})
+        if together:
+            states.goal, states.origin = state.ns, state.origin
+            states.now[:], self._stride.origin = state.ns, state.origin
+            self._looks.anew()
+            self._make()
+        if not self.is_batch:
+            self._stride.recall(state.length, state.longest, state.counts)
+            self._stability.forget()
+            self._begins = touch is not None and touch.takes_out
+            problem.see(window(self._breaks, Instant(states.goal)))
+        self._looks.soon(states.goal)
+
+    def _resumed_point(self, state: SimState, lanes: Sequence[int]) -> tuple[Array, Array]:
+        """The point of a value, and the turns of its closures; a start that contact has not checked is checked."""
+        problem, states, before = self.problems.base, self.states, self.states.goal
+        touch, x, size = problem.contact, point_of(state, problem), problem.mb.nq + problem.mb.nv
+        if touch is not None and not state.began:
+            if self.is_batch:
+                self._require_apart(lanes[:1], np.ascontiguousarray(state.q[None]))
+            else:
+                states.goal = state.ns
+                try:
+                    x[:size] = self._begun(state.q, state.v)[:size]
+                except SoacraftError:
+                    states.goal = before
+                    raise
+        if touch is not None and (self.is_batch or state.began):
+            touch.recall(True)
+        if problem.closed is None:
+            return x, np.zeros(0)
+        problem.closed.recall(state.closures, state.independent, state.embedding)
+        problem.closed.require_closed(state.q, state.v)
+        chain = None if problem.is_told else problem.closed.chain(state.q, state.v)
+        return x, np.zeros(0) if chain is None else chain.theta.copy()
 
     def _require_apart(self, lanes: Sequence[int], Q: Array) -> None:
         """Refuse states of a batch that begin with shapes in each other, each with its own placements."""

@@ -50,6 +50,11 @@ class LaneProblems:
         self.pushes: Pushes = {}
 
     @property
+    def names(self) -> Sequence[str]:
+        """The names of the controls that are driven."""
+        return self._names
+
+    @property
     def mb(self) -> Multibody:
         """The model, if its structure is still the one it was."""
         return self._acting.mb

@@ -23,6 +23,7 @@ from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.forces.contact_steps import Touches, touches_of
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.sensor_values import sensor_values
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.steppers.motion import Motion
 from soacraft.sim.steppers.names import read_names, read_period
 from soacraft.sim.steppers.pushes import read_push, with_pushes
@@ -191,6 +192,24 @@ class Stepper(Uncopied, Strict):
         q, v, _ = self._motion.problems.base.parts(np.array(self._motion.states.x[lane]))
         return self._mb.state(q, v)
 
+    def sim_state(self, which: int | None = None) -> SimState:
+        """Return the state as a value; of a batch that of one of its states. `p.set_state` and `step.set_state`
+        continue from it, with the same bits where steps are compiled. Controls that push, and that the propagator does
+        not have, are in it: add them with p.control(name, 0.0) before p.set_state.
+
+        >>> import soacraft as sc
+        >>> p = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01)
+        >>> step = p.stepper()
+        >>> step(50)
+        >>> p.set_state(step.sim_state())
+        >>> step(50)
+        >>> p.t, bool((p.run(1.0).q[-1] == step.q).all())
+        (0.5, True)
+        """
+        lane = self._lane(which)
+        with self._alone.held("sim_state"):
+            return self._motion.sim_state(lane)
+
     def glance(self, which: int | None = None) -> tuple[float, Array, Array]:
         """The time and copies of q and v of a state at the end of a step, also while another thread steps."""
         motion, lane = self._motion, self._lane(which)
@@ -266,8 +285,18 @@ class Stepper(Uncopied, Strict):
     @hinted
     def set_state(self, q: Any, v: Any = None, which: Any = None) -> None:
         """Give it another state, at rest where v is left out; in batches those of `which`, a number or several, else
-        all. q and v are as `mb.set_state` takes them."""
+        all. q and v are as `mb.set_state` takes them.
+
+        set_state(state) takes a `SimState` of a run or of a stepper, with its time, its work and the numbers of its
+        controls; u of others is zero. A batch of which only some states are given one keeps its time."""
         lanes = self._lanes_of(which)
+        if isinstance(q, SimState):
+            if v is not None:
+                raise StateError("a SimState has the velocities, too: give step.set_state(state) without v.")
+            with self._alone.held("set_state"):
+                self._motion.resume(lanes, q)
+                self._jumped(lanes)
+            return
         at, rates = read_q(self._mb, q), np.zeros(self._mb.nv) if v is None else read_v(self._mb, v)
         for x, what in ((at, "q"), (rates, "v")):
             if x.ndim > 2 or (x.ndim == 2 and len(x) != len(lanes)):

@@ -27,6 +27,10 @@ class Looks:
         if self._limited:
             self.due = min(self.due, now + _FIRST * self._step)
 
+    def anew(self) -> None:
+        """Forget when the last look was: the time is another one."""
+        self.due, self._in_doubt = NEVER, False
+
     @property
     def before(self) -> int:
         """The beginning of the step that is looked at."""
