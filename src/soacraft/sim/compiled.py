@@ -192,8 +192,6 @@ def obstacle_to_run(
         return "contacts of a closed chain are solved in Python"
     if isinstance(method, Variational) and mb.is_closed:
         return f"{method.name!r} on a closed chain is written in Python"
-    if is_told:
-        return "a motion is prescribed"
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
@@ -203,6 +201,8 @@ def obstacle_to_run(
             return f"{load.name!r} is a {type(load).__name__}"
         if load.samples is None:
             return f"the control of {load.name!r} is a function"
+    if is_told:
+        return "a motion is prescribed"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"
     if mb.is_closed and rows_of(mb) is None:
