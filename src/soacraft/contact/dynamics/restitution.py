@@ -99,7 +99,7 @@ def resolve(
 
 
 def _largest_solved(newton: Callable[[float, Array | None], Impulses]) -> tuple[Impulses, float]:
-    """Impulses of the largest factor of restitution that any impulses have, to 2^-_TRIES, and that factor; 0 has some."""
+    """Impulses of the largest factor of restitution that any impulses have, to 2^-_TRIES, and the factor."""
     factor, solved, step = 0.0, newton(0.0, None), 1.0
     for _ in range(_TRIES):
         step *= 0.5
