@@ -35,7 +35,7 @@ from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.integrators.variational import Variational, Variational4
+from soacraft.sim.integrators.variational import Variational, Variational4, turning_rotor
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -192,6 +192,8 @@ def obstacle_to_run(
         return "contacts of a closed chain are solved in Python"
     if isinstance(method, Variational) and mb.is_closed:
         return f"{method.name!r} on a closed chain is written in Python"
+    if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
+        return f"{method.name!r} with the armature of {hinge!r} is written in Python"
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
