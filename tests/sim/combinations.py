@@ -252,9 +252,10 @@ def with_part(part: type[sim.Component], *inputs: str) -> Callable[[sim.System],
     """A component at the first dof."""
 
     def to_system(s: sim.System) -> None:
-        s.add("part", part(), at=s.plants["body"].dof("first"))
+        own = part.__name__.lower()
+        s.add(f"own/{own}", part(), at=s.plants["body"].dof("first"))
         for name in inputs:
-            s.connect(f"body.{name}[first]", f"part.{name}")
+            s.connect(f"body.{name}[first]", f"own/{own}.{name}")
 
     return to_system
 
@@ -298,13 +299,15 @@ def propagator(model: str, feature: str, push: float, **other: Any) -> sim.Propa
     return p
 
 
-def system(model: str, feature: str, push: float | None = None) -> sim.System:
-    """A system of a model and a feature; without a push the drive at the first dof waits for one."""
+def system(model: str, feature: str, push: float | None = None, *more: str) -> sim.System:
+    """A system of a model and a feature, or several; without a push the drive at the first dof waits for one."""
     s = sim.System("combined", **how(feature))
-    plant = s.add("body", sim.Plant(MODELS[model](), forces=FEATURES[feature].loads()))
+    features = [FEATURES[x] for x in (feature, *more)]
+    plant = s.add("body", sim.Plant(MODELS[model](), forces=[load for x in features for load in x.loads()]))
     s.add("drive", sim.Force(), at=plant.dof("first"))
     if push is not None:
         s.add("push", sim.Constant(value=push))
         s.connect("push.y", "drive.command")
-    FEATURES[feature].to_system(s)
+    for x in features:
+        x.to_system(s)
     return s

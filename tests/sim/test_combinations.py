@@ -225,3 +225,54 @@ def test_rigid_trees_of_the_same_motion_agree(model, feature, monkeypatch):
     parts = np.concatenate([end[:same], end[len(end) // 2 :][:same]])
     np.testing.assert_allclose(parts, wanted, rtol=0, atol=1e-9)
     assert same == nv
+
+
+# -- several features at once --------------------------------------------------------------------------------------
+
+#: Contact first, which wants its method. Nothing is left to move where the first dof of a closed chain is prescribed.
+TOGETHER = [
+    (model, features)
+    for model in MODELS
+    for features in (
+        ("contact", "prescribed"),
+        ("contact", "Python control", "events"),
+        ("contact", "stops", "friction"),
+        ("contact", "friction", "components"),
+        ("friction", "stops", "components", "events"),
+        ("prescribed", "friction", "components"),
+        ("prescribed", "events", "Python control"),
+    )
+    if not (model == "closed chain" and features == ("contact", "prescribed"))
+]
+
+
+def together(model, features, *pauses):
+    """The end of a run of a propagator."""
+    p = propagator(model, features[0], PUSHES[0])
+    for x in features:
+        made = FEATURES[x]
+        (made.to_reference if x in ("components", "Python control") else made.to_propagator)(p)
+    for t in (*pauses, END):
+        run = p.run(t)
+    return end_of(p.mb), run
+
+
+@pytest.mark.parametrize(("model", "features"), TOGETHER, ids=[f"{x}: {', '.join(y)}" for x, y in TOGETHER])
+def test_features_together(model, features):
+    """As a system, and in parts: with a pause in the middle it has the same bits."""
+    end, run = together(model, features)
+    np.testing.assert_array_equal(together(model, features, 0.5 * END)[0], end)
+    s = system(model, features[0], PUSHES[0], *features[1:])
+    other = s.run(END)
+    filtered = 1e-6 if "components" in features else 1e-10  # a filter of steps, and in closed form
+    np.testing.assert_allclose(end_of(s.plants["body"].mb), end, rtol=0, atol=filtered)
+    names = {"stops": "limit of first", "friction": "friction of first", "contact": "contact"}
+    for x in set(features) & set(names):
+        np.testing.assert_allclose(other.work[names[x]][-1], run.work[names[x]][-1], rtol=0, atol=10 * filtered)
+    if model in TWINS and "contact" not in features:
+        twin, same = TWINS[model]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(MODELS, model, twin)
+            wanted = together(model, features)[0]
+        parts = np.concatenate([end[:same], end[len(end) // 2 :][:same]])
+        np.testing.assert_allclose(parts, wanted, rtol=0, atol=1e-9)
