@@ -251,3 +251,24 @@ def test_a_step_of_contact_multiplies_by_the_amplification_of_what_it_takes_impl
         taken.append(np.concatenate([run.q[-1], run.v[-1]]))
     wanted = Linear.of(m, 0.0, x, np.ones(3)).amplification(J, 3, h)
     np.testing.assert_allclose(np.array(taken).T, wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("step", [0.01, 0.002])
+def test_rows_before_a_dof_sticks_are_not_called_stiff(step):
+    """A rod whose pin comes to rest by dry friction, with a sprung tip that goes on: rows in which the pin moves are
+    looked at while it sticks."""
+
+    def rod(**how):
+        mb = sc.Multibody("rod", gravity=(0, 0, -9.81))
+        mb.add_body("rod", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -0.3), 0.02 * np.eye(3)))
+        at = sc.Pose(translation=(0, 0, -0.7))
+        tip = mb.add_body("tip", "rod", sc.Prismatic((0, 0, -1)), sc.Inertia(0.5, (0, 0, 0), 0.01 * np.eye(3)), at)
+        tip.passive = sc.Passive(stiffness=400.0)
+        mb.set_state([0.5, 0.01], [-1.5, 0.1])
+        p = sc.sim.Propagator(mb, **how)
+        p.add(sc.sim.HingeFriction("rod", coulomb=25.0))
+        return p.advance_to(0.1)
+
+    run, accurate = rod(integrator="rk4", step=step), rod(rtol=1e-10)
+    assert run.v[-1, 0] == 0.0
+    np.testing.assert_allclose(run.q[-1], accurate.q[-1], rtol=0, atol=1e-2 * step)

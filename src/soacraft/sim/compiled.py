@@ -42,7 +42,7 @@ from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.integrators.variational import Variational, Variational4
+from soacraft.sim.integrators.variational import Variational, Variational4, turning_rotor
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan, Visits
@@ -237,8 +237,8 @@ def obstacle_to_run(
         return "contacts of a closed chain are solved in Python"
     if isinstance(method, Variational) and mb.is_closed:
         return f"{method.name!r} on a closed chain is written in Python"
-    if is_told:
-        return "a motion is prescribed"
+    if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
+        return f"{method.name!r} with the armature of {hinge!r} is written in Python"
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
@@ -250,6 +250,8 @@ def obstacle_to_run(
             continue
         if isinstance(load, Touching) or getattr(load, "switches", False):
             return f"{load.name!r} is a {type(load).__name__}"
+    if is_told:
+        return "a motion is prescribed"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"
     if mb.is_closed and rows_of(mb) is None:

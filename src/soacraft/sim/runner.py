@@ -765,7 +765,7 @@ class Runner:
         if problem.contact is not None:
             x = problem.contact.pushed_out(problem, self.t, x)
         problem.see(window(self._acting.breaks, self.now))
-        x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+        x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x)
         self._stability.begin(problem, self.t, x)

@@ -647,6 +647,8 @@ class Mechanism:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
         end = self.settle(t, x, True)
+        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+            return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
         way = np.abs(unit * self.mb.difference(q, q1)).max(initial=0.0)

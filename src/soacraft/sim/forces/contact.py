@@ -29,7 +29,7 @@ from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
-from soacraft.errors import ModelError, SimulationError, StateError
+from soacraft.errors import ConvergenceError, ModelError, SimulationError, StateError
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
@@ -431,7 +431,16 @@ class Contact(Remade, Touching):
         # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
         closes = 2.0 * np.maximum(gap, 0.0) / h
         allowed = np.where(gap > _RESTING * reach, closes, np.minimum(closes, leaves))
-        done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+        try:
+            done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+        except ConvergenceError as wrong:
+            driven = [repr(name) for name, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
+            if not driven:
+                raise
+            raise ConvergenceError(
+                f"{wrong}; the motion of {', '.join(driven)} is prescribed, and may lead shapes into each other or a "
+                "dof beyond its limit, which no impulse prevents: prescribe another, or let a force drive it"
+            ) from None
         with np.errstate(over="ignore"):
             force = (done.contact + done.held) / h
         what = f"the force of contacts in the step of {h:g} s that ends at {t:g} s"
