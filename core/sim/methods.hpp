@@ -389,6 +389,7 @@ private:
             return true;
         }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
+        if (!m_.is_tree() && !m_.between(x, free_.data(), smooth_.data())) return false;  // where it was put on the closures
         const std::vector<double>& v = touch_->v;
         double *rf = last_.data(), *r1 = w_.data();
         std::memcpy(rf, free_.data() + nq, at(nv) * sizeof(double)), std::memcpy(r1, v.data(), at(nv) * sizeof(double));

@@ -397,9 +397,12 @@ class Contact(Remade, Touching):
         # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
         closes = 2.0 * np.maximum(gap, 0.0) / h
         allowed = np.where(gap > _RESTING * reach, closes, np.minimum(closes, leaves))
-        done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+        if len(rows) or (more is not None and not all(isinstance(x, Bilateral) for x in more[1])):
+            done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+        else:  # the smooth step has closed the loops
+            done = Resolved(v_free, np.zeros(len(v_free)), np.zeros(len(v_free)), None, 0.0)
         with np.errstate(over="ignore"):
-            force = (done.contact + done.held) / h
+            force = (done.contact + done.held) / h if done.presses else np.zeros(len(v_free))
         what = f"the force of contacts in the step of {h:g} s that ends at {t:g} s"
         self._force = finite_or_refused(force, what, "Check the units of masses and velocities.", SimulationError)
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
