@@ -532,6 +532,7 @@ private:
     // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took less what
     // springs and dampers gave; or not at all. `moved`: whether it is moved. False where closures are in doubt.
     bool lifted(double most, bool& moved) {
+        constexpr double LEAST = 1e-6;  // that of sim/integrators/moreau.py
         most = std::fmax(most, 0.0), moved = false;
         const double start = energy_;
         double part = 1.0;
@@ -548,6 +549,7 @@ private:
                 return true;
             }
             part = most / rise;
+            if (!(part > LEAST)) return true;
         }
         return true;
     }

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: A dof whose velocities before and after are this part of what its forces gave it is at rest.
 _STILL = 1e-6
+#: What is moved out of a shape by less than this part of the way stays where it is.
+_LEAST = 1e-6
 
 
 class Moreau(Method):
@@ -182,4 +184,6 @@ def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) 
         if rise <= most:
             return moved
         part = most / rise
+        if not part > _LEAST:
+            break
     return end

@@ -154,30 +154,24 @@ public:
         if (!closures_.empty()) closures_.project(rows);
     }
     void add(const DofRow& x) {
-        rows.begin(1);
-        single_.push_back(x);
-        const index first = element_of_[at(x.dof)];
-        for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
-        rows.end();
-        Climber<double> f;
-        const complementarity::RowBlock& way = rows.blocks.back();
-        for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
+        climb(x);
         if (!closures_.empty()) closures_.project(rows);
     }
 
-    // (Mcal^-1)_kk of a dof, after the inertias, or a part of it that is more than `enough`. Rows of before are forgotten. O(depth)
+    // (Mcal^-1)_kk of a dof, after the inertias, of what closures leave free; where it is more than `enough`, or may not be, a part
+    // of it that is more, or what it is less than. Rows of before are forgotten. O(depth), and O(m depth) with closures.
     double compliance(index dof, double enough) {
         const index k = element_of_[at(dof)];
         const Element& e = w_.model.elements[k];
         const double own = dofs(e.kind) == 1 ? *w_.factor(e, k) * *w_.factor(e, k) : 0.0;  // 1/D
         if (own > enough && closures_.empty()) return own;
         forget();
-        add(DofRow{dof, 1.0});
+        climb(DofRow{dof, 1.0});
         const complementarity::RowBlock& way = rows.blocks.back();
         const double* row = rows.row(way, 0);
         double sum = 0.0;
         for (index i = 0; i < way.width; ++i) sum += row[i] * row[i];
-        return sum;
+        return closures_.empty() || !(sum > enough) ? sum : sum - closures_.part_of_last(rows);
     }
 
     // dv <- Mcal^-1 N* p, of the rows or of some of them
@@ -276,6 +270,18 @@ private:
             step(way, first, rows.pieces[s], of_b ? f : g, nullptr);
             (of_b ? i : j) = w_.model.elements[rows.pieces[s].node].parent;
         }
+    }
+
+    // The row of a dof, to the base.
+    void climb(const DofRow& x) {
+        rows.begin(1);
+        single_.push_back(x);
+        const index first = element_of_[at(x.dof)];
+        for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
+        rows.end();
+        Climber<double> f;
+        const complementarity::RowBlock& way = rows.blocks.back();
+        for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
     }
 
     static void set(double& to, int, double x) { to = x; }
