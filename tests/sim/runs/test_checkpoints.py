@@ -24,16 +24,16 @@ def chain(**how):
     return sim.Propagator(four_bar(0.3, 1.0, 0.8, 0.9, 0.5, 4.0), **how)
 
 
-def chain_on_a_floor():
-    """A loop that a limit and a floor stop, with springs that are taken implicitly."""
+def chain_in_contact():
+    """A loop that a limit and a ceiling stop, with springs that are taken implicitly."""
     mb = four_bar(0.3, 1.0, 0.8, 0.9, 0.5, 4.0)
-    up = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-    mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(up, (0, -0.35, 0))))
+    down = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+    mb.root.add_geometry(sc.Geometry("ceiling", "plane", pose=sc.Pose(down, (0, 0.29, 0))))
     mb["crank"].add_geometry(sc.Geometry("skin", "sphere", (0.1,), pose=sc.Pose(translation=(0.3, 0, 0))))
-    mb["rocker"].limits = sc.Limits(mb.q[2] - 0.1, mb.q[2] + 1.0)
-    mb["coupler"].passive = sc.Passive(stiffness=300.0, damping=2.0, friction=0.2)
+    mb["rocker"].limits = sc.Limits(mb.q[2] - 0.2, mb.q[2] + 0.3)
+    mb["coupler"].passive = sc.Passive(stiffness=100.0, damping=0.05, friction=0.02)
     p = sim.Propagator(mb, integrator="moreau", step=0.005)
-    p.add(sim.Contact(restitution=0.3))
+    p.add(sim.Contact(restitution=0.8))
     return p
 
 
@@ -60,7 +60,7 @@ CASES = {
     **{f"chain_{x}": lambda x=x: chain(solver=x, integrator="rk4", step=0.01) for x in ("ta", "fa", "ce")},
     "chain_dop853": lambda: chain(integrator="dop853"),
     "contact": heap,
-    "chain_contact": chain_on_a_floor,
+    "chain_contact": chain_in_contact,
     "sticking": sticking,
 }
 
