@@ -84,6 +84,9 @@ public:
         if (!s.chain) return;
         closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
         theta = numbers(s.chain->solver.coordinates);
+        if (!s.contact) return;
+        pressed_ = s.chain->mover, pressed_.tree = &implicit_.model();
+        scale_ = pressed_.scale;
     }
 
     // Take the force that is held in a step: whether it is another one than before.
@@ -198,8 +201,20 @@ public:
 
     // Forces of single dofs that a step may take implicitly; whether `rates` takes them so.
     Implicit& implicit() { return implicit_; }
-    // The tree that answers impulses.
+    // The tree that answers impulses, and its closures.
     const rigid::Model& pressed_model() const { return implicit_.model(); }
+    TouchingLoops pressed_loops() const { return set_.chain ? TouchingLoops{&pressed_, &theta} : TouchingLoops{nullptr, nullptr}; }
+    // Measure rows of closures anew, at x, where forces that are taken implicitly make them much stiffer than the tree is; false
+    // where a hinge has nothing to move.
+    bool measure_closures(const double* x) {
+        constexpr double STIFF = 100.0;  // a row less compliant by about this is measured well enough by the tree
+        if (!set_.chain) return true;
+        pressed_.scale = scale_;
+        if (!(implicit_.stiffness() > STIFF)) return true;
+        if (!loops::best_kernels().compliance(pressed_, closed_.hold(0), state(x, x + nq), pressed_.scale.data())) return false;
+        for (double& each : pressed_.scale) each = each > 0.0 ? 1.0 / std::sqrt(each) : 1.0;
+        return true;
+    }
     void take_implicitly(bool how) { takes_implicitly_ = how; }
 
     const ContactSetting* contact() const { return set_.contact; }
@@ -420,7 +435,10 @@ private:
     }
 
     bool accelerations(const double* q, const double* v, rigid::Job& job, const double* force, double* vdot) {
-        return !nv || (set_.chain ? solved(q, v, job.passive, force, vdot) : with(job, dynamics_, q, v, force, vdot));
+        if (!nv || !set_.chain) return !nv || with(job, dynamics_, q, v, force, vdot);
+        const bool implicit = job.model == &implicit_.model();
+        const loops::Plan& plan = implicit ? pressed_ : set_.chain->solver;
+        return solved(plan, implicit ? loops::TREE_AUGMENTED : set_.chain->method, q, v, job.passive, force, vdot);
     }
     // What answers accelerations implicitly answers those in own axes: vdot = a - w x v of what floats.
     void hold_axes(const double* v) {
@@ -549,11 +567,12 @@ private:
     }
 
     template <class Passive>
-    bool solved(const double* q, const double* v, const Passive* passive, const double* force, double* vdot) {
+    bool solved(const loops::Plan& plan, loops::Method method, const double* q, const double* v, const Passive* passive,
+                const double* force, double* vdot) {
         const loops::Answer to{vdot, rest_.data(), rest_.data() + rest_.size() - 2, theta.data()};
         loops::State s = state(q, v);
         s.passive = passive, s.force = force;
-        return loops::best_kernels().solve(set_.chain->solver, closed_.hold(0), set_.chain->method, s, to) &&
+        return loops::best_kernels().solve(plan, closed_.hold(0), method, s, to) &&
                rigid::finite(rest_.data(), static_cast<index>(rest_.size()));
     }
 
@@ -588,6 +607,8 @@ private:
     bool sampled_ = false;  // `sample` was called at
     double sampled_at_ = 0.0;
     std::vector<double> sampled_x_;
+    loops::Plan pressed_;        // what projects states, on the tree that answers impulses
+    std::vector<double> scale_;  // of its rows, where no force is taken implicitly
     std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };

@@ -208,7 +208,8 @@ def resolve_in_turn(
     total[: len(p)] += p
     impulses = replace(last.impulses, p=total)
     struck = last.contact + rows.J.T @ p
-    return Resolved(last.v, struck, last.held + pulled, impulses, last.work + work, factor)
+    presses = last.presses or bool(p.any())
+    return Resolved(last.v, struck, last.held + pulled, impulses, last.work + work, factor, presses)
 
 
 def _equalities(more: Further | None, v: Array) -> Further | None:
