@@ -99,8 +99,8 @@ class Lanes:
         params = self._params.get(path, [part.component.p] * self.count)
         for name, x in {**face.continuous, **face.discrete}.items():
             key, signal = f"{path}.{name}", part.signal(name)
-            if key in self.system._starts:
-                first = [self.system._starts[key]] * self.count
+            if key in self.system.diagram.starts:
+                first = [self.system.diagram.starts[key]] * self.count
             elif path in self._params:
                 first = [x.first(p) for p in params]
             else:

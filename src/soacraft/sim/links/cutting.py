@@ -173,12 +173,17 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
             component = _shadow(part, got, before, at.signals, ways)
             wires += [Wire(x, f"{path}.after_{i}", False) for i, x in enumerate(before)]
         parts[path] = part._replace(component=component, mount=part.mount if mine else None)
-    if not mine:
-        system._plants = {}
-    system._parts, system._wires, system._exports = parts, wires, {}
-    system._starts = {key: x for key, x in system._starts.items() if at.owners[_path(key)] == me}
-    system._tears = [x for x in system._tears if at.owners[_path(x)] == me]
-    system._made = None
+    diagram = system.diagram
+    system.set_diagram(
+        diagram.changed(
+            plants=diagram.plants if mine else {},
+            parts=parts,
+            wires=tuple(wires),
+            exports={},
+            starts={key: x for key, x in diagram.starts.items() if at.owners[_path(key)] == me},
+            tears=tuple(x for x in diagram.tears if at.owners[_path(x)] == me),
+        )
+    )
 
 
 def _resolved(wiring: Wiring, wires: Sequence[Wire]) -> list[Wire]:

@@ -145,9 +145,9 @@ def describe(system: System, documents: bool = True) -> SystemData:
         exports=dict(sorted(system._exports.items())),
         groups=dict(sorted(system._groups.items())),
         sequences={path: x.plain() for path, x in sorted(system._sequences.items())},
-        loops=list(system._tears),
-        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system._holds.items())},
-        starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system._starts.items())},
+        loops=list(system.diagram.tears),
+        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system.diagram.holds.items())},
+        starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system.diagram.starts.items())},
         **cast(dict[str, Any], system._how),
     )
 
@@ -231,11 +231,12 @@ def build(
     system._start = data.t  # also where seconds would round it
     for path, plant in data.plants.items():
         system.add(path, Plant(_model(path, plant, models or {}), plant.solver, _forces(path, plant, forces or {})))
-    system._groups.update(data.groups)
+    system.set_diagram(system.diagram.changed(groups=dict(data.groups)))
     for path, part in data.parts.items():
         component = _component(path, part, classes, components or {})
         system.add(path, component, at=_mount(system, path, part.at), convert=part.convert)
-        system._parts[path] = system._parts[path]._replace(clock=_clock(path, part), active=part.active)
+        told = system.diagram.parts[path]._replace(clock=_clock(path, part), active=part.active)
+        system.set_diagram(system.diagram.with_part(told))
     for path, frame in data.frames.items():
         system.add_frame(path, frame.parent, _pose(path, frame, frames or {}))
     for wire in data.wires:
@@ -246,8 +247,8 @@ def build(
         system.add(path, Phases.from_plain(phases))
     if data.loops:
         system.solve_loop(*data.loops)
-    for key, value in data.holds.items():
-        system._holds[key] = _held(system, key, value)
+    holds = {key: _held(system, key, value) for key, value in data.holds.items()}
+    system.set_diagram(system.diagram.changed(holds=holds))
     for key, value in data.starts.items():
         system.states[key] = value
     return system

@@ -80,16 +80,10 @@ def refuse_other_signals(old: Component, p: Params, what: str) -> str:
 
 def put_params(system: System, path: str, p: Params) -> None:
     """Give a component other parameters, all at once."""
-    part = system._parts[path]
+    part = system.diagram.require_part(path)
     new = object.__new__(type(part.component))
     new.__dict__.update(part.component.__dict__, p=p)
-    if system._propagator is not None:
-        assert system._made is not None
-        _, schedule, flow = system._made
-        flow.values[schedule.slots[f"{path}:p"]] = p
-    else:
-        system._made = None
-    system._parts[path] = part._replace(component=new)
+    system.put_component(path, new)
 
 
 class StatesOf(_Named):
@@ -107,8 +101,5 @@ class StatesOf(_Named):
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
         system = self._system
-        value = as_value(value, system._parts[path].signal(name), f"the state {key!r}")
-        if system._propagator is None:
-            system._starts[key] = value
-        if system._made is not None:
-            system._made[2].set_state(key, value)
+        value = as_value(value, system.diagram.parts[path].signal(name), f"the state {key!r}")
+        system.set_start(key, value)

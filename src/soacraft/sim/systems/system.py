@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from soacraft.arguments import whole_number
-from soacraft.attributes import Strict, Uncopied
-from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
+from soacraft.attributes import Uncopied
+from soacraft.errors import SimulationError, WiringError, near
 from soacraft.hints import hinted
 from soacraft.markup import Text
 from soacraft.model.states.state import State
-from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
@@ -31,52 +29,32 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.systems import describing, linear, now
-from soacraft.sim.systems.assembly import Assembly, Built
-from soacraft.sim.systems.changes import driving
-from soacraft.sim.systems.changes.changing import Change, restart
-from soacraft.sim.systems.changes.sequence import Sequence as Phases
-from soacraft.sim.systems.frames import UserFrame, read_frame
-from soacraft.sim.systems.plants.inertias import pull_faults
+from soacraft.sim.systems.builder import Builder, Handle
+from soacraft.sim.systems.changes import driving, switching
+from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.compilation import Build, Compilation, compile_diagram
+from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.plants.joined import Joined, joined_solver
-from soacraft.sim.systems.plants.plant import Mount, Plant
-from soacraft.sim.systems.running.clocks import read_clock
+from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.running.flow import Flow
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
-from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
+from soacraft.sim.systems.wiring import Part, Wiring
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose
-from soacraft.spatial.pose import Pose
+
+__all__ = ["Handle", "System"]
 
 if TYPE_CHECKING:
     from soacraft.sim.components.registry import PartClass
     from soacraft.sim.forces.loads import Load
     from soacraft.sim.serving.lines import Limits, Lines
 
-_NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
-_AT_ORIGIN = Pose()
 #: Integrators that carry states of components along with those of a model.
 _INTEGRATORS = ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode", "moreau")
 
 
-class Handle(Strict):
-    """A component in a system: its ports by name, `motor.torque` is "arm/motor.torque"."""
-
-    def __init__(self, path: str, ports: Sequence[str]) -> None:
-        self._path, self._ports = path, tuple(ports)
-
-    def __getattr__(self, name: str) -> str:
-        if name.startswith("__"):
-            raise AttributeError(name)  # as copy and pickle expect
-        if name.startswith("_") or name not in self._ports:
-            raise WiringError(f"{self._path!r} has no port {name!r:.60}{near(name, self._ports, 'it has')}")
-        return f"{self._path}.{name}"
-
-    def __repr__(self) -> str:
-        return f"<component {self._path!r}: {', '.join(self._ports)}>"
-
-
-class System(Uncopied, Strict):
+class System(Uncopied, Builder):
     """Components joined by signals, around a model, carried through time.
 
     Integrator, tolerance and lengths of steps are those of `sc.sim.Propagator`, which takes the steps: none crosses a
@@ -123,157 +101,18 @@ class System(Uncopied, Strict):
                 f"integrator {integrator!r:.60} does not carry states of components"
                 f"{near(str(integrator), _INTEGRATORS)}"
             )
+        super().__init__(name)
         self._alone = Exclusive(f"the system {name!r}", "by the function that makes it, or by sim.load_system")
-        self._name, self._how = name, {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
+        self._how = {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
         self._start, self._seed = nanoseconds(t, "t"), whole_number(seed, "the seed of a system", 0)
         Propagator(Multibody(name), **self._how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
-        self._parts: dict[str, Part] = {}
-        self._plants: dict[str, Plant] = {}
-        self._wires: list[Wire] = []
-        self._exports: dict[str, str] = {}
-        self._groups: dict[str, str] = {}
-        self._frames: dict[str, UserFrame] = {}
-        self._holds: dict[str, Any] = {}
-        self._sequences: dict[str, Phases] = {}
-        self._changes: list[Change] = []
-        self._tears: list[str] = []
-        self._made: tuple[Wiring, Schedule, Flow] | None = None
-        self._joined: Joined | None = None
-        self._propagator: Propagator | None = None
         self._params, self._states = ParamsOf(self), StatesOf(self)
-        self._starts: dict[str, Any] = {}
-        self._extra: dict[str, Any] = {}  # plain data of what drives the system, for checkpoints
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
-        self._built: dict[str, Built] = {}
-        self._grown: list[tuple[Plant, Body]] = []  # bodies that assemblies have added
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
         self._going = False  # from one in the middle of a run
         self._recalled = False  # from a checkpoint, so that this is not known
-
-    # -- building ----------------------------------------------------------------------------------------------
-
-    def add(
-        self,
-        name: str,
-        part: Any,
-        at: Mount | Plant | None = None,
-        every: Any = None,
-        rate: Any = None,
-        offset: float = 0.0,
-        convert: bool = False,
-    ) -> Any:
-        """Add a component, a plant or an assembly under a name; names of parts of assemblies have slashes.
-
-        `every` (seconds) or `rate` (Hz) make it sampled: evaluated at ticks, from t + `offset` on, and held between.
-        `at` mounts it on a dof or a node of a plant (of a plant itself: on its inertial frame): inputs with of= are
-        filled from there, outputs with to= push it. `convert` allows other scales of units there. A plant is given
-        back; of a component a handle with its ports.
-        """
-        self._refuse_begun(f"{name!r} cannot be added")
-        self._refuse_taken(name)
-        at = at.node("inertial") if isinstance(at, Plant) else at
-        if at is not None and not isinstance(at, Mount) and not isinstance(part, Assembly):
-            raise WiringError(f"{name!r} is mounted at a dof or a node, as plant.dof('elbow'); got {at!r:.60}.")
-        clock = read_clock(every, rate, offset, repr(name))
-        if isinstance(part, Plant):
-            if part._path:
-                raise WiringError(f"the plant is in a system already, as {part.path!r}; make another.")
-            part._path, part._owner = name, self
-            self._plants[name], self._made = part, None
-            return part
-        if isinstance(part, Assembly):
-            if clock is not None:
-                raise WiringError(f"{name!r} is an assembly: give every= to the components in its build.")
-            self._groups[name], self._built[name] = type(part).__name__, Built(part, at)
-            try:
-                part.built(self, name, at)
-            except BaseException:
-                del self._groups[name], self._built[name]
-                raise
-            return Handle(name, [x.rpartition(".")[2] for x in self._exports if x.startswith(f"{name}.")])
-        if isinstance(part, Phases):
-            self._sequences[name], self._made = part, None
-            return part
-        if not isinstance(part, Component):
-            raise WiringError(f"a system takes components, plants, assemblies and sequences, got {part!r:.60}.")
-        self._parts[name], self._made = Part(name, part, clock, at, bool(convert)), None
-        return Handle(name, [*part.interface.inputs, *part.interface.outputs, *part.interface.bundles])
-
-    def connect(self, source: str, target: str, convert: bool = False) -> None:
-        """Let an output fill an input, or all that match a pattern: "*" is any text within a name, "**" any at all.
-
-        A vector with a number for each dof gives each component that is mounted at a dof that of its own. Another scale
-        of the same unit is refused unless `convert`. A plant's inputs add up. Bundles are joined field by field.
-        """
-        self._refuse_begun(f"{target!r} cannot be connected")
-        self._wires.append(Wire(source, target, bool(convert)))
-        self._made = None
-
-    def add_frame(
-        self, name: str, parent: str = "inertial", pose: Pose | str | Callable[[float], Any] = _AT_ORIGIN
-    ) -> UserFrame:
-        """Add a frame that you move: on a frame of a plant ("arm:hand"), on another such frame, or on the inertial one.
-
-        `pose` is fixed; or a function of t that gives a `Pose`, (pose, velocity) or (pose, velocity, acceleration),
-        relative to the parent in its axes; or a port that gives the pose [x, y, z, w, px, py, pz], and behind it the
-        velocity (6) and the acceleration (6). "camera.position[arm:hand]" is then a signal: where the hand is, seen
-        from the camera in its axes; likewise rotation, velocity, angular_velocity, linear_acceleration and
-        angular_acceleration.
-
-        >>> import soacraft as sc
-        >>> s = sc.sim.System("swing")
-        >>> _ = s.add("bob", sc.sim.Plant(sc.load("pendulum")))
-        >>> belt = s.add_frame("belt", pose=lambda t: sc.Pose(translation=(1.0 + 0.2 * t, 0.0, 0.0)))
-        >>> belt.position("bob:bob/tip"), s.velocity("bob:bob/tip", relative_to="belt").linear.round(9) + 0.0
-        ('belt.position[bob:bob/tip]', array([-0.2,  0. ,  0. ]))
-        """
-        self._refuse_begun(f"the frame {name!r} cannot be added")
-        self._refuse_taken(name)
-        self._frames[name], self._made = read_frame(name, parent, pose), None
-        return self._frames[name]
-
-    def export(self, name: str, port: str) -> None:
-        """Let "assembly.port" stand for ports of its parts; `Assembly.export` calls this."""
-        if name in self._exports:
-            raise WiringError(f"{name!r} is exported already, as {self._exports[name]!r}.")
-        self._exports[name], self._made = port, None
-
-    def under(self, prefix: str, text: str) -> str:
-        """A port of a part under a prefix; ports of plants have no prefix."""
-        path = str(text).partition(".")[0]
-        return text if path in self._plants or path in self._frames else f"{prefix}/{text}"
-
-    def replace(self, name: str, component: Component) -> None:
-        """Put another component with the same ports in the place of one."""
-        self._refuse_begun(f"{name!r} cannot be replaced")
-        part = self._part(name)
-        old, new = part.component.interface, component.interface
-        missing = [x for x in [*old.inputs, *old.outputs] if x not in new.inputs and x not in new.outputs]
-        if missing:
-            raise WiringError(f"{component!r:.60} has no port {missing[0]!r}, which {name!r} has.")
-        self._parts[name], self._made = part._replace(component=component), None
-
-    def solve_loop(self, *outputs: str) -> None:
-        """Let Newton's method solve the cycle that these outputs are in; it raises where that does not converge."""
-        self._refuse_begun("a loop cannot be named")
-        self._tears, self._made = sorted({*self._tears, *outputs}), None
-
-    def _part(self, name: str) -> Part:
-        if name not in self._parts:
-            raise WiringError(f"there is no component {name!r:.60}{near(str(name), self._parts)}")
-        return self._parts[name]
-
-    def _refuse_taken(self, name: str) -> None:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise WiringError(f"a name is letters, digits, '_' and '-', with '/' between levels; got {name!r:.60}.")
-        if any(name in known for known in (self._parts, self._plants, self._groups, self._frames, self._sequences)):
-            raise WiringError(f"there is a component {name!r} already; give the new one another name.")
-
-    def _refuse_begun(self, what: str) -> None:
-        if self._propagator is not None:
-            raise WiringError(f"{what}: the system {self._name!r} is at t = {self.t:.9g} s already. Make another one.")
 
     # -- checking ----------------------------------------------------------------------------------------------
 
@@ -283,47 +122,127 @@ class System(Uncopied, Strict):
         self._compiled()
 
     def _compiled(self) -> tuple[Wiring, Schedule, Flow]:
-        joined = self._joined
-        if self._made is not None and (
-            self._propagator is not None or joined is None or not (joined.changed or joined.stale)
-        ):
-            return self._made
+        x = self.compiled()
+        return x.wiring, x.schedule, x.flow
+
+    def compiled(self) -> Compilation:
+        """The diagram as it is compiled now; made where that is needed, with all its faults as one `WiringError`."""
+        if self._draft is not None and not self._editing:
+            self.switch(self._draft)
+        build = self._build
+        if build.compilation is None or not (self.is_begun or build.compilation.is_current):
+            self.take(build._replace(compilation=self.compile(build.diagram)))
+        assert self._build.compilation is not None
+        return self._build.compilation
+
+    def compile(self, diagram: Diagram, joined: Joined | None = None, names: bool = True) -> Compilation:
+        """Another diagram of the system compiled, or `WiringError` with all its faults; the system stays as it is."""
+        return compile_diagram(self._name, diagram, self._seed, self._build, joined, names)
+
+    def switch(self, diagram: Diagram, changes: Sequence[Change] = ()) -> None:
+        """Go on with another diagram, or raise and stay as it is."""
+        self.take(switching.switched(self, diagram, changes))
+
+    def set_diagram(self, diagram: Diagram, what: str = "the system cannot be changed") -> None:
+        """Take another diagram: before the first run as it is, later if it has no fault. Inputs that nothing fills yet
+        of components that are new are looked at where the next run begins."""
+        if not self.is_begun:
+            self._build = Build(diagram, None, None, self._build.changes)
+            return
+        self.require_pause(what)
+        if self._editing:
+            self._draft = diagram
+            return
         try:
-            self._joined = Joined(self._name, self._plants)
-            joined_solver(self._plants)
+            self.switch(diagram)
         except WiringError as wrong:
-            raise faults_error(self._name, [str(wrong)]) from wrong
-        if self._sequences:
-            driving.set_active(self)
-        looked_for = driving.conditions(self)
-        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames, self._holds, looked_for)
-        faults = [*wiring.faults, *driving.faults(self)]
-        if not self._changes:
-            faults += pull_faults(self._parts, self._plants)
-        kind: type[WiringError] = WiringError
-        cycle: tuple[str, ...] = ()
-        try:
-            flow = Flow(Schedule(self._parts, self._plants, wiring, self._tears, self._seed))
-            if not faults:
-                mb = self._joined.mb
-                faults += flow.trial(np.array(mb.q), np.array(mb.v))
-        except AlgebraicLoopError as wrong:
-            kind, cycle = (AlgebraicLoopError if not faults else WiringError), wrong.cycle
-            faults.append(str(wrong))
-        except (SoacraftError, KeyError) as wrong:  # a KeyError follows from faults that are listed
-            if not faults or isinstance(wrong, SoacraftError):
-                faults.append(str(wrong))
-        if faults:
-            error = faults_error(self._name, faults, kind)
-            if isinstance(error, AlgebraicLoopError):
-                error.cycle = cycle
-            raise error
-        schedule = Schedule(self._parts, self._plants, wiring, self._tears, self._seed)  # as it is before any trial
-        self._made = wiring, schedule, Flow(schedule)
-        self._joined.varying = tuple(schedule.masses)
-        for key, value in self._starts.items():
-            self._made[2].set_state(key, value)
-        return self._made
+            waiting = [
+                x for key, x in wrong.unfilled.items() if key.rpartition(".")[0] not in self._build.diagram.parts
+            ]
+            if not set(wrong.faults) <= set(waiting) or not waiting:
+                raise
+            self._draft = diagram
+
+    def take(self, build: Build) -> None:
+        """Be what a build says: the one assignment by which a system changes."""
+        if build.compilation is not None:
+            build = build._replace(diagram=build.compilation.diagram)
+            build.compilation.joined.varying = tuple(build.compilation.schedule.masses)
+        self._build, self._draft = build, None
+
+    def require_pause(self, what: str) -> None:
+        """Raise in the middle of a step."""
+        propagator = self._build.propagator
+        if propagator is not None and propagator.is_running:
+            raise SimulationError(
+                f"{what}: the system {self._name!r} is in a step. Change it between runs, or by a sim.Sequence."
+            )
+
+    def put_component(self, path: str, component: Component) -> None:
+        """Put one with other parameters in the place of a component, whose ports and states stay."""
+        part = self.diagram.require_part(path)
+        part = Part(part.path, component, part.clock, part.mount, part.convert, part.active)
+        if not self.is_begun:
+            self.set_diagram(self.diagram.with_part(part))
+            return
+        build = self._build
+        assert build.compilation is not None
+        if path in build.diagram.parts:
+            build.compilation.flow.values[build.compilation.schedule.slots[f"{path}:p"]] = component.p
+            diagram = build.diagram.with_part(part)
+            self._build = build._replace(diagram=diagram, compilation=build.compilation._replace(diagram=diagram))
+        if self._draft is not None:
+            self._draft = self._draft.with_part(part)
+
+    def set_start(self, key: str, value: Any) -> None:
+        """Set a state by its name: that of the start before the first run, later that of now."""
+        build, waiting = (
+            self._build,
+            self._draft is not None and key.rpartition(".")[0] not in self._build.diagram.parts,
+        )
+        if waiting or not self.is_begun:
+            diagram = self.diagram.changed(starts={**self.diagram.starts, key: value})
+            if waiting:
+                self._draft = diagram
+                return
+            compilation = None if build.compilation is None else build.compilation._replace(diagram=diagram)
+            self._build = build._replace(diagram=diagram, compilation=compilation)
+        if build.compilation is not None:
+            build.compilation.flow.set_state(key, value)
+
+    def become(self, other: System, diagram: Diagram) -> None:
+        """Be as another system that has not begun either, with a diagram of it."""
+        self._name, self._how, self._start, self._seed = other._name, other._how, other._start, other._seed
+        for path, plant in diagram.plants.items():
+            plant.join(self, path)
+        self._build, self._draft = Build(diagram), None
+
+    @property
+    def build(self) -> Build:
+        """The system as it is: diagram, compiled form, propagator and changes."""
+        return self._build
+
+    def reseed(self, seed: int) -> None:
+        """Let the noise be that of another seed, before the first run."""
+        self._refuse_begun("the seed cannot be set")
+        self._seed = seed
+        self.set_diagram(self.diagram)
+
+    @property
+    def ns(self) -> int:
+        """The present nanosecond."""
+        propagator = self._build.propagator
+        return self._start if propagator is None else propagator.ns
+
+    def take_up(self) -> bool:
+        """True once, if the system comes from a checkpoint in the middle of a run."""
+        going, self._going = self._going, False
+        return going
+
+    @property
+    def start(self) -> int:
+        """The nanosecond at which the system starts."""
+        return self._start
 
     # -- running -----------------------------------------------------------------------------------------------
 
@@ -388,9 +307,9 @@ class System(Uncopied, Strict):
             keeping = self._keeping(log, checkpoint, checkpoint_every)
             if self._sequences:
                 return driving.advance(self, t, until, keeping, (signals, progress, pace, overrun))
-            return self._advance(t, keeping, until, signals, progress, pace, overrun)
+            return self.advance(t, keeping, until, signals, progress, pace, overrun)
 
-    def _advance(
+    def advance(
         self,
         t: float,
         keeping: Keeping,
@@ -400,37 +319,29 @@ class System(Uncopied, Strict):
         pace: float | None,
         overrun: str,
     ) -> Run:
-        _, schedule, flow = self._compiled()
-        flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals, not self._changes))
-        joined = self._joined
-        assert joined is not None
-        if joined.changed and self._propagator is not None:
-            raise StaleError(
-                f"the structure of {self._plants[joined.changed].mb.name!r} changed after the run began. Change that "
-                f"of a plant that moves by {joined.changed}.detach, attach, capture or remove."
-            )
-        if joined.stale and self._propagator is not None:
-            restart(self, flow)
-            return self._advance(t, keeping, until, signals, progress, pace, overrun)
-        joined.take()
-        moved = self._moved()
+        """One segment of a run; `run` calls it for each."""
+        switching.follow_models(self)
+        x = self.compiled()
+        strict = not any(change.plant for change in self._build.changes)
+        x.flow.record(describing.columns(x.diagram.parts, x.wiring, x.schedule, signals, strict))
+        x.joined.take()
+        moved = self.moved()
         moved.look_in(self._desk)
         try:
-            with running({path: x.component for path, x in self._parts.items()}):
+            with running({path: part.component for path, part in x.diagram.parts.items()}):
                 return moved.advance(t, keeping, progress, until, pace, overrun)
         finally:
-            joined.give()
+            x.joined.give()
 
-    def _moved(self) -> Propagator:
-        """What carries the system along, made for the first run."""
-        _, _, flow = self._compiled()
-        joined = self._joined
-        assert joined is not None
-        if self._propagator is None:
-            flow.ticks.origin = self._start
-            self._propagator = self._propagating()
-            self._begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in self._plants.items()}
-        return self._propagator
+    def moved(self) -> Propagator:
+        """The propagator of the system, made for the first run."""
+        x = self.compiled()
+        if self._build.propagator is None:
+            x.flow.ticks.origin = self._start
+            self.take(self._build._replace(propagator=self.propagating(x)))
+            self._begun = {path: (np.array(y.mb.q), np.array(y.mb.v)) for path, y in x.diagram.plants.items()}
+        assert self._build.propagator is not None
+        return self._build.propagator
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -440,19 +351,15 @@ class System(Uncopied, Strict):
         from soacraft.sim.systems.checkpoint import writer
 
         with self._alone.held("checkpoint"):
-            _, _, flow = self._compiled()
-            assert self._joined is not None
-            if self._joined.stale and self._propagator is not None:
-                restart(self, flow)
-            self._joined.take()
-            writer(self, path)(self._moved().state(), None)
+            switching.follow_models(self)
+            self.compiled().joined.take()
+            writer(self, path)(self.moved().state(), None)
 
     def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
         """Be where another one was."""
-        moved = self._moved()
+        moved = self.moved()
         moved.set_state(state, f"the checkpoint {file!r}")
-        assert self._joined is not None
-        self._joined.give()
+        self.compiled().joined.give()
         self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
@@ -488,28 +395,26 @@ class System(Uncopied, Strict):
         self._desk = self._desk or Desk(self)
         return self._desk
 
-    def _propagating(self, loads: bool = True) -> Propagator:
-        """A propagator of what is compiled now."""
-        _, _, flow = self._compiled()
-        joined = self._joined
-        assert joined is not None
-        solver = joined_solver(self._plants)
-        made = Propagator(joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
+    def propagating(self, x: Compilation, loads: bool = True) -> Propagator:
+        """A propagator of a compiled diagram."""
+        solver = joined_solver(x.diagram.plants)
+        made = Propagator(x.joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
         if loads:
-            made.add(*joined.loads)
-        made.carry(flow)
-        for dof, give in flow.motions().items():
+            made.add(*x.joined.loads)
+        made.carry(x.flow)
+        for dof, give in x.flow.motions().items():
             made.prescribe(dof, give)
         return made
 
     def phase(self, sequence: str) -> str:
         """The phase that a sequence is in."""
-        return driving.phase(self, sequence)[0]
+        return self.diagram.phase(sequence)
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What `detach`, `attach`, `capture` and `remove` of plants did so far."""
-        return tuple(self._changes)
+        """What `detach`, `attach`, `capture`, `release` and `remove` of plants did so far, and which components and
+        connections came and went since the system began."""
+        return self._build.changes
 
     # -- frames --------------------------------------------------------------------------------------------------
 

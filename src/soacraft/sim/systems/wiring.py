@@ -117,6 +117,8 @@ class Wiring:
         self.sources: dict[str, Signal] = {}
         """All outputs of components, and those of plants that are used."""
         self.faults: list[str] = []
+        self.unfilled: dict[str, str] = {}
+        """Inputs that nothing fills, with the fault of each."""
         self._writers: dict[str, str] = {}
         self._inputs: dict[str, Signal] = {}
         self._bundles: dict[bool, Bundles] = {True: {}, False: {}}  # of outputs, of inputs
@@ -188,7 +190,8 @@ class Wiring:
         if key in self._writers or key in self.holds or declared.default is not None or not self._parts[path].active:
             return
         hint = f" It is of={declared.of!r}: mount the component with at=." if declared.of else ""
-        self.faults.append(f"the input {key!r} is not connected: s.connect(source, {key!r}).{hint}")
+        self.unfilled[key] = f"the input {key!r} is not connected: s.connect(source, {key!r}).{hint}"
+        self.faults.append(self.unfilled[key])
 
     # -- connections -------------------------------------------------------------------------------------------
 

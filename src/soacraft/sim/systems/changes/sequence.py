@@ -28,9 +28,14 @@ _ACTIONS = {
     "detach": ("plant", "body"),
     "attach": ("plant", "body", "parent"),
     "capture": ("plant", "body", "parent"),
+    "release": ("plant", "body", "parent"),
     "remove": ("plant", "body"),
     "set": ("name", "value"),
+    "connect": ("source", "target"),
+    "disconnect": ("source", "target"),
 }
+#: Actions on connections; those that follow each other are one change.
+WIRES = ("connect", "disconnect")
 #: Transitions at one instant, before they are called endless.
 MOST = 100
 
@@ -53,8 +58,9 @@ class Transition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is done where a phase begins: `do` is "detach", "attach", "capture" or "remove" of a `body` of a `plant`, as
-    the methods of `Plant` do; or "set", the parameter or state `name` to `value`.
+    """Action where a phase begins: `do` is "detach", "attach", "capture", "release" or "remove" of a `body` of a
+    `plant`, as the methods of `Plant` do, with the other body as `parent`; "set", the parameter or state `name` to
+    `value`; or "connect" or "disconnect", `source` and `target`. Connections in a row are one change.
 
     >>> Action("detach", plant="ship", body="shield", mounted="remove").do
     'detach'
@@ -68,6 +74,8 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     mounted: str | None = None
     name: str = ""
     value: Any = None
+    source: str = ""
+    target: str = ""
 
 
 class Sequence(Strict):

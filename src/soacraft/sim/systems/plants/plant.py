@@ -138,6 +138,21 @@ class Plant(Strict):
         self._seat: Seat | None = None
         self._owner: System | None = None
 
+    def join(self, system: System, path: str) -> None:
+        """Be a plant of a system, under a name. `System.add` calls this."""
+        self._path, self._owner = path, system
+
+    @property
+    def is_joined(self) -> bool:
+        """True if it is in a system."""
+        return bool(self._path)
+
+    def with_model(self, mb: Multibody) -> Plant:
+        """A copy of the plant with another model, to try a change on."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _mb=mb, _seat=None)
+        return other
+
     @property
     def mb(self) -> Multibody:
         """The model."""

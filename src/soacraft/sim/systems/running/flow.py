@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -136,17 +136,19 @@ class Flow:
     def _told(self, slot: int, t: float) -> Any:
         return self.values[slot]
 
-    def adopt(self, other: Flow) -> None:
-        """Have the states, held outputs and counts of clocks of another flow, for all that both have."""
-        for key in [*(x.key for x in self._s.places), *self._s.discrete]:
-            if any(x.key == key for x in other._s.places) or key in other._s.discrete:
+    def adopt(self, other: Flow, parts: Collection[str]) -> None:
+        """Have the states, held outputs and counts of clocks of another flow, for components that both have."""
+        s, old = self._s, other._s
+        known = {*(x.key for x in old.places), *old.discrete}
+        for key in [*(x.key for x in s.places), *s.discrete]:
+            if key in known and key.rpartition(".")[0] in parts:
                 self.set_state(key, other.state(key))
-        for key in self._s.outputs:
-            if key in other._s.outputs:
-                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
-        for key in self._s.touches:
-            if key in other._s.touches:
-                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
+        for key in s.outputs:
+            if key in old.outputs and key.rpartition(".")[0] in parts:
+                self.values[s.slots[key]] = other.values[old.slots[key]]
+        for key in s.touches:
+            if key in old.touches:
+                self.values[s.slots[key]] = other.values[old.slots[key]]
         counts = dict(zip(other.ticks.clocks, other.ticks.counts, strict=True))
         self.ticks.origin = other.ticks.origin
         self.ticks.set_counts([counts.get(x, 0) for x in self.ticks.clocks])

@@ -1,0 +1,86 @@
+"""The switch of a running system to another diagram: compiled, checked, then taken in one assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soacraft.errors import StaleError
+from soacraft.sim.systems.changes.changing import Change
+
+if TYPE_CHECKING:
+    from soacraft.sim.propagator import Propagator
+    from soacraft.sim.systems.compilation import Build, Compilation
+    from soacraft.sim.systems.diagram import Diagram
+    from soacraft.sim.systems.system import System
+
+
+def switched(system: System, diagram: Diagram, changes: Sequence[Change]) -> Build:
+    """The system with another diagram, or an error with all its faults; the system stays as it is.
+
+    States, held outputs and counts of clocks of all components that both have stay; the instant, the grid of steps and
+    the work are those of before. Components that are new have their initial states.
+    """
+    old = system.build
+    if old.propagator is None or old.compilation is None:
+        return old._replace(diagram=diagram, compilation=None, changes=(*old.changes, *changes))
+    names, joined = not any(x.plant for x in changes), None
+    if old.compilation.is_current and old.diagram.plants == diagram.plants:
+        joined = old.compilation.joined
+    elif not changes:
+        system.compile(diagram.rehearsal({}), names=names)  # raises before the plants are looked at
+    new = system.compile(diagram, joined, names)
+    system.propagating(new, loads=False)
+    listed = (*old.changes, *changes, *(_differences(system.t, old.diagram, new.diagram) if names else ()))
+    return old._replace(
+        diagram=new.diagram, compilation=new, propagator=_resumed(system, old.propagator, new), changes=listed
+    )
+
+
+def _resumed(system: System, before: Propagator, new: Compilation) -> Propagator:
+    """A propagator of a compiled diagram that goes on where that of the system is."""
+    old = system.build
+    assert old.compilation is not None
+    parts = old.diagram.parts
+    stay = {path for path, x in new.diagram.parts.items() if path in parts and parts[path].component is x.component}
+    new.flow.adopt(old.compilation.flow, stay)
+    before.release()
+    propagator = system.propagating(new)
+    propagator.follow(before)
+    return propagator
+
+
+def _differences(t: float, old: Diagram, new: Diagram) -> list[Change]:
+    """Components and connections that came and went."""
+
+    def listed(kind: str, names: list[str]) -> list[Change]:
+        return [Change(t, kind, "", "", np.zeros(0), np.zeros(0), 0.0, None, (), name) for name in names]
+
+    def replaced(path: str) -> bool:
+        return path in old.parts and path in new.parts and old.parts[path].component is not new.parts[path].component
+
+    was, now = ([f"{x.source} -> {x.target}" for x in y.wires] for y in (old, new))
+    came = sorted(x for x in new.parts if x not in old.parts or replaced(x))
+    went = sorted(x for x in old.parts if x not in new.parts or replaced(x))
+    return [
+        *listed("remove", went),
+        *listed("add", came),
+        *listed("connect", sorted({*now} - {*was})),
+        *listed("disconnect", sorted({*was} - {*now})),
+    ]
+
+
+def follow_models(system: System) -> None:
+    """Take over what was edited in the models of plants between two runs, or raise and leave the system as it is."""
+    old = system.build
+    if old.propagator is None or old.compilation is None or old.compilation.is_current or old.propagator.is_running:
+        return
+    path = old.compilation.joined.changed
+    if path:
+        raise StaleError(
+            f"the structure of {old.diagram.plants[path].mb.name!r} changed after the run began. Change that "
+            f"of a plant that moves by {path}.detach, attach, capture or remove."
+        )
+    system.switch(old.diagram)
