@@ -376,6 +376,11 @@ class Propagator(Uncopied, Strict):
         now = self._runner.now
         return now.ns + (1 if now.rest > 0.0 else 0)
 
+    def require_closed(self) -> None:
+        """Raise `LoopError` where the present state is off the closures of the model."""
+        if self._acting.closed is not None:
+            self._acting.closed.require_closed(np.array(self.mb.q), np.array(self.mb.v))
+
     def follow(self, other: Propagator) -> None:
         """Go on where another propagator is: at its instant, on its grid of steps, with its work. `sc.sim.System` does
         this where its structure changes."""

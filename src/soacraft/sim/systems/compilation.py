@@ -31,7 +31,7 @@ class Compilation(NamedTuple):
     @property
     def is_current(self) -> bool:
         """True if the models of the plants have the structure and the parameters of then."""
-        return not (self.joined.changed or self.joined.stale)
+        return not (self.joined.edited or self.joined.stale)
 
 
 class Build(NamedTuple):

@@ -32,6 +32,7 @@ from soacraft.sim.systems import describing, linear, now
 from soacraft.sim.systems.builder import Builder, Handle
 from soacraft.sim.systems.changes import driving, switching
 from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.edits import Moving, moving
 from soacraft.sim.systems.compilation import Build, Compilation, compile_diagram
 from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.plants.joined import Joined, joined_solver
@@ -111,6 +112,7 @@ class System(Uncopied, Builder):
         self._desk: Desk | None = None
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
+        self._settled: dict[str, Moving] = {}
         self._going = False  # from one in the middle of a run
         self._recalled = False  # from a checkpoint, so that this is not known
 
@@ -127,8 +129,10 @@ class System(Uncopied, Builder):
 
     def compiled(self) -> Compilation:
         """The diagram as it is compiled now; made where that is needed, with all its faults as one `WiringError`."""
-        if self._draft is not None and not self._editing:
-            self.switch(self._draft)
+        if not self._editing:
+            switching.follow_models(self)
+            if self._draft is not None:
+                self.switch(self._draft)
         build = self._build
         if build.compilation is None or not (self.is_begun or build.compilation.is_current):
             self.take(build._replace(compilation=self.compile(build.diagram)))
@@ -142,6 +146,7 @@ class System(Uncopied, Builder):
     def switch(self, diagram: Diagram, changes: Sequence[Change] = ()) -> None:
         """Go on with another diagram, or raise and stay as it is."""
         self.take(switching.switched(self, diagram, changes))
+        self.settle()
 
     def set_diagram(self, diagram: Diagram, what: str = "the system cannot be changed") -> None:
         """Take another diagram: before the first run as it is, later if it has no fault. Inputs that nothing fills yet
@@ -165,9 +170,10 @@ class System(Uncopied, Builder):
 
     def take(self, build: Build) -> None:
         """Be what a build says: the one assignment by which a system changes."""
-        if build.compilation is not None:
-            build = build._replace(diagram=build.compilation.diagram)
-            build.compilation.joined.varying = tuple(build.compilation.schedule.masses)
+        x = build.compilation
+        if x is not None:
+            build = build._replace(diagram=x.diagram)
+            x.joined.varying = tuple(x.schedule.masses)
         self._build, self._draft = build, None
 
     def require_pause(self, what: str) -> None:
@@ -196,10 +202,8 @@ class System(Uncopied, Builder):
 
     def set_start(self, key: str, value: Any) -> None:
         """Set a state by its name: that of the start before the first run, later that of now."""
-        build, waiting = (
-            self._build,
-            self._draft is not None and key.rpartition(".")[0] not in self._build.diagram.parts,
-        )
+        build = self._build
+        waiting = self._draft is not None and key.rpartition(".")[0] not in build.diagram.parts
         if waiting or not self.is_begun:
             diagram = self.diagram.changed(starts={**self.diagram.starts, key: value})
             if waiting:
@@ -320,7 +324,6 @@ class System(Uncopied, Builder):
         overrun: str,
     ) -> Run:
         """One segment of a run; `run` calls it for each."""
-        switching.follow_models(self)
         x = self.compiled()
         strict = not any(change.plant for change in self._build.changes)
         x.flow.record(describing.columns(x.diagram.parts, x.wiring, x.schedule, signals, strict))
@@ -332,6 +335,15 @@ class System(Uncopied, Builder):
                 return moved.advance(t, keeping, progress, until, pace, overrun)
         finally:
             x.joined.give()
+            self.settle()
+
+    def settle(self) -> None:
+        """Remember momentum and kinetic energy of each plant, for changes that edits of its model make."""
+        self._settled = {path: moving(x.mb) for path, x in self._build.diagram.plants.items()}
+
+    def settled(self, path: str) -> Moving:
+        """Momentum and kinetic energy of a plant at the end of the last run, or after the last change."""
+        return self._settled[path]
 
     def moved(self) -> Propagator:
         """The propagator of the system, made for the first run."""
@@ -339,6 +351,7 @@ class System(Uncopied, Builder):
         if self._build.propagator is None:
             x.flow.ticks.origin = self._start
             self.take(self._build._replace(propagator=self.propagating(x)))
+            self.settle()
             self._begun = {path: (np.array(y.mb.q), np.array(y.mb.v)) for path, y in x.diagram.plants.items()}
         assert self._build.propagator is not None
         return self._build.propagator
@@ -351,7 +364,6 @@ class System(Uncopied, Builder):
         from soacraft.sim.systems.checkpoint import writer
 
         with self._alone.held("checkpoint"):
-            switching.follow_models(self)
             self.compiled().joined.take()
             writer(self, path)(self.moved().state(), None)
 

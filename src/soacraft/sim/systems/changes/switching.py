@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soacraft.errors import StaleError
+from soacraft.errors import LoopError, WiringError
 from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.edits import moving
 
 if TYPE_CHECKING:
     from soacraft.sim.propagator import Propagator
@@ -26,17 +27,20 @@ def switched(system: System, diagram: Diagram, changes: Sequence[Change]) -> Bui
     old = system.build
     if old.propagator is None or old.compilation is None:
         return old._replace(diagram=diagram, compilation=None, changes=(*old.changes, *changes))
-    names, joined = not any(x.plant for x in changes), None
+    names, joined, edits = not any(x.plant for x in changes), None, list[Change]()
     if old.compilation.is_current and old.diagram.plants == diagram.plants:
         joined = old.compilation.joined
     elif not changes:
         system.compile(diagram.rehearsal({}), names=names)  # raises before the plants are looked at
+        edits = [_edit(system, path) for path in old.compilation.joined.edited]
     new = system.compile(diagram, joined, names)
     system.propagating(new, loads=False)
-    listed = (*old.changes, *changes, *(_differences(system.t, old.diagram, new.diagram) if names else ()))
-    return old._replace(
-        diagram=new.diagram, compilation=new, propagator=_resumed(system, old.propagator, new), changes=listed
-    )
+    propagator = _resumed(system, old.propagator, new)
+    if edits:
+        propagator.require_closed()
+    listed = (*old.changes, *changes, *edits)
+    listed += tuple(_differences(system.t, old.diagram, new.diagram)) if names else ()
+    return old._replace(diagram=new.diagram, compilation=new, propagator=propagator, changes=listed)
 
 
 def _resumed(system: System, before: Propagator, new: Compilation) -> Propagator:
@@ -72,15 +76,30 @@ def _differences(t: float, old: Diagram, new: Diagram) -> list[Change]:
     ]
 
 
+def _edit(system: System, path: str) -> Change:
+    """The change that a user made in the model of a plant since the last run."""
+    before, after = system.settled(path), moving(system.diagram.plants[path].mb)
+    lost = before.energy - after.energy if before.bodies == after.bodies else 0.0
+    return Change(system.t, "edit", path, "", before.momentum, after.momentum, max(lost, 0.0), None, ())
+
+
 def follow_models(system: System) -> None:
     """Take over what was edited in the models of plants between two runs, or raise and leave the system as it is."""
     old = system.build
     if old.propagator is None or old.compilation is None or old.compilation.is_current or old.propagator.is_running:
         return
-    path = old.compilation.joined.changed
-    if path:
-        raise StaleError(
-            f"the structure of {old.diagram.plants[path].mb.name!r} changed after the run began. Change that "
-            f"of a plant that moves by {path}.detach, attach, capture or remove."
+    edited = old.compilation.joined.edited
+    try:
+        system.switch(old.diagram)
+    except (WiringError, LoopError) as wrong:
+        if not edited:
+            raise
+        path = edited[0]
+        error = type(wrong)(
+            f"the structure of {old.diagram.plants[path].mb.name!r} changed after the run began, and the system does "
+            f"not go on with it: {wrong}\nNothing moved. Take the edit back, or change a plant that moves by "
+            f"{path}.detach, attach, capture, release or remove, which treat impacts and what is mounted."
         )
-    system.switch(old.diagram)
+        if isinstance(error, WiringError) and isinstance(wrong, WiringError):
+            error.faults = wrong.faults
+        raise error from wrong

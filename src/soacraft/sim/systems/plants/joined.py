@@ -100,9 +100,9 @@ class Joined:
         return len(self._plants) > 1
 
     @property
-    def changed(self) -> str:
-        """The first plant whose model has another structure now; empty where there is none."""
-        return next((path for path, x in self._plants.items() if x.mb.version != self._versions[path][0]), "")
+    def edited(self) -> list[str]:
+        """The plants whose models have another structure now."""
+        return [path for path, x in self._plants.items() if x.mb.version != self._versions[path][0]]
 
     @property
     def stale(self) -> bool:
