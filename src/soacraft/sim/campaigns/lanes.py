@@ -102,9 +102,9 @@ class Lanes:
             if key in self.system.diagram.starts:
                 first = [self.system.diagram.starts[key]] * self.count
             elif path in self._params:
-                first = [x.first(p) for p in params]
+                first = [x.first(p, part.sizes) for p in params]
             else:
-                first = [x.first(part.component.p)] * self.count
+                first = [x.first(part.component.p, part.sizes)] * self.count
             made = np.array(first).reshape(self.count, *signal.shape)
             for state, element, given in self._states_given:
                 if state == key and element is None:

@@ -52,7 +52,7 @@ def reload(
     fixed = [*rest]
     for key, line in params.items():
         part, new = system._parts[key[0]], other._parts[key[0]].component.p
-        fault = refuse_other_signals(part.component, new, f"{key[0]}.{key[1]}")
+        fault = refuse_other_signals(part, new, f"{key[0]}.{key[1]}")
         fixed += [f"{line} ({fault})"] if fault else []
     if fixed:
         lines = "\n".join(f"  {x}" for x in fixed[:50])

@@ -222,7 +222,7 @@ def _shadow(
     """`got` are the outputs that are received, each after so many of those that are sent from here."""
     face, p = part.component.interface, part.component.p
     inputs = {
-        name: _named(In(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
+        name: _named(In(x.unit, shape=part.signal(name).shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
         for name, x in face.inputs.items()
     }
     after = [f"after_{i}" for i in range(len(before))]
@@ -237,20 +237,20 @@ def _shadow(
 
     outputs = {}
     for name, x in face.outputs.items():
-        key = f"{part.path}.{name}"
+        key, signal = f"{part.path}.{name}", Quantity.signal(x, p, part.sizes)
         if key in got:
-            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)))
+            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)), signal)
         else:
-            signal = Quantity.signal(x, p)
-            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))))
+            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))), signal)
     shadow = Shadow()
     shadow.p = p
     shadow.interface = Interface(inputs, {}, {}, outputs, {}, {}, {}, [])  # type: ignore[misc]
     return shadow
 
 
-def _output(x: Output, function: Callable[..., Any]) -> Output:
-    made = Output(function, Quantity(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame), x.to)
+def _output(x: Output, function: Callable[..., Any], signal: Signal | None = None) -> Output:
+    shape = x.shape if signal is None else signal.shape
+    made = Output(function, Quantity(x.unit, shape=shape, dtype=x.dtype, frame=x.frame), x.to)
     return _named(made, x.name)  # type: ignore[no-any-return]
 
 

@@ -67,6 +67,11 @@ class Diagram:
         """The diagram with a component, in the place of that of the same path."""
         return replace(self, parts={**self.parts, part.path: part})
 
+    def staying(self, other: Diagram) -> set[str]:
+        """Paths whose components are the same in another diagram: they go on with their states."""
+        was = self.parts
+        return {path for path, x in other.parts.items() if path in was and was[path].component is x.component}
+
     def phase(self, path: str) -> str:
         """The present phase of a sequence."""
         if path not in self.sequences:

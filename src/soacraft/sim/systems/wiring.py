@@ -15,7 +15,7 @@ from soacraft.sim.patterns import LONGEST, pattern
 from soacraft.sim.systems.bundles import Bundles, paired
 from soacraft.sim.systems.frames import FrameTree, UserFrame
 from soacraft.sim.systems.plants.masses import weighed
-from soacraft.sim.systems.plants.plant import Mount, Plant, Push
+from soacraft.sim.systems.plants.plant import WHOLE, Mount, Plant, Push
 from soacraft.sim.systems.running.clocks import Clock
 
 _REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
@@ -47,9 +47,24 @@ class Part(NamedTuple):
     active: bool = True
     """One that is not holds its outputs and states."""
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of coordinates and dofs of the plant that it is mounted on; empty where it is on none."""
+        return {} if self.mount is None else {"nq": self.mount.plant.mb.nq, "nv": self.mount.plant.mb.nv}
+
+    @property
+    def of_plant(self) -> bool:
+        """True if its ports have sizes of its plant, or are filled from or push all dofs of it."""
+        face = self.component.interface
+        return (
+            any(x.of_plant for x in face.quantities.values())
+            or any(x.of in WHOLE for x in face.inputs.values())
+            or any(x.to in WHOLE for x in face.outputs.values())
+        )
+
     def signal(self, name: str) -> Signal:
         """What a port or a state carries; a frame "mount" is that of the node it is mounted at."""
-        signal = self.component.interface.quantities[name].signal(self.component.p)
+        signal = self.component.interface.quantities[name].signal(self.component.p, self.sizes)
         if signal.frame == "mount" and self.mount is not None:
             signal = signal._replace(frame=f"{self.mount.plant.path}:{self.mount.name}")
         return signal

@@ -92,6 +92,7 @@ def change(
     trial = plant.mb.copy()
     edited(trial)
     rehearsed = system.compile(diagram.rehearsal({plant.path: trial}), names=False)
+    rehearsed.flow.adopt(now.flow, now.diagram.staying(rehearsed.diagram))  # refuses states of another size
     try:
         bound(rehearsed.joined.loads, rehearsed.joined.mb)
         system.propagating(rehearsed, loads=False)
@@ -118,7 +119,8 @@ def _mounted(diagram: Diagram, plant: Plant, goes: Away) -> list[Part]:
         mount = part.mount
         if mount is None or mount.plant is not plant:
             continue
-        if mount.name in (goes.dofs if mount.kind == "dof" else goes.frames):
+        gone = goes.dofs if mount.kind == "dof" else goes.frames
+        if mount.name in gone or (goes.resized and part.of_plant):
             found.append(part)
     return found
 

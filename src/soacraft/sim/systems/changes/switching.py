@@ -47,9 +47,7 @@ def _resumed(system: System, before: Propagator, new: Compilation) -> Propagator
     """A propagator of a compiled diagram that goes on where that of the system is."""
     old = system.build
     assert old.compilation is not None
-    parts = old.diagram.parts
-    stay = {path for path, x in new.diagram.parts.items() if path in parts and parts[path].component is x.component}
-    new.flow.adopt(old.compilation.flow, stay)
+    new.flow.adopt(old.compilation.flow, old.diagram.staying(new.diagram))
     before.release()
     propagator = system.propagating(new)
     propagator.follow(before)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
 _OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
+#: What a component that is mounted on a plant has of all its dofs: three inputs and an output.
+WHOLE = ("q", "v", "vdot", "generalized_force")
 _ON_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
     "force": ((3,), "N"),
     "moment": ((3,), "N m"),
@@ -55,18 +57,22 @@ class Mount(NamedTuple):
 
     def source(self, of: str) -> str:
         """The port of the plant that fills an input."""
+        if of in ("q", "v", "vdot"):
+            return f"{self.plant.path}.{of}"
         if self.kind == "dof":
             if of not in _OF_DOF:
-                raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, _OF_DOF)}")
+                raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, [*_OF_DOF, *WHOLE[:3]])}")
             return f"{self.plant.path}.{_OF_DOF[of]}[{self.name}]"
-        known = [*OF_FRAME, *OF_INERTIA]
+        known = [*OF_FRAME, *OF_INERTIA, *WHOLE[:3]]
         if of not in known:
             raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, known)}")
         return f"{self.plant.path}.{of}[{self.name}]"
 
     def target(self, to: str) -> str:
         """The port of the plant that an output pushes."""
-        known = ("force", "motion") if self.kind == "dof" else tuple(_ON_NODE)
+        if to == "generalized_force":
+            return f"{self.plant.path}.force"
+        known = (*(("force", "motion") if self.kind == "dof" else _ON_NODE), "generalized_force")
         if to not in known:
             raise WiringError(f"to={to!r:.40} is nothing that a {self.kind} takes{near(to, known)}")
         return f"{self.plant.path}.{'' if self.kind == 'dof' else 'node_'}{to}[{self.name}]"

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from soacraft.errors import SimulationError, SoacraftError
+from soacraft.errors import SimulationError, SoacraftError, WiringError
 from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
@@ -142,9 +142,14 @@ class Flow:
         known = {*(x.key for x in old.places), *old.discrete}
         for key in [*(x.key for x in s.places), *s.discrete]:
             if key in known and key.rpartition(".")[0] in parts:
+                if np.shape(self.state(key)) != np.shape(other.state(key)):
+                    raise WiringError(
+                        f"the state {key!r} has a size of its plant, which changes: remove the component, and add one "
+                        "for the new sizes."
+                    )
                 self.set_state(key, other.state(key))
         for key in s.outputs:
-            if key in old.outputs and key.rpartition(".")[0] in parts:
+            if key in old.outputs and key.rpartition(".")[0] in parts and s.outputs[key] == old.outputs[key]:
                 self.values[s.slots[key]] = other.values[old.slots[key]]
         for key in s.touches:
             if key in old.touches:
