@@ -269,9 +269,9 @@ def output(
     **more: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """An output by its equation. `to` says what it does where the component is mounted: "force" on a dof; "force",
-    "moment" or "wrench" on a node; "generalized_force" on all dofs of the plant, `shape="nv"`. `twin` is its compiled form, a `sim.TwinFunction`. `bundle` is a class of
-    `msgspec.Struct`, of which the equation gives an instance: each field is an output, `imu_rate` of `imu`, that
-    depends on all arguments. It is called once for each field."""
+    "moment" or "wrench" on a node; "generalized_force" on all dofs of the plant, `shape="nv"`. `twin` is its compiled
+    form, a `sim.TwinFunction`. `bundle` is a class of `msgspec.Struct`, of which the equation gives an instance: each
+    field is an output, `imu_rate` of `imu`, that depends on all arguments. It is called once for each field."""
     if bundle is not None:
         check_bundle(bundle, "an output", {"unit": unit, "to": to, "twin": twin, **more})
         return lambda function: BundleOutput(function, bundle)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.errors import SimulationError, SoacraftError
+from soacraft.errors import SimulationError, SoacraftError, WiringError, near
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.keeping import Keeping
@@ -147,7 +147,7 @@ def _enter(system: System, path: str, transition: Transition) -> Happened:
         together = list(group)
         for acts in [together] if wires else [[x] for x in together]:
             try:
-                _do_all(system, acts)
+                do_actions(system, acts)
             except SoacraftError as wrong:
                 raise SimulationError(
                     f"the action {acts[0].do!r} of phase {transition.target!r} of {path!r} failed at "
@@ -156,7 +156,7 @@ def _enter(system: System, path: str, transition: Transition) -> Happened:
     return Happened(system.t, f"{path}: {transition.source} -> {transition.target}", q, v)
 
 
-def _do_all(system: System, acts: list[Action]) -> None:
+def do_actions(system: System, acts: list[Action]) -> None:
     """Do actions that belong together: connections are changed at once."""
     if len(acts) == 1:
         _do(system, acts[0])
@@ -174,8 +174,10 @@ def _do(system: System, act: Action) -> None:
     if act.do in WIRES:
         getattr(system, act.do)(act.source, act.target)
         return
-    plant = system.diagram.plants[act.plant]
+    plants = system.diagram.plants
+    if act.plant not in plants:
+        raise WiringError(f"there is no plant {act.plant!r:.60}{near(act.plant, plants)}")
     more: dict[str, Any] = {} if act.do in ("detach", "remove") else {"parent": act.parent}
     if act.do in ("attach", "capture"):
         more["hinge"] = act.hinge
-    getattr(plant, act.do)(act.body, mounted=act.mounted, **more)
+    getattr(plants[act.plant], act.do)(act.body, mounted=act.mounted, **more)

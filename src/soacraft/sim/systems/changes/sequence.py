@@ -123,7 +123,7 @@ class Sequence(Strict):
             if name not in self._phases:
                 raise WiringError(f"actions are of phases, and there is none {name!r:.60}{near(name, self._phases)}")
             for act in acts:
-                _check_action(act, name)
+                check_action(act, name)
 
     @property
     def phases(self) -> dict[str, tuple[str, ...]]:
@@ -232,7 +232,8 @@ def _checked(x: Any, phases: Collection[str]) -> Condition | None:
     return Condition(found["port"], 1 if found["sign"] == ">" else -1, value)
 
 
-def _check_action(act: Any, phase: str) -> None:
+def check_action(act: Any, phase: str) -> None:
+    """Raise for what is no action, and for one that lacks a field."""
     if not isinstance(act, Action):
         raise WiringError(f"actions of {phase!r} are sim.Action(do, ...), got {act!r:.60}.")
     if act.do not in _ACTIONS:

@@ -34,8 +34,8 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
-    from soacraft.sim.systems.changes.changing import Change
     from soacraft.sim.systems.builder import Builder
+    from soacraft.sim.systems.changes.changing import Change
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
 _OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
