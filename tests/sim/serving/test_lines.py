@@ -185,9 +185,7 @@ def test_a_client_changes_what_runs():
     s.connect("wave.y", "offset.u")
     with s.serve() as served, Client(served) as client:
         client.good("step", count=5)
-        told = [
-            client.good("change", do="capture", **body, parent=x) for x in ("left_hand", "right_hand")
-        ]
+        told = [client.good("change", do="capture", **body, parent=x) for x in ("left_hand", "right_hand")]
         assert [x["changes"][0]["kind"] for x in told] == ["capture", "capture"]
         assert told[1]["changes"][0]["energy_lost"] == s.changes[1].energy_lost > 0.0
         assert told[1]["t"] == 0.01

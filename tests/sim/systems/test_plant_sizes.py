@@ -55,7 +55,7 @@ def test_one_law_serves_every_plant(name):
 def test_without_a_plant_the_size_is_unknown():
     s = sim.System("a", integrator="rk4", step=1e-3)
     s.add("law", Law())
-    with pytest.raises(WiringError, match=r"Law.q has the size 'nq' of a plant: mount the component on one, with at=pl"):
+    with pytest.raises(WiringError, match=r"Law.q has the size 'nq' of a plant: mount the component on one, with"):
         s.check()
 
     class Other(sim.Component):

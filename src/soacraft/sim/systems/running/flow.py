@@ -148,8 +148,9 @@ class Flow:
                         "for the new sizes."
                     )
                 self.set_state(key, other.state(key))
-        for key in s.outputs:
-            if key in old.outputs and key.rpartition(".")[0] in parts and s.outputs[key] == old.outputs[key]:
+        for key, x in s.outputs.items():
+            before = old.outputs.get(key)
+            if before is not None and before.shape == x.shape and key.rpartition(".")[0] in parts:
                 self.values[s.slots[key]] = other.values[old.slots[key]]
         for key in s.touches:
             if key in old.touches:
