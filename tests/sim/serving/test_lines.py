@@ -183,6 +183,7 @@ def test_a_client_changes_what_runs():
     s.add("wave", sim.Sine(frequency=1.0))
     s.add("offset", sim.Gain(gain=2.0))
     s.connect("wave.y", "offset.u")
+    body = {"plant": "ship", "body": "box"}
     with s.serve() as served, Client(served) as client:
         client.good("step", count=5)
         told = [client.good("change", do="capture", **body, parent=x) for x in ("left_hand", "right_hand")]

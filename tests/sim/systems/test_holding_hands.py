@@ -79,15 +79,16 @@ def test_the_impulse_in_a_closed_chain_is_that_of_closures_alone():
     assert mb.v == pytest.approx(peer.v[:10], abs=1e-9)
 
 
+@pytest.mark.parametrize("hinge", [None, sc.Spherical(), sc.Pin((0, 0, 1))])
 @pytest.mark.parametrize("first", ["left_hand", "right_hand"])
-def test_one_hand_lets_go_and_the_other_holds_on(first):
+def test_one_hand_lets_go_and_the_other_holds_on(first, hinge):
     """Whichever lets go first: every velocity stays, the box hangs from the other, and its nodes are gone."""
     s, ship = flight()
     mb = ship.mb
     bodies, nodes = len(mb), {x.full_name for body in mb.bodies for x in body.nodes}
     s.run(0.01)
     ship.capture("box", "left_hand")
-    ship.capture("box", "right_hand")
+    ship.capture("box", "right_hand", hinge)
     s.run(0.03)
     velocities = {x.name: np.asarray(mb.velocity(x)) for x in mb.bodies}
     done = ship.release("box", first)
@@ -106,6 +107,39 @@ def test_one_hand_lets_go_and_the_other_holds_on(first):
     assert s.run(0.07).q.shape[1] == 7 + 4 + 7
     assert [x.kind for x in s.changes] == ["capture", "capture", "release", "release"]
     assert np.asarray(sc.dynamics.momentum(mb, mb.q, mb.v)) == pytest.approx(done.momentum_before, abs=1e-7)
+
+
+def test_the_world_catches_and_lets_go():
+    s, ship = flight()
+    mb = ship.mb
+    s.run(0.01)
+    done = ship.capture("box", "inertial")
+    assert np.abs(np.asarray(mb.velocity("box"))).max() < 1e-12
+    assert -done.impulse[3:] == pytest.approx(done.momentum_before[3:] - done.momentum_after[3:], abs=1e-12)
+    s.run(0.02)
+    with pytest.raises(ModelError, match=r"held by 'inertial' already"):
+        ship.capture("box", "inertial")
+    ship.release("box", "inertial")
+    with pytest.raises(ModelError, match=r"'box' of 'arms' is not held by 'inertial'; it is held by \[\]"):
+        ship.release("box", "inertial")
+    assert np.abs(np.asarray(mb.velocity("box"))).max() < 1e-12
+    s.run(0.03)
+
+
+@pytest.mark.parametrize("options", [{"integrator": "moreau", "step": 1e-3}, {"integrator": "dop853"}])
+def test_hands_work_in_every_integrator_and_in_one_plant_of_two(options):
+    s = sim.System("flight", **options)
+    ship, other = s.add("ship", sim.Plant(arms())), s.add("other", sim.Plant(arms()))
+    s.run(0.01)
+    for hand in ("left_hand", "right_hand"):
+        ship.capture("box", hand)
+    run = s.run(0.03)
+    assert run.violation.max() < 1e-6
+    ship.release("box", "left_hand")
+    s.run(0.04)
+    assert ship.mb["box"].parent is ship.mb["right_hand"]
+    assert other.mb.nv == 16
+    assert [x.plant for x in s.changes] == ["ship"] * 3
 
 
 def test_what_is_held_cannot_float_and_is_not_caught_twice():

@@ -149,10 +149,10 @@ def release(mb: Multibody, name: str, parent: str) -> Outcome:
     if hand in holding:
         _open(mb, holding[hand])
         return Outcome()
-    if body.parent is not hand or isinstance(hand, Root):
-        hands = [x.name for x in (body.parent, *holding) if not isinstance(x, Root)]
+    if body.parent is not hand or floats(body):
+        hands = [x.name for x in (*(() if floats(body) else (body.parent,)), *holding)]
         raise ModelError(f"{name!r} of {mb.name!r} is not held by {hand.name!r}; it is held by {hands}.")
-    inside = set(body.subtree())
+    inside: set[Carrier] = set(body.subtree())
     onward = next((x for x in holding if x not in inside), None)
     if onward is None:
         return detach(mb, name)
@@ -166,12 +166,12 @@ def release(mb: Multibody, name: str, parent: str) -> Outcome:
     return Outcome()
 
 
-def captures(mb: Multibody, body: Body) -> dict[Carrier, Closure]:
+def captures(mb: Multibody, body: Body) -> dict[Body | Root, Closure]:
     """The loops that `capture` closed around a body, by the other body."""
     found = {}
     for x in mb.loops:
         hand = x.a.carrier
-        if x.active and x.b.carrier is body and x.name == _loop_name(body, hand):
+        if x.active and x.b.carrier is body and x.name == _loop_name(body, hand) and isinstance(hand, Body | Root):
             found[hand] = x
     return found
 
