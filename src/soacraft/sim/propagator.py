@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -381,10 +381,10 @@ class Propagator(Uncopied, Strict):
         if self._acting.closed is not None:
             self._acting.closed.require_closed(np.array(self.mb.q), np.array(self.mb.v))
 
-    def follow(self, other: Propagator) -> None:
-        """Go on where another propagator is: at its instant, on its grid of steps, with its work. `sc.sim.System` does
-        this where its structure changes."""
-        self._runner.follow(other._runner)
+    def follow(self, other: Propagator, names: Mapping[str, str]) -> None:
+        """Go on where another propagator is: at its instant, on its grid of steps, with its work. `names` are those of
+        forces that have another name here. `sc.sim.System` does this where its structure changes."""
+        self._runner.follow(other._runner, names)
 
     def release(self) -> None:
         """Let the force elements that act here act in another propagator; this one is not used any more."""

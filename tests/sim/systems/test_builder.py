@@ -120,7 +120,6 @@ def test_a_refused_change_lists_every_fault_and_changes_nothing():
         (lambda: s.remove("wave"), r"has 2 faults:\n  1. the input 'seen.u' is not .*\n  2. the input 'slow.u' is not"),
         (lambda: s.remove("wawe"), "there is no component 'wawe'; did you mean 'wave'"),
         (lambda: s.solve_loop("slow.z"), r"solve_loop: there is no output 'slow.z'"),
-        (lambda: s.add("p", sim.Plant(sc.load("pendulum"))), r"'p' cannot be added: the system 'lag' is at t = 0.4 s"),
     ):
         with pytest.raises(WiringError, match=why):
             call()
@@ -251,6 +250,90 @@ def test_a_force_is_mounted_on_a_plant_that_moves():
     assert np.array_equal(a.v, b.v)
     assert set(a.work) == set(b.work)
     assert [x.name for x in s.changes if x.kind == "add"] == ["drive", "spring"]
+
+
+def swinging(q: float) -> sc.Multibody:
+    mb = sc.load("pendulum")
+    mb.set_state([q], [0.1])
+    return mb
+
+
+def test_a_plant_is_added():
+    """It moves as one alone from its state on; the one that was there goes on, with the work of its forces."""
+
+    def drag() -> sim.Drag:
+        return sim.Drag("bob/tip", linear=0.5)
+
+    s, alone = (sim.System("a", integrator="rk4", step=1e-2) for _ in range(2))
+    for x in (s, alone):
+        x.add("a", sim.Plant(swinging(0.3), forces=[drag()]))
+    s.run(0.1)
+    b = s.add("b", sim.Plant(swinging(0.2), forces=[drag()]))
+    s.add("wave", sim.Sine(frequency=1.0))
+    s.add("push", sim.Force(), at=b.dof("bob"))
+    s.connect("wave.y", "push.command")
+    other = sim.System("b", integrator="rk4", step=1e-2, t=0.1)
+    c = other.add("b", sim.Plant(swinging(0.2), forces=[drag()]))
+    other.add("wave", sim.Sine(frequency=1.0))
+    other.add("push", sim.Force(), at=c.dof("bob"))
+    other.connect("wave.y", "push.command")
+    both, one, two = s.run(0.3), alone.run(0.3), other.run(0.3)
+    assert both.q[-1] == pytest.approx([one.q[-1, 0], two.q[-1, 0]], abs=1e-13)
+    (work,) = one.work.values()
+    assert work[-1] < 0.0
+    assert both.work[f"a:{next(iter(one.work))}"][-1] == pytest.approx(work[-1], rel=1e-12)
+    assert [(x.kind, x.name) for x in s.changes][:2] == [("add", "b"), ("add", "wave")]
+
+
+def test_a_plant_that_is_refused_can_be_added_elsewhere():
+    s = sim.System("a", integrator="rk4", step=1e-2)
+    a = s.add("a", sim.Plant(swinging(0.3)))
+    s.run(0.1)
+    build, again = s.build, sim.Plant(a.mb)
+    with pytest.raises(WiringError, match=r"the model of 'b' is that of another plant, too: give it mb.copy\(\)"):
+        s.add("b", again)
+    assert s.build is build
+    assert not again.is_joined
+    other = sim.Plant(swinging(0.2))
+    with pytest.raises(ZeroDivisionError):
+        add_and_fail(s, other)
+    assert not other.is_joined
+    assert s.build is build
+    with pytest.raises(WiringError, match=r"'a' is a plant, which stays in its system: a.remove\(body\) takes a body"):
+        s.remove("a")
+    assert a.is_joined
+    s.add("c", other)
+    s.run(0.2)
+
+
+def add_and_fail(s: sim.System, plant: sim.Plant) -> None:
+    with s.edit():
+        s.add("b", plant)
+        _ = 1 / 0
+
+
+def test_within_an_edit_nothing_runs():
+    s = lag()
+    mb = swinging(0.1)
+    bob = s.add("bob", sim.Plant(mb))
+    s.run(0.1)
+    with s.edit():
+        for call in (lambda: s.run(0.2), lambda: s.checkpoint("a.h5"), lambda: bob.detach("bob")):
+            with pytest.raises(WiringError, match=r"the system 'lag' is within s.edit\(\), which is not done yet"):
+                call()
+    assert s.run(0.2).t[0] == 0.1
+
+
+def test_a_system_file_has_what_was_connected(tmp_path):
+    s = lag()
+    s.run(0.2)
+    s.add("twice", sim.Gain(gain=2.0))
+    s.connect("slow.y", "twice.u")
+    s.run(0.3)
+    s.save(tmp_path / "a.toml")
+    other = sim.load_system(tmp_path / "a.toml")
+    assert sorted(other.diagram.wires) == sorted(s.diagram.wires)
+    assert [*other.diagram.parts] == sorted(s.diagram.parts)
 
 
 def test_an_assembly_is_added_and_removed():

@@ -119,14 +119,16 @@ class Builder(Strict):
         self._editing = True
         try:
             yield
-            edited, self._draft = self._draft, draft
-            self._editing = False
+            edited, self._editing = self._draft, False
             if self.is_begun and edited is not None and edited is not draft:
                 self.set_diagram(edited)
         except BaseException:
-            self._draft = draft
+            added, self._draft = self.diagram.plants, draft
             if not self.is_begun:
                 self._build = build
+            for path, plant in added.items():
+                if path not in self.diagram.plants:
+                    plant.leave()
             raise
         finally:
             self._editing = False
@@ -150,8 +152,8 @@ class Builder(Strict):
         filled from there, outputs with to= push it. `convert` allows other scales of units there. A plant is given
         back; of a component a handle with its ports.
 
-        At a pause of a running system a component begins with its initial states at the present time; its ticks are
-        counted from the start of the system, as those of all others.
+        At a pause of a running system a component begins with its initial states at the present time, a plant with the
+        state of its model; ticks are counted from the start of the system, as those of all others.
         """
         what = f"{name!r} cannot be added"
         self._refuse_taken(name)
@@ -160,11 +162,14 @@ class Builder(Strict):
             raise WiringError(f"{name!r} is mounted at a dof or a node, as plant.dof('elbow'); got {at!r:.60}.")
         clock, diagram = read_clock(every, rate, offset, repr(name)), self.diagram
         if isinstance(part, Plant):
-            self._refuse_begun(what)
             if part.is_joined:
                 raise WiringError(f"the plant is in a system already, as {part.path!r}; make another.")
             part.join(self, name)
-            self.set_diagram(diagram.changed(plants={**diagram.plants, name: part}), what)
+            try:
+                self.set_diagram(diagram.changed(plants={**diagram.plants, name: part}), what)
+            except BaseException:
+                part.leave()
+                raise
             return part
         if isinstance(part, Assembly):
             if clock is not None:
@@ -335,6 +340,13 @@ class Builder(Strict):
         x = self.diagram
         if any(name in table for table in (x.parts, x.plants, x.groups, x.frames, x.sequences)):
             raise WiringError(f"there is a component {name!r} already; give the new one another name.")
+
+    def refuse_in_edit(self, what: str) -> None:
+        """Raise within `edit`."""
+        if self._editing:
+            raise WiringError(
+                f"{what}: the system {self._name!r} is within s.edit(), which is not done yet. End it first."
+            )
 
     def _refuse_begun(self, what: str) -> None:
         if self.is_begun:

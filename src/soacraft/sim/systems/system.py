@@ -307,6 +307,7 @@ class System(Uncopied, Builder):
         `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds: the run goes
         on from each as `sc.sim.restore` does. A restored system whose `log` is that of before goes on with it.
         """
+        self.refuse_in_edit("a run cannot begin")
         with nullcontext() if self._desk is None else self._desk.running(), self._alone.held("run"):
             keeping = self._keeping(log, checkpoint, checkpoint_every)
             if self._sequences:
@@ -363,6 +364,7 @@ class System(Uncopied, Builder):
         it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
         from soacraft.sim.systems.checkpoint import writer
 
+        self.refuse_in_edit("a checkpoint cannot be written")
         with self._alone.held("checkpoint"):
             self.compiled().joined.take()
             writer(self, path)(self.moved().state(), None)

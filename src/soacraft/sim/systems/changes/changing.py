@@ -67,6 +67,7 @@ def change(
     if mounted is not None and mounted not in MOUNTED:
         raise WiringError(f"mounted= of {kind} is {' or '.join(map(repr, MOUNTED))}, got {mounted!r:.60}.")
     system.require_pause(f"{kind} of {body!r}")
+    system.refuse_in_edit(f"{kind} of {body!r}")
     now = system.compiled()
     goes = away(plant.mb)
     users = _users(now.diagram, plant, goes)

@@ -50,7 +50,9 @@ def _resumed(system: System, before: Propagator, new: Compilation) -> Propagator
     new.flow.adopt(old.compilation.flow, old.diagram.staying(new.diagram))
     before.release()
     propagator = system.propagating(new)
-    propagator.follow(before)
+    was, now = old.compilation.joined, new.joined
+    names = [x for path in old.diagram.plants for x in zip(was.load_names(path), now.load_names(path), strict=False)]
+    propagator.follow(before, dict(names))
     return propagator
 
 
@@ -64,7 +66,7 @@ def _differences(t: float, old: Diagram, new: Diagram) -> list[Change]:
         return path in old.parts and path in new.parts and old.parts[path].component is not new.parts[path].component
 
     was, now = ([f"{x.source} -> {x.target}" for x in y.wires] for y in (old, new))
-    came = sorted(x for x in new.parts if x not in old.parts or replaced(x))
+    came = sorted({*new.plants} - {*old.plants}) + sorted(x for x in new.parts if x not in old.parts or replaced(x))
     went = sorted(x for x in old.parts if x not in new.parts or replaced(x))
     return [
         *listed("remove", went),

@@ -168,6 +168,12 @@ class Joined:
                         body.inertia = inertia
             self._versions[path] = version, parameters + plant.mb.parameters - before
 
+    def load_names(self, path: str) -> list[str]:
+        """Names of the force elements of a plant, as they act on the model that is moved."""
+        alone = not self.is_copy
+        forces = self._plants[path].forces if path in self._plants else ()
+        return [x.name if alone or isinstance(x, Contact) else f"{path}:{x.name}" for x in forces]
+
     @property
     def loads(self) -> list[Load]:
         """The force elements of all plants, as they act on the model that is moved."""

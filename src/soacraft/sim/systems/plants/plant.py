@@ -148,6 +148,10 @@ class Plant(Strict):
         """Be a plant of a system, under a name. `System.add` calls this."""
         self._path, self._owner = path, system
 
+    def leave(self) -> None:
+        """Be in no system, after one refused it."""
+        self._path, self._owner, self._seat = "", None, None
+
     @property
     def is_joined(self) -> bool:
         """True if it is in a system."""
