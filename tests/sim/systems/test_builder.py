@@ -109,7 +109,7 @@ def test_the_noise_of_an_added_sensor_is_that_of_one_that_was_there_all_along():
 def test_a_refused_change_lists_every_fault_and_changes_nothing():
     s, other = lag(), lag()
     s.run(0.4), other.run(0.4)
-    build, told = s.build, str(s.signals())
+    build, told = s.board.build, str(s.signals())
     for call, why in (
         (lambda: s.connect("wave.z", "slow.u"), "there is no output 'wave.z'; did you mean 'wave.y'"),
         (lambda: s.connect("wave.y", "slow.u"), "the input 'slow.u' has two writers"),
@@ -123,7 +123,7 @@ def test_a_refused_change_lists_every_fault_and_changes_nothing():
     ):
         with pytest.raises(WiringError, match=why):
             call()
-        assert s.build is build
+        assert s.board.build is build
         assert s.diagram is build.diagram
     assert str(s.signals()) == told
     a, b = s.run(0.9), other.run(0.9)
@@ -135,12 +135,12 @@ def test_a_component_waits_for_its_inputs_until_the_next_run():
     s = lag()
     s.run(0.2)
     s.add("sum", sim.Sum())
-    build = s.build
+    build = s.board.build
     s.connect("wave.y", "sum.a")
     with pytest.raises(WiringError, match=r"has a fault:\n  1\. the input 'sum.b' is not connected"):
         s.run(0.4)
     assert s.t == 0.2
-    assert s.build is build
+    assert s.board.build is build
     with pytest.raises(WiringError, match=r"there is no output 'slow\.z'"):  # a fault that is none of waiting
         s.connect("slow.z", "sum.b")
     s.connect("slow.y", "sum.b")
@@ -211,12 +211,12 @@ def test_an_edit_is_done_whole_or_not_at_all():
             system.disconnect("low.y", "level.u")
             _ = 1 / 0
 
-    build = s.build
+    build = s.board.build
     with pytest.raises(WiringError, match=r"there is no output 'high\.z'"):
         wrong_port()
     with pytest.raises(ZeroDivisionError):
         broken(s)
-    assert s.build is build
+    assert s.board.build is build
     assert s.diagram is build.diagram
     assert s.run(2.0).signals["level.y"][-1] == pytest.approx(2.0)
     diagram = new.diagram
@@ -289,16 +289,16 @@ def test_a_plant_that_is_refused_can_be_added_elsewhere():
     s = sim.System("a", integrator="rk4", step=1e-2)
     a = s.add("a", sim.Plant(swinging(0.3)))
     s.run(0.1)
-    build, again = s.build, sim.Plant(a.mb)
+    build, again = s.board.build, sim.Plant(a.mb)
     with pytest.raises(WiringError, match=r"the model of 'b' is that of another plant, too: give it mb.copy\(\)"):
         s.add("b", again)
-    assert s.build is build
+    assert s.board.build is build
     assert not again.is_joined
     other = sim.Plant(swinging(0.2))
     with pytest.raises(ZeroDivisionError):
         add_and_fail(s, other)
     assert not other.is_joined
-    assert s.build is build
+    assert s.board.build is build
     with pytest.raises(WiringError, match=r"'a' is a plant, which stays in its system: a.remove\(body\) takes a body"):
         s.remove("a")
     assert a.is_joined

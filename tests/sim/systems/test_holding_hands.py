@@ -150,7 +150,7 @@ def test_what_is_held_cannot_float_and_is_not_caught_twice():
     with pytest.raises(ModelError, match=r"'box' of 'arms' is held by 'left_hand' already: .*plant.release\('box', 'l"):
         ship.capture("box", "left_hand/tip")
     ship.capture("box", "right_hand/tip")
-    q, build = np.array(mb.q), s.build
+    q, build = np.array(mb.q), s.board.build
     with pytest.raises(ModelError, match=r"'box' of 'arms' is held by 'right_hand' already"):
         ship.capture("box", "right_hand")
     with pytest.raises(
@@ -163,7 +163,7 @@ def test_what_is_held_cannot_float_and_is_not_caught_twice():
         ship.detach("left_hand")
     with pytest.raises(ModelError, match=r"'box' of 'arms' is not held by 'left'; it is held by \['left_hand', 'right"):
         ship.release("box", "left")
-    assert s.build is build
+    assert s.board.build is build
     assert np.array_equal(mb.q, q)
     s.run(0.02)
     ship.release("box", "right_hand")
@@ -281,14 +281,14 @@ def test_a_loop_that_is_open_is_refused_with_the_call_to_use():
     s, ship = flight()
     t, _ = flight()
     s.run(0.01), t.run(0.01)
-    mb, build = ship.mb, s.build
+    mb, build = ship.mb, s.board.build
     mb.close_loop("lock", "left_hand", "right_hand", sc.Spherical())
     for _ in range(2):
         with pytest.raises(LoopError, match=r"changed after the run began, .*'lock' .* is open by 1[.]59 m(.|\n)*ship"
                                             r"\.detach, attach, capture, release"):  # fmt: skip
             s.run(0.02)
     assert s.t == 0.01
-    assert s.build is build
+    assert s.board.build is build
     mb.remove_loop("lock")
     assert np.array_equal(s.run(0.02).q, t.run(0.02).q)
 

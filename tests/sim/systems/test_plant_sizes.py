@@ -117,14 +117,14 @@ def test_a_plant_that_gets_another_size_names_what_has_its_size():
     s.add("law", Damper(), at=arm)
     s.run(0.01)
     name = mb.bodies[1].name
-    q, version, build = np.array(mb.q), mb.version, s.build
+    q, version, build = np.array(mb.q), mb.version, s.board.build
     with pytest.raises(WiringError, match=r"component 'law' at node 'inertial' of 'arm'"):
         arm.detach(name)
     with pytest.raises(WiringError, match=r"the state 'law.past' has a size of its plant, which changes: remove the"):
         arm.detach(name, mounted="follow")
     assert np.array_equal(mb.q, q)
     assert mb.version == version
-    assert s.build is build
+    assert s.board.build is build
     arm.detach(name, mounted="remove")
     s.add("law", Damper(), at=arm)
     run = s.run(0.02)

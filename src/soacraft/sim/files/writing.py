@@ -203,7 +203,7 @@ def _bare(system: System) -> System:
     """A system with the plants of another, and nothing else."""
     from soacraft.sim.systems.system import System as Made
 
-    bare = Made(system.name, **system._how)  # type: ignore[arg-type]
+    bare = Made(system.name, **system._how)
     for path, plant in system._plants.items():
         bare.add(path, Plant(from_json(to_json(plant.mb)), plant.solver))
     for path, frame in system._frames.items():

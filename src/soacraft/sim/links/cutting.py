@@ -174,7 +174,7 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
             wires += [Wire(x, f"{path}.after_{i}", False) for i, x in enumerate(before)]
         parts[path] = part._replace(component=component, mount=part.mount if mine else None)
     diagram = system.diagram
-    system.set_diagram(
+    system.board.set_diagram(
         diagram.changed(
             plants=diagram.plants if mine else {},
             parts=parts,

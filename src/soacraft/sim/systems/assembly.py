@@ -74,7 +74,7 @@ class Assembly:
             parent = self._on(mb)
         elif isinstance(parent, str) and f"{prefix}/{parent}" in mb:
             parent = f"{prefix}/{parent}"
-        return system.grow(plant, f"{prefix}/{name}", parent, hinge, **more)
+        return system.board.grow(plant, f"{prefix}/{name}", parent, hinge, **more)
 
     def dof(self, name: str) -> Mount:
         """A dof of a body of the assembly, to mount a part at."""
@@ -128,7 +128,7 @@ class Assembly:
         before = self._scope, self._at
         self._scope, self._at = (system, path), at
         try:
-            with system.edit(), system.growing():
+            with system.edit(), system.board.growing():
                 self.build(self.p, at)
         finally:
             self._scope, self._at = before

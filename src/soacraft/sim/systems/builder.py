@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from soacraft.attributes import Strict
 from soacraft.errors import WiringError, near
-from soacraft.model.tree.frames.frame import Body
 from soacraft.sim.components.component import Component
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.systems.assembly import Assembly, Built
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.changes.sequence import Sequence as Phases
-from soacraft.sim.systems.compilation import Build, Compilation
+from soacraft.sim.systems.compilation import Compilation
 from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.frames import UserFrame, read_frame
 from soacraft.sim.systems.plants.joined import Joined
@@ -24,6 +22,7 @@ from soacraft.sim.systems.plants.plant import Mount, Plant
 from soacraft.sim.systems.running.clocks import read_clock
 from soacraft.sim.systems.running.flow import Flow
 from soacraft.sim.systems.running.schedule import Schedule
+from soacraft.sim.systems.switchboard import Switchboard
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, split
 from soacraft.spatial.pose import Pose
 
@@ -61,38 +60,15 @@ class Builder(Strict):
     `edit` makes several calls one change.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._build = Build(Diagram())
-        self._draft: Diagram | None = None  # of a system that has begun, not switched to yet
-        self._editing = False
-        self._grown: list[tuple[Plant, Body]] = []  # bodies that assemblies have added
+    def __init__(self, board: Switchboard) -> None:
+        self.board = board
 
-    # -- the present description -------------------------------------------------------------------------------
+    _set_once = frozenset({"board"})
 
     @property
     def diagram(self) -> Diagram:
         """Components, plants and connections, as one frozen value."""
-        return self._build.diagram if self._draft is None else self._draft
-
-    @property
-    def is_begun(self) -> bool:
-        """True after the first run has begun."""
-        return self._build.propagator is not None
-
-    @property
-    @abstractmethod
-    def t(self) -> float:
-        """The present time in seconds."""
-
-    @property
-    @abstractmethod
-    def ns(self) -> int:
-        """The present nanosecond."""
-
-    @abstractmethod
-    def set_diagram(self, diagram: Diagram, what: str = "the system cannot be changed") -> None:
-        """Take another diagram: before the first run as it is, later if it has no fault."""
+        return self.board.diagram
 
     @contextmanager
     def edit(self) -> Iterator[None]:
@@ -112,26 +88,8 @@ class Builder(Strict):
         >>> round(s.states["level.x"], 9), [x.kind for x in s.changes]
         (6.0, ['connect', 'disconnect'])
         """
-        if self._editing:  # one change, with that around it
+        with self.board.edit():
             yield
-            return
-        build, draft = self._build, self._draft
-        self._editing = True
-        try:
-            yield
-            edited, self._editing = self._draft, False
-            if self.is_begun and edited is not None and edited is not draft:
-                self.set_diagram(edited)
-        except BaseException:
-            added, self._draft = self.diagram.plants, draft
-            if not self.is_begun:
-                self._build = build
-            for path, plant in added.items():
-                if path not in self.diagram.plants:
-                    plant.leave()
-            raise
-        finally:
-            self._editing = False
 
     # -- building ----------------------------------------------------------------------------------------------
 
@@ -166,7 +124,7 @@ class Builder(Strict):
                 raise WiringError(f"the plant is in a system already, as {part.path!r}; make another.")
             part.join(self, name)
             try:
-                self.set_diagram(diagram.changed(plants={**diagram.plants, name: part}), what)
+                self.board.set_diagram(diagram.changed(plants={**diagram.plants, name: part}), what)
             except BaseException:
                 part.leave()
                 raise
@@ -176,17 +134,17 @@ class Builder(Strict):
                 raise WiringError(f"{name!r} is an assembly: give every= to the components in its build.")
             with self.edit():
                 groups, built = {**diagram.groups, name: type(part).__name__}, {**diagram.built, name: Built(part, at)}
-                self.set_diagram(diagram.changed(groups=groups, built=built), what)
+                self.board.set_diagram(diagram.changed(groups=groups, built=built), what)
                 part.built(self, name, at)
             return Handle(name, [x.rpartition(".")[2] for x in self.diagram.exports if x.startswith(f"{name}.")])
         if isinstance(part, Phases):
-            now = {name: (part.first, self.ns)} if self.is_begun else {}
+            now = {name: (part.first, self.board.ns)} if self.board.is_begun else {}
             sequences = {**diagram.sequences, name: part}
-            self.set_diagram(diagram.changed(sequences=sequences, phases={**diagram.phases, **now}), what)
+            self.board.set_diagram(diagram.changed(sequences=sequences, phases={**diagram.phases, **now}), what)
             return part
         if not isinstance(part, Component):
             raise WiringError(f"a system takes components, plants, assemblies and sequences, got {part!r:.60}.")
-        self.set_diagram(diagram.with_part(Part(name, part, clock, at, bool(convert))), what)
+        self.board.set_diagram(diagram.with_part(Part(name, part, clock, at, bool(convert))), what)
         return Handle(name, [*part.interface.inputs, *part.interface.outputs, *part.interface.bundles])
 
     def remove(self, name: str) -> None:
@@ -212,7 +170,7 @@ class Builder(Strict):
         inside = {path for table in tables for path in table if path == name or path.startswith(f"{name}/")}
         if not any(name in table for table in tables):
             raise WiringError(f"there is no component {name!r:.60}{near(str(name), [x for y in tables for x in y])}")
-        self.set_diagram(self._unwired(diagram, inside).without(inside), f"{name!r} cannot be removed")
+        self.board.set_diagram(self._unwired(diagram, inside).without(inside), f"{name!r} cannot be removed")
 
     def _unwired(self, diagram: Diagram, paths: set[str]) -> Diagram:
         """The diagram without the connections from or to paths; patterns stay that name others too."""
@@ -235,7 +193,7 @@ class Builder(Strict):
         """
         diagram = self.diagram
         wires = (*diagram.wires, Wire(source, target, bool(convert)))
-        self.set_diagram(diagram.changed(wires=wires), f"{target!r} cannot be connected")
+        self.board.set_diagram(diagram.changed(wires=wires), f"{target!r} cannot be connected")
 
     def disconnect(self, source: str, target: str) -> None:
         """Take a connection away, named as it was made. Inputs go back to their defaults; one without is refused by
@@ -258,7 +216,7 @@ class Builder(Strict):
                 f"there is no connection {f'{source} -> {target}'!r:.160}{near(f'{source} -> {target}', made)} One is "
                 "disconnected by the texts that it was made with."
             )
-        self.set_diagram(diagram.changed(wires=wires), f"{target!r} cannot be disconnected")
+        self.board.set_diagram(diagram.changed(wires=wires), f"{target!r} cannot be disconnected")
 
     def add_frame(
         self, name: str, parent: str = "inertial", pose: Pose | str | Callable[[float], Any] = _AT_ORIGIN
@@ -281,7 +239,7 @@ class Builder(Strict):
         self._refuse_taken(name)
         frame, diagram = read_frame(name, parent, pose), self.diagram
         frames = {**diagram.frames, name: frame}
-        self.set_diagram(diagram.changed(frames=frames), f"the frame {name!r} cannot be added")
+        self.board.set_diagram(diagram.changed(frames=frames), f"the frame {name!r} cannot be added")
         return frame
 
     def export(self, name: str, port: str) -> None:
@@ -289,7 +247,7 @@ class Builder(Strict):
         diagram = self.diagram
         if name in diagram.exports:
             raise WiringError(f"{name!r} is exported already, as {diagram.exports[name]!r}.")
-        self.set_diagram(diagram.changed(exports={**diagram.exports, name: port}), f"{name!r} cannot be exported")
+        self.board.set_diagram(diagram.changed(exports={**diagram.exports, name: port}), f"{name!r} cannot be exported")
 
     def under(self, prefix: str, text: str) -> str:
         """A port of a part under a prefix; ports of plants have no prefix."""
@@ -305,34 +263,14 @@ class Builder(Strict):
             raise WiringError(f"{component!r:.60} has no port {missing[0]!r}, which {name!r} has.")
         part = Part(part.path, component, part.clock, part.mount, part.convert, part.active)
         diagram = self.diagram.with_part(part)
-        if self.is_begun:
+        if self.board.is_begun:
             diagram = diagram.changed(starts={key: x for key, x in diagram.starts.items() if not _is_of(key, name)})
-        self.set_diagram(diagram, f"{name!r} cannot be replaced")
+        self.board.set_diagram(diagram, f"{name!r} cannot be replaced")
 
     def solve_loop(self, *outputs: str) -> None:
         """Let Newton's method solve the cycle that these outputs are in; it raises where that does not converge."""
         tears = tuple(sorted({*self.diagram.tears, *outputs}))
-        self.set_diagram(self.diagram.changed(tears=tears), "a loop cannot be named")
-
-    def grow(self, plant: Plant, name: str, parent: Any, hinge: Any, **more: Any) -> Body:
-        """Add a body of an assembly to the model of a plant; `Assembly.add_body` calls this."""
-        self._refuse_begun(f"the body {name!r} cannot be added")
-        body = plant.mb.add_body(name, parent, hinge, **more)
-        self._grown.append((plant, body))
-        self.set_diagram(self.diagram)
-        return body
-
-    @contextmanager
-    def growing(self) -> Iterator[None]:
-        """Bodies that are added meanwhile, which are taken out again where that fails."""
-        count = len(self._grown)
-        try:
-            yield
-        except BaseException:
-            while len(self._grown) > count:
-                plant, body = self._grown.pop()
-                plant.mb.remove(body)
-            raise
+        self.board.set_diagram(self.diagram.changed(tears=tears), "a loop cannot be named")
 
     def _refuse_taken(self, name: str) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -341,18 +279,23 @@ class Builder(Strict):
         if any(name in table for table in (x.parts, x.plants, x.groups, x.frames, x.sequences)):
             raise WiringError(f"there is a component {name!r} already; give the new one another name.")
 
-    def refuse_in_edit(self, what: str) -> None:
-        """Raise within `edit`."""
-        if self._editing:
-            raise WiringError(
-                f"{what}: the system {self._name!r} is within s.edit(), which is not done yet. End it first."
-            )
-
-    def _refuse_begun(self, what: str) -> None:
-        if self.is_begun:
-            raise WiringError(f"{what}: the system {self._name!r} is at t = {self.t:.9g} s already. Make another one.")
-
     # -- the parts of the present value by their names, for the other modules of systems -----------------------
+
+    @property
+    def _name(self) -> str:
+        return self.board.name
+
+    @property
+    def _how(self) -> Mapping[str, Any]:
+        return self.board.how
+
+    @property
+    def _start(self) -> int:
+        return self.board.start
+
+    @property
+    def _seed(self) -> int:
+        return self.board.seed
 
     @property
     def _parts(self) -> Mapping[str, Part]:
@@ -388,21 +331,21 @@ class Builder(Strict):
 
     @property
     def _changes(self) -> tuple[Change, ...]:
-        return self._build.changes
+        return self.board.build.changes
 
     @property
     def _propagator(self) -> Propagator | None:
-        return self._build.propagator
+        return self.board.build.propagator
 
     @property
     def _compilation(self) -> Compilation | None:
-        return self._build.compilation
+        return self.board.build.compilation
 
     @property
     def _joined(self) -> Joined | None:
-        return None if self._build.compilation is None else self._build.compilation.joined
+        return None if self.board.build.compilation is None else self.board.build.compilation.joined
 
     @property
     def _made(self) -> tuple[Wiring, Schedule, Flow] | None:
-        x = self._build.compilation
+        x = self.board.build.compilation
         return None if x is None else (x.wiring, x.schedule, x.flow)

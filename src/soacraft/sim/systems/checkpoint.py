@@ -179,7 +179,7 @@ def _resume(system: System, body: Body, path: str) -> None:
             "it names."
         )
     diagram = system.diagram.changed(phases=told.phases, stopped=told.stopped)
-    system.take(Build(diagram, changes=tuple(_change(x, path) for x in body.changes)))
+    system.board.take(Build(diagram, changes=tuple(_change(x, path) for x in body.changes)))
 
 
 def _plain(change: Change) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def put_params(system: System, path: str, p: Params) -> None:
     part = system.diagram.require_part(path)
     new = object.__new__(type(part.component))
     new.__dict__.update(part.component.__dict__, p=p)
-    system.put_component(path, new)
+    system.board.put_component(path, new)
 
 
 class StatesOf(_Named):
@@ -104,4 +104,4 @@ class StatesOf(_Named):
         path, name = self._find(key)
         system = self._system
         value = as_value(value, system.diagram.parts[path].signal(name), f"the state {key!r}")
-        system.set_start(key, value)
+        system.board.set_state(key, value)

@@ -13,13 +13,12 @@ import numpy as np
 
 from soacraft.arguments import whole_number
 from soacraft.attributes import Uncopied
-from soacraft.errors import SimulationError, WiringError, near
+from soacraft.errors import WiringError, near
 from soacraft.hints import hinted
 from soacraft.markup import Text
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
-from soacraft.sim.components.component import Component
 from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
@@ -30,17 +29,15 @@ from soacraft.sim.serving.desk import Desk
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.systems import describing, linear, now
 from soacraft.sim.systems.builder import Builder, Handle
-from soacraft.sim.systems.changes import driving, switching
+from soacraft.sim.systems.changes import driving
 from soacraft.sim.systems.changes.changing import Change
-from soacraft.sim.systems.changes.edits import Moving, moving
-from soacraft.sim.systems.compilation import Build, Compilation, compile_diagram
 from soacraft.sim.systems.diagram import Diagram
-from soacraft.sim.systems.plants.joined import Joined, joined_solver
 from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.running.flow import Flow
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
-from soacraft.sim.systems.wiring import Part, Wiring
+from soacraft.sim.systems.switchboard import Switchboard
+from soacraft.sim.systems.wiring import Wiring
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose
 
@@ -102,17 +99,16 @@ class System(Uncopied, Builder):
                 f"integrator {integrator!r:.60} does not carry states of components"
                 f"{near(str(integrator), _INTEGRATORS)}"
             )
-        super().__init__(name)
+        how = {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
+        seed = whole_number(seed, "the seed of a system", 0)
+        super().__init__(Switchboard(name, how, nanoseconds(t, "t"), seed))
         self._alone = Exclusive(f"the system {name!r}", "by the function that makes it, or by sim.load_system")
-        self._how = {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
-        self._start, self._seed = nanoseconds(t, "t"), whole_number(seed, "the seed of a system", 0)
-        Propagator(Multibody(name), **self._how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
+        Propagator(Multibody(name), **how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
         self._params, self._states = ParamsOf(self), StatesOf(self)
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
-        self._settled: dict[str, Moving] = {}
         self._going = False  # from one in the middle of a run
         self._recalled = False  # from a checkpoint, so that this is not known
 
@@ -124,129 +120,19 @@ class System(Uncopied, Builder):
         self._compiled()
 
     def _compiled(self) -> tuple[Wiring, Schedule, Flow]:
-        x = self.compiled()
+        x = self.board.compiled()
         return x.wiring, x.schedule, x.flow
 
-    def compiled(self) -> Compilation:
-        """The diagram as it is compiled now; made where that is needed, with all its faults as one `WiringError`."""
-        if not self._editing:
-            switching.follow_models(self)
-            if self._draft is not None:
-                self.switch(self._draft)
-        build = self._build
-        if build.compilation is None or not (self.is_begun or build.compilation.is_current):
-            self.take(build._replace(compilation=self.compile(build.diagram)))
-        assert self._build.compilation is not None
-        return self._build.compilation
-
-    def compile(self, diagram: Diagram, joined: Joined | None = None, names: bool = True) -> Compilation:
-        """Another diagram of the system compiled, or `WiringError` with all its faults; the system stays as it is."""
-        return compile_diagram(self._name, diagram, self._seed, self._build, joined, names)
-
-    def switch(self, diagram: Diagram, changes: Sequence[Change] = ()) -> None:
-        """Go on with another diagram, or raise and stay as it is."""
-        self.take(switching.switched(self, diagram, changes))
-        self.settle()
-
-    def set_diagram(self, diagram: Diagram, what: str = "the system cannot be changed") -> None:
-        """Take another diagram: before the first run as it is, later if it has no fault. Inputs that nothing fills yet
-        of components that are new are looked at where the next run begins."""
-        if not self.is_begun:
-            self._build = Build(diagram, None, None, self._build.changes)
-            return
-        self.require_pause(what)
-        if self._editing:
-            self._draft = diagram
-            return
-        try:
-            self.switch(diagram)
-        except WiringError as wrong:
-            waiting = [
-                x for key, x in wrong.unfilled.items() if key.rpartition(".")[0] not in self._build.diagram.parts
-            ]
-            if not set(wrong.faults) <= set(waiting) or not waiting:
-                raise
-            self._draft = diagram
-
-    def take(self, build: Build) -> None:
-        """Be what a build says: the one assignment by which a system changes."""
-        x = build.compilation
-        if x is not None:
-            build = build._replace(diagram=x.diagram)
-            x.joined.varying = tuple(x.schedule.masses)
-        self._build, self._draft = build, None
-
-    def require_pause(self, what: str) -> None:
-        """Raise in the middle of a step."""
-        propagator = self._build.propagator
-        if propagator is not None and propagator.is_running:
-            raise SimulationError(
-                f"{what}: the system {self._name!r} is in a step. Change it between runs, or by a sim.Sequence."
-            )
-
-    def put_component(self, path: str, component: Component) -> None:
-        """Put one with other parameters in the place of a component, whose ports and states stay."""
-        part = self.diagram.require_part(path)
-        part = Part(part.path, component, part.clock, part.mount, part.convert, part.active)
-        if not self.is_begun:
-            self.set_diagram(self.diagram.with_part(part))
-            return
-        build = self._build
-        assert build.compilation is not None
-        if path in build.diagram.parts:
-            build.compilation.flow.values[build.compilation.schedule.slots[f"{path}:p"]] = component.p
-            diagram = build.diagram.with_part(part)
-            self._build = build._replace(diagram=diagram, compilation=build.compilation._replace(diagram=diagram))
-        if self._draft is not None:
-            self._draft = self._draft.with_part(part)
-
-    def set_start(self, key: str, value: Any) -> None:
-        """Set a state by its name: that of the start before the first run, later that of now."""
-        build = self._build
-        waiting = self._draft is not None and key.rpartition(".")[0] not in build.diagram.parts
-        if waiting or not self.is_begun:
-            diagram = self.diagram.changed(starts={**self.diagram.starts, key: value})
-            if waiting:
-                self._draft = diagram
-                return
-            compilation = None if build.compilation is None else build.compilation._replace(diagram=diagram)
-            self._build = build._replace(diagram=diagram, compilation=compilation)
-        if build.compilation is not None:
-            build.compilation.flow.set_state(key, value)
-
     def become(self, other: System, diagram: Diagram) -> None:
-        """Be as another system that has not begun either, with a diagram of it."""
-        self._name, self._how, self._start, self._seed = other._name, other._how, other._start, other._seed
+        """Be as another system that has not begun either, with a diagram of it; `reload` calls this."""
         for path, plant in diagram.plants.items():
             plant.join(self, path)
-        self._build, self._draft = Build(diagram), None
-
-    @property
-    def build(self) -> Build:
-        """The system as it is: diagram, compiled form, propagator and changes."""
-        return self._build
-
-    def reseed(self, seed: int) -> None:
-        """Let the noise be that of another seed, before the first run."""
-        self._refuse_begun("the seed cannot be set")
-        self._seed = seed
-        self.set_diagram(self.diagram)
-
-    @property
-    def ns(self) -> int:
-        """The present nanosecond."""
-        propagator = self._build.propagator
-        return self._start if propagator is None else propagator.ns
+        self.board.become(other.board, diagram)
 
     def take_up(self) -> bool:
-        """True once, if the system comes from a checkpoint in the middle of a run."""
+        """True once, if the system comes from a checkpoint in the middle of a run; sequences ask."""
         going, self._going = self._going, False
         return going
-
-    @property
-    def start(self) -> int:
-        """The nanosecond at which the system starts."""
-        return self._start
 
     # -- running -----------------------------------------------------------------------------------------------
 
@@ -258,7 +144,7 @@ class System(Uncopied, Builder):
     @property
     def t(self) -> float:
         """The present time in seconds."""
-        return self._start / 1e9 if self._propagator is None else self._propagator.t
+        return self.board.t
 
     @property
     def params(self) -> ParamsOf:
@@ -307,7 +193,7 @@ class System(Uncopied, Builder):
         `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds: the run goes
         on from each as `sc.sim.restore` does. A restored system whose `log` is that of before goes on with it.
         """
-        self.refuse_in_edit("a run cannot begin")
+        self.board.refuse_in_edit("a run cannot begin")
         with nullcontext() if self._desk is None else self._desk.running(), self._alone.held("run"):
             keeping = self._keeping(log, checkpoint, checkpoint_every)
             if self._sequences:
@@ -325,37 +211,25 @@ class System(Uncopied, Builder):
         overrun: str,
     ) -> Run:
         """One segment of a run; `run` calls it for each."""
-        x = self.compiled()
-        strict = not any(change.plant for change in self._build.changes)
+        x = self.board.compiled()
+        strict = not any(change.plant for change in self.board.build.changes)
         x.flow.record(describing.columns(x.diagram.parts, x.wiring, x.schedule, signals, strict))
         x.joined.take()
-        moved = self.moved()
+        moved = self._moved()
         moved.look_in(self._desk)
         try:
             with running({path: part.component for path, part in x.diagram.parts.items()}):
                 return moved.advance(t, keeping, progress, until, pace, overrun)
         finally:
             x.joined.give()
-            self.settle()
+            self.board.settle()
 
-    def settle(self) -> None:
-        """Remember momentum and kinetic energy of each plant, for changes that edits of its model make."""
-        self._settled = {path: moving(x.mb) for path, x in self._build.diagram.plants.items()}
-
-    def settled(self, path: str) -> Moving:
-        """Momentum and kinetic energy of a plant at the end of the last run, or after the last change."""
-        return self._settled[path]
-
-    def moved(self) -> Propagator:
-        """The propagator of the system, made for the first run."""
-        x = self.compiled()
-        if self._build.propagator is None:
-            x.flow.ticks.origin = self._start
-            self.take(self._build._replace(propagator=self.propagating(x)))
-            self.settle()
-            self._begun = {path: (np.array(y.mb.q), np.array(y.mb.v)) for path, y in x.diagram.plants.items()}
-        assert self._build.propagator is not None
-        return self._build.propagator
+    def _moved(self) -> Propagator:
+        """The propagator; where the plants begin is remembered for system files."""
+        if not self.board.is_begun:
+            plants = self.board.compiled().diagram.plants
+            self._begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in plants.items()}
+        return self.board.moved()
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -364,16 +238,16 @@ class System(Uncopied, Builder):
         it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
         from soacraft.sim.systems.checkpoint import writer
 
-        self.refuse_in_edit("a checkpoint cannot be written")
+        self.board.refuse_in_edit("a checkpoint cannot be written")
         with self._alone.held("checkpoint"):
-            self.compiled().joined.take()
-            writer(self, path)(self.moved().state(), None)
+            self.board.compiled().joined.take()
+            writer(self, path)(self._moved().state(), None)
 
     def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
         """Be where another one was."""
-        moved = self.moved()
+        moved = self._moved()
         moved.set_state(state, f"the checkpoint {file!r}")
-        self.compiled().joined.give()
+        self.board.compiled().joined.give()
         self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
@@ -409,17 +283,6 @@ class System(Uncopied, Builder):
         self._desk = self._desk or Desk(self)
         return self._desk
 
-    def propagating(self, x: Compilation, loads: bool = True) -> Propagator:
-        """A propagator of a compiled diagram."""
-        solver = joined_solver(x.diagram.plants)
-        made = Propagator(x.joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
-        if loads:
-            made.add(*x.joined.loads)
-        made.carry(x.flow)
-        for dof, give in x.flow.motions().items():
-            made.prescribe(dof, give)
-        return made
-
     def phase(self, sequence: str) -> str:
         """The phase that a sequence is in."""
         return self.diagram.phase(sequence)
@@ -428,7 +291,7 @@ class System(Uncopied, Builder):
     def changes(self) -> tuple[Change, ...]:
         """What `detach`, `attach`, `capture`, `release` and `remove` of plants did so far, and which components and
         connections came and went since the system began."""
-        return self._build.changes
+        return self.board.build.changes
 
     # -- frames --------------------------------------------------------------------------------------------------
 

@@ -66,9 +66,9 @@ def change(
     """Change the structure of a plant, or refuse to and leave everything as it is."""
     if mounted is not None and mounted not in MOUNTED:
         raise WiringError(f"mounted= of {kind} is {' or '.join(map(repr, MOUNTED))}, got {mounted!r:.60}.")
-    system.require_pause(f"{kind} of {body!r}")
-    system.refuse_in_edit(f"{kind} of {body!r}")
-    now = system.compiled()
+    system.board.require_pause(f"{kind} of {body!r}")
+    system.board.refuse_in_edit(f"{kind} of {body!r}")
+    now = system.board.compiled()
     goes = away(plant.mb)
     users = _users(now.diagram, plant, goes)
     if users and mounted is None:
@@ -92,17 +92,17 @@ def change(
 
     trial = plant.mb.copy()
     edited(trial)
-    rehearsed = system.compile(diagram.rehearsal({plant.path: trial}), names=False)
+    rehearsed = system.board.compile(diagram.rehearsal({plant.path: trial}), names=False)
     rehearsed.flow.adopt(now.flow, now.diagram.staying(rehearsed.diagram))  # refuses states of another size
     try:
         bound(rehearsed.joined.loads, rehearsed.joined.mb)
-        system.propagating(rehearsed, loads=False)
+        system.board.propagating(rehearsed, loads=False)
     finally:
         bound(now.joined.loads, now.joined.mb)
     before, outcome = momentum(plant.mb), edited(plant.mb)
     after, lost, impulse = momentum(plant.mb), outcome.energy_lost, outcome.impulse
     done = Change(system.t, kind, plant.path, body, before, after, lost, impulse, tuple(users), other)
-    system.switch(diagram, (done,))
+    system.board.switch(diagram, (done,))
     return done
 
 

@@ -30,11 +30,13 @@ def advance(
     goal, runs, happened = nanoseconds(t, "t"), list[Run](), list[Happened]()
     wanted = [] if until is None or _is_phase(system, until) else [until]
     try:
-        if not system.is_begun and goal >= system.start:  # what holds at the start is known after the first tick
-            system.advance(system.start / 1e9, Keeping(), None, how[0], False, None, "catch_up")
-        if system.is_begun and not system.take_up():  # in the middle of a run nothing is due
+        if (
+            not system.board.is_begun and goal >= system.board.start
+        ):  # what holds at the start is known after the first tick
+            system.advance(system.board.start / 1e9, Keeping(), None, how[0], False, None, "catch_up")
+        if system.board.is_begun and not system.take_up():  # in the middle of a run nothing is due
             _step(system, "", happened)
-        while not runs or system.ns < goal:
+        while not runs or system.board.ns < goal:
             stops, due = _stops(system)
             run = system.advance(min([goal, *due]) / 1e9, _segment(system, keeping, runs), [*wanted, *stops], *how)
             run.events[:0] = happened
@@ -52,7 +54,7 @@ def advance(
         if keeping.write is not None:
             write, log = keeping.write, keeping.log
             place = None if log is None else log.place._replace(ended=True)
-            write(system.moved().state(), place)
+            write(system.board.moved().state(), place)
     finally:
         if keeping.log is not None:
             keeping.log.close()
@@ -74,7 +76,7 @@ def _segment(system: System, keeping: Keeping, runs: list[Run]) -> Keeping:
 
 def _phase(system: System, path: str) -> tuple[str, int]:
     """The present phase of a sequence, and the nanosecond at which it began."""
-    return system.diagram.phases.get(path) or (system.diagram.phase(path), system.start)
+    return system.diagram.phases.get(path) or (system.diagram.phase(path), system.board.start)
 
 
 def _is_phase(system: System, text: str) -> bool:
@@ -114,12 +116,13 @@ def _step(system: System, event: str, happened: list[Happened]) -> bool:
 
 def _due(system: System, event: str) -> tuple[str, Transition] | None:
     values: dict[str, float] | None = None
+    board = system.board
     for path in sorted(system.diagram.sequences):
         name, since = _phase(system, path)
         for x in system.diagram.sequences[path].leaving(name):
             if event and event in (x.on, event_name(path, x)):
                 return path, x
-            if x.after is not None and system.is_begun and system.ns >= since + nanoseconds(x.after, "after"):
+            if x.after is not None and board.is_begun and board.ns >= since + nanoseconds(x.after, "after"):
                 return path, x
             condition = system.diagram.sequences[path].condition(x)
             if condition is not None:
@@ -131,17 +134,17 @@ def _due(system: System, event: str) -> tuple[str, Transition] | None:
 
 def _values(system: System) -> dict[str, float]:
     """What the signals of all conditions are now."""
-    x = system.compiled()
+    x = system.board.compiled()
     system.state_now()
     return {name: float(x.flow.signal(link)) for name, (link, _) in x.wiring.conditions.items()}
 
 
 def _enter(system: System, path: str, transition: Transition) -> Happened:
     """Begin a phase: its components become active, then its actions are done."""
-    now = system.compiled()
+    now = system.board.compiled()
     mb, diagram = now.joined.mb, now.diagram
     q, v = np.array(mb.q), np.array(mb.v)
-    system.switch(diagram.changed(phases={**diagram.phases, path: (transition.target, system.ns)}))
+    system.board.switch(diagram.changed(phases={**diagram.phases, path: (transition.target, system.board.ns)}))
     actions = system.diagram.sequences[path].actions.get(transition.target, ())
     for wires, group in groupby(actions, lambda x: x.do in WIRES):
         together = list(group)

@@ -221,7 +221,7 @@ def _refuse_held(mb: Multibody, body: Body) -> None:
             continue
         held, hand = (x.a, x.b) if ends[0] else (x.b, x.a)
         cure = f"mb.remove_loop({x.name!r})"
-        if isinstance(held.carrier, Body) and captures(mb, held.carrier).get(hand.carrier) is x:
+        if isinstance(held.carrier, Body) and x in captures(mb, held.carrier).values():
             cure = f"plant.release({held.carrier.name!r}, {hand.carrier.name!r})"
         raise ModelError(
             f"{body.name!r} of {mb.name!r} cannot float: {hand.carrier.name!r} holds it by the loop {x.name!r}. Open "

@@ -15,41 +15,41 @@ if TYPE_CHECKING:
     from soacraft.sim.propagator import Propagator
     from soacraft.sim.systems.compilation import Build, Compilation
     from soacraft.sim.systems.diagram import Diagram
-    from soacraft.sim.systems.system import System
+    from soacraft.sim.systems.switchboard import Switchboard
 
 
-def switched(system: System, diagram: Diagram, changes: Sequence[Change]) -> Build:
+def switched(board: Switchboard, diagram: Diagram, changes: Sequence[Change]) -> Build:
     """The system with another diagram, or an error with all its faults; the system stays as it is.
 
     States, held outputs and counts of clocks of all components that both have stay; the instant, the grid of steps and
     the work are those of before. Components that are new have their initial states.
     """
-    old = system.build
+    old = board.build
     if old.propagator is None or old.compilation is None:
         return old._replace(diagram=diagram, compilation=None, changes=(*old.changes, *changes))
     names, joined, edits = not any(x.plant for x in changes), None, list[Change]()
     if old.compilation.is_current and old.diagram.plants == diagram.plants:
         joined = old.compilation.joined
     elif not changes:
-        system.compile(diagram.rehearsal({}), names=names)  # raises before the plants are looked at
-        edits = [_edit(system, path) for path in old.compilation.joined.edited]
-    new = system.compile(diagram, joined, names)
-    system.propagating(new, loads=False)
-    propagator = _resumed(system, old.propagator, new)
+        board.compile(diagram.rehearsal({}), names=names)  # raises before the plants are looked at
+        edits = [_edit(board, path) for path in old.compilation.joined.edited]
+    new = board.compile(diagram, joined, names)
+    board.propagating(new, loads=False)
+    propagator = _resumed(board, old.propagator, new)
     if edits:
         propagator.require_closed()
     listed = (*old.changes, *changes, *edits)
-    listed += tuple(_differences(system.t, old.diagram, new.diagram)) if names else ()
+    listed += tuple(_differences(board.t, old.diagram, new.diagram)) if names else ()
     return old._replace(diagram=new.diagram, compilation=new, propagator=propagator, changes=listed)
 
 
-def _resumed(system: System, before: Propagator, new: Compilation) -> Propagator:
+def _resumed(board: Switchboard, before: Propagator, new: Compilation) -> Propagator:
     """A propagator of a compiled diagram that goes on where that of the system is."""
-    old = system.build
+    old = board.build
     assert old.compilation is not None
     new.flow.adopt(old.compilation.flow, old.diagram.staying(new.diagram))
     before.release()
-    propagator = system.propagating(new)
+    propagator = board.propagating(new)
     was, now = old.compilation.joined, new.joined
     names = [x for path in old.diagram.plants for x in zip(was.load_names(path), now.load_names(path), strict=False)]
     propagator.follow(before, dict(names))
@@ -76,21 +76,21 @@ def _differences(t: float, old: Diagram, new: Diagram) -> list[Change]:
     ]
 
 
-def _edit(system: System, path: str) -> Change:
+def _edit(board: Switchboard, path: str) -> Change:
     """The change that a user made in the model of a plant since the last run."""
-    before, after = system.settled(path), moving(system.diagram.plants[path].mb)
+    before, after = board.settled(path), moving(board.diagram.plants[path].mb)
     lost = before.energy - after.energy if before.bodies == after.bodies else 0.0
-    return Change(system.t, "edit", path, "", before.momentum, after.momentum, max(lost, 0.0), None, ())
+    return Change(board.t, "edit", path, "", before.momentum, after.momentum, max(lost, 0.0), None, ())
 
 
-def follow_models(system: System) -> None:
+def follow_models(board: Switchboard) -> None:
     """Take over what was edited in the models of plants between two runs, or raise and leave the system as it is."""
-    old = system.build
+    old = board.build
     if old.propagator is None or old.compilation is None or old.compilation.is_current or old.propagator.is_running:
         return
     edited = old.compilation.joined.edited
     try:
-        system.switch(old.diagram)
+        board.switch(old.diagram)
     except (WiringError, LoopError) as wrong:
         if not edited:
             raise
