@@ -376,6 +376,15 @@ class Propagator(Uncopied, Strict):
         now = self._runner.now
         return now.ns + (1 if now.rest > 0.0 else 0)
 
+    def accelerations(self) -> Array:
+        """Accelerations at the present point, where all that is carried along has its values then."""
+        problem = self._acting.begin()
+        x = problem.point(np.array(self.mb.q), np.array(self.mb.v))
+        problem.displaced()
+        problem.place(self.t, x)
+        q, v, _ = problem.parts(x)
+        return np.asarray(problem.free_accelerations(self.t, q, v))
+
     def require_closed(self) -> None:
         """Raise `LoopError` where the present state is off the closures of the model."""
         if self._acting.closed is not None:

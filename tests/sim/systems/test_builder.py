@@ -79,6 +79,42 @@ def test_clocks_of_added_components_count_from_the_start_of_the_system():
     assert run.signals["hold.y"] == pytest.approx(np.where(run.t < 0.3 - 1e-9, 0.0, ticked), abs=1e-12)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_component_that_is_added_at_a_tick_of_its_clock_ticks_at_once(shared):
+    """Also where another one of that clock has ticked there already, which does not tick again."""
+    s, had = (sim.System("ticks", integrator="rk4", step=0.05, seed=3) for _ in range(2))
+    for x in (s, had):
+        x.add("time", sim.Ramp(slope=1.0))
+        if shared:
+            x.add("count", sim.UnitDelay(), every=0.1)
+            x.connect("time.y", "count.u")
+    for x in (s, had):
+        if x is s:
+            s.run(0.3)
+        x.add("seen", sim.Sensor(deviation=1.0), every=0.1)
+        x.connect("time.y", "seen.u")
+        x.add("filter", sim.Gain(gain=3.0), every=0.1)
+        x.connect("seen.y", "filter.u")
+    had.run(0.3)
+    a, b = s.run(0.6), had.run(0.6)
+    for name in b.signals:
+        assert np.array_equal(a.signals[name], b.signals[name]), name
+
+
+def test_a_sampled_law_of_a_plant_ticks_at_the_pause_with_what_it_measures():
+    mb = swinging(0.3)
+    s = sim.System("swing", integrator="rk4", step=1e-2)
+    s.add("arm", sim.Plant(mb))
+    s.add("one", sim.Gain(gain=1.0), every=0.1)
+    s.connect("arm.v[bob]", "one.u")
+    s.run(0.2)
+    s.add("felt", sim.Gain(gain=2.0), every=0.1)
+    s.connect("arm.vdot[bob]", "felt.u")
+    run = s.run(0.25)
+    assert run.signals["felt.y"][0] == pytest.approx(-2.0 * 9.81 * np.sin(run.q[0, 0]), rel=1e-12)
+    assert run.signals["one.y"][0] == run.v[0, 0]
+
+
 def test_the_rest_goes_on_with_its_bits():
     plain, changed = lag(), lag()
     for s in (plain, changed):

@@ -47,12 +47,16 @@ def _resumed(board: Switchboard, before: Propagator, new: Compilation) -> Propag
     """A propagator of a compiled diagram that goes on where that of the system is."""
     old = board.build
     assert old.compilation is not None
-    new.flow.adopt(old.compilation.flow, old.diagram.staying(new.diagram))
+    stay = old.diagram.staying(new.diagram)
+    new.flow.adopt(old.compilation.flow, stay)
     before.release()
     propagator = board.propagating(new)
     was, now = old.compilation.joined, new.joined
     names = [x for path in old.diagram.plants for x in zip(was.load_names(path), now.load_names(path), strict=False)]
     propagator.follow(before, dict(names))
+    added = new.diagram.parts.keys() - stay
+    if any(new.diagram.parts[path].clock in old.compilation.flow.ticks.clocks for path in added):
+        new.flow.tick_late(added, board.ns, propagator.accelerations())
     return propagator
 
 

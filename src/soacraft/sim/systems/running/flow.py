@@ -309,6 +309,10 @@ class Flow:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
         self.ticks.tick(ns, accelerations, self.accelerate)
 
+    def tick_late(self, parts: Collection[str], ns: int, vdot: Array) -> None:
+        """Let components that are new tick too, where their clocks ticked at this nanosecond already."""
+        self.ticks.tick_late(parts, ns, vdot, self.accelerate)
+
     def keep(self) -> object:
         """What ticks and jumps change, as it is now: all values, and the counts of clocks."""
         return self.values.copy(), self.ticks.counts.copy()
