@@ -87,18 +87,19 @@ def stepped(name: str, make: Callable[[], Scene], settle: int, steps: int, quick
     theirs = InMujoco(make())
     theirs.loop(settle)
     loops: dict[str, Callable[[int], Any]] = {"MuJoCo": lambda n: theirs.loop(n * steps)}
-    touching = {}
+    runs: dict[str, tuple[sc.sim.Propagator, sc.sim.Run]] = {}
     for method in METHODS:
-        p, touching[method] = make().propagator(integrator=method)
-        p.advance_to(settle * STEP)
+        p, _ = make().propagator(integrator=method)
+        runs[method] = p, p.advance_to(settle * STEP)
         loops[method] = repeated(lambda p=p: p.advance_to(p.t + steps * STEP))
     times = {who: t / steps for who, t in shortest(loops, 2 if quick else 4, 0.0).items()}
-    ends = [x.steps[-1].pairs if x.steps else () for x in touching.values()]
+    touching = {who: [*settled.contacts, *p.last_run.contacts] for who, (p, settled) in runs.items()}
+    ends = [x[-1].pairs if x else () for x in touching.values()]
     return {
         "scene": name, "us": times, "contacts": len(ends[0]), "theirs": int(theirs.data.ncon),
         "their depth": theirs.depth(),
-        "residual": {who: max((x.residual for x in touch.steps), default=0.0) for who, touch in touching.items()},
-        "depth": {who: deepest(touch) for who, touch in touching.items()},
+        "residual": {who: max((x.residual for x in steps), default=0.0) for who, steps in touching.items()},
+        "depth": {who: deepest(steps) for who, steps in touching.items()},
     }  # fmt: skip
 
 
@@ -137,9 +138,9 @@ def controlled(
     return {"scene": name, "method": METHODS[method], "us": times}
 
 
-def deepest(touch: sc.sim.Contact) -> float:
-    """How deep shapes were in each other."""
-    return max([0.0, *(-float(x.gap.min()) for x in touch.steps if len(x.gap))])
+def deepest(steps: list[sc.sim.ContactStep]) -> float:
+    """The largest depth of shapes in each other, in metres."""
+    return max([0.0, *(-float(x.gap.min()) for x in steps if len(x.gap))])
 
 
 def batch(count: int, steps: int) -> dict[str, Any]:

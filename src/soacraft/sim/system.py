@@ -9,7 +9,8 @@ the rate of its velocity in inboard axes. What floats feels no constant velocity
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.evaluation import is_function
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
@@ -41,15 +43,29 @@ from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+#: Times closer than this are one instant: times of runs are whole nanoseconds.
+_INSTANT = 0.5e-9
+#: A force that is evaluated again where it was evaluated before is the same to this part of it.
+_REPEATED = 1e-9
 #: What settling moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
 _SAME = 1e-14
 
 
 class Told(NamedTuple):
-    """What a step was taken with: the motions prescribed then, and, of a closed chain, the versions of its model."""
+    """Conditions under which a step was taken: what may be other ones in the next."""
 
     motions: Prescribed | None
-    model: tuple[int, int] | None
+    """The motions prescribed then."""
+    model: tuple[int, int]
+    """The versions of the model."""
+    edition: int
+    """The edition of the loads."""
+    numbers: tuple[float, ...]
+    """The numbers of controls that are numbers."""
+    modes: tuple[float, ...]
+    """The modes of loads that hold: sides and directions."""
+    stored: tuple[Any, ...]
+    """The forces of `mb.set_force`, by node."""
 
 
 class Mechanism:
@@ -70,8 +86,9 @@ class Mechanism:
         """What touches: the method asks it for impulses."""
         self.edition = 0
         """How often a load was replaced."""
-        self.servos: tuple[int, dict[int, Control]] | None = None
-        """Actuators whose forces vary with the state of one dof, by their places among the loads, of an edition."""
+        self.servos: tuple[int, list[int]] | None = None
+        """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
+        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave at a time and state
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
@@ -111,7 +128,7 @@ class Mechanism:
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
         self._loads[self._loads.index(old)] = new
-        self.edition += 1
+        self.edition, self._values = self.edition + 1, None
 
     @property
     def acting(self) -> tuple[object, ...]:
@@ -123,8 +140,46 @@ class Mechanism:
 
     @property
     def loads(self) -> Sequence[Load]:
-        """What acts besides what the model has itself."""
+        """What acts besides what the model has itself; functions as they are held (`hold_functions`)."""
+        return self._loads if self._values is None else self._values[2]
+
+    @property
+    def functions_and_controls(self) -> Sequence[Load]:
+        """The loads as they were given, with functions that are not held."""
         return self._loads
+
+    def hold_functions(self, t: float, x: Array) -> None:
+        """Call the user's functions at a point, and hold what they give until the next call: steps with contact take
+        them once. At the same instant and state they are not called again."""
+        if not self.has_functions:
+            return
+        q, v, _ = self.parts(x)
+        bits = q.tobytes() + v.tobytes()
+        if self._values is not None and abs(self._values[0] - t) < _INSTANT and self._values[1] == bits:
+            return
+        self._values = None
+        seen, state = self.seen(t), self.mb.state(q, v)
+        self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self._loads]  # type: ignore[attr-defined]
+
+    @property
+    def has_functions(self) -> bool:
+        """True if a load is a function that the user wrote."""
+        return any(is_function(load) for load in self._loads)
+
+    def release_functions(self) -> None:
+        """Let functions be called at every evaluation again."""
+        self._values = None
+
+    @contextmanager
+    def functions_at(self, t: float, x: Array | None) -> Iterator[None]:
+        """For a while functions are called at every evaluation, or (at a point x) held as they are there."""
+        before, self._values = self._values, None
+        try:
+            if x is not None:
+                self.hold_functions(t, x)
+            yield
+        finally:
+            self._values = before
 
     @property
     def has_passive(self) -> bool:
@@ -257,6 +312,15 @@ class Mechanism:
         return self._varying is not None
 
     @property
+    def memoryless(self) -> bool:
+        """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings,
+        no contacts that components feel, no masses that vary."""
+        carried = self.carried
+        return carried is None or not (
+            self.varies or carried.crossings or carried.feels or carried.next_tick is not None
+        )
+
+    @property
     def masses(self) -> Array | None:
         """Masses that vary, as they were placed last; None where none does."""
         return None if self._varying is None else self._varying.masses
@@ -307,7 +371,7 @@ class Mechanism:
         assert self._varying is not None
 
         def needed() -> Array:
-            loads = sum((x.force(t, state) for x in self._loads), start=np.zeros(len(v)))
+            loads = sum((x.force(t, state) for x in self.loads), start=np.zeros(len(v)))
             return np.asarray(self.inverse_dynamics(q, v, vdot) - loads)
 
         columns, state = [], self.mb.state(q, v)
@@ -407,7 +471,7 @@ class Mechanism:
         if not self._loads:
             return np.zeros(self.mb.nv)
         t, state = self.seen(t), self.mb.state(q, v)
-        return np.asarray(sum(x.force(t, state) for x in self._loads))
+        return np.asarray(sum(x.force(t, state) for x in self.loads))
 
     def require_sides(self, step: Step) -> None:
         """Refuse a step that may lead shapes through each other which touch by forces or events."""
@@ -541,7 +605,7 @@ class Mechanism:
         if not self._busy:
             return forces
         t, state = self.seen(t), self.mb.state(q, v)
-        for i, x in enumerate(self._loads):
+        for i, x in enumerate(self.loads):
             forces[i] = x.force(t, state)
         for i, x in enumerate(self._silent, self.count):
             forces[i] = x.force(t, state)
@@ -583,6 +647,8 @@ class Mechanism:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
         end = self.settle(t, x, True)
+        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+            return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
         way = np.abs(unit * self.mb.difference(q, q1)).max(initial=0.0)
@@ -608,10 +674,77 @@ class Mechanism:
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions = None if self.given is None else self.given.kept
-        return Told(motions, None if self.closed is None else self._model)
+        numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
+        modes = tuple(x.mode for x in self.holds.all)
+        return Told(motions, self.versions, self.edition, numbers, modes, tuple(self.mb.acting_forces.items()))
+
+    def require_unchanged(self, told: Told, t: float, what: str) -> None:
+        """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
+        changed = ""
+        if told.model != self.versions:
+            changed = f"{self.mb.name!r} was changed"
+        elif told.edition != self.edition:
+            changed = f"a control or a force on {self.mb.name!r} was replaced"
+        elif told.stored != tuple(self.mb.acting_forces.items()):
+            changed = f"the forces of mb.set_force on {self.mb.name!r} were changed"
+        if changed:
+            raise StaleError(
+                f"{changed} after the step around t = {t:.9g} s, so {what} between rows are not known: ask run.at "
+                "before, or interpolate the rows of the run."
+            )
+
+    def require_same_forces(self, t: float, q: Array, v: Array, forces: Array) -> None:
+        """Raise `StaleError` where a load does not give at a row of a run, (t, q, v), what it gave there, (names, nv):
+        it reads what was changed since. Where it jumps at t it may give either side. Loads that hold, and controls that
+        are numbers, change by themselves: they are left out."""
+        state = self.mb.state(q, v)
+        for load, before in zip(self._loads, forces, strict=False):
+            if getattr(load, "switches", False) or (isinstance(load, Control) and load.is_number):
+                continue
+            scale = float(np.abs(before).max(initial=0.0))
+            sides = (t, float(np.nextafter(t, -np.inf)))
+            if not any(np.abs(load.force(s, state) - before).max(initial=0.0) <= _REPEATED * scale for s in sides):
+                raise StaleError(
+                    f"the force {load.name!r} is another one now than at t = {t:.9g} s of the run: it reads what was "
+                    "changed since, so forces and accelerations between rows are not known. Interpolate run.forces."
+                )
+
+    @contextmanager
+    def under(self, told: Told) -> Iterator[None]:
+        """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
+        while; afterwards all is as it was."""
+        before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed
+        values, held = None if self.carried is None else self.carried.keep(), self._values
+        try:
+            self._set_conditions(told)
+            self._span, self._placed, self._values = ALWAYS, None, None
+            if told.motions is not None:
+                self._prescribed = told.motions
+            if closed is not None:
+                self.closed = closed.copied()
+            yield
+        finally:
+            self._set_conditions(before)
+            self._prescribed, self.closed, self._span, self._placed, self._values = motions, closed, span, placed, held
+            if self.carried is not None:
+                self.carried.restore(values)
+
+    def _set_conditions(self, told: Told) -> None:
+        """Let controls have these numbers, and loads that hold these modes."""
+        controls = [x for x in self._loads if isinstance(x, Control) and x.is_number]
+        for control, number in zip(controls, told.numbers, strict=True):
+            control.set(number)
+        for hold, mode in zip(self.holds.all, told.modes, strict=True):
+            hold.mode = mode
+
+    def solved(self, t: float, x: Array) -> tuple[Array, Array]:
+        """vdot (nv), and the forces of everything in `names` (names, nv), at a point."""
+        q, v, _ = self.parts(x)
+        self.place(t, x)
+        return self._solved(t, q, v)
 
     @property
-    def _model(self) -> tuple[int, int]:
+    def versions(self) -> tuple[int, int]:
         """Versions of the model, masses that vary left out."""
         return self.mb.version, self.mb.parameters - self._reweighed
 
@@ -626,7 +759,7 @@ class Mechanism:
         if told.motions is not None:
             told.motions.impose(t, q, v)
         if self.closed is not None:
-            if told.model != self._model:
+            if told.model != self.versions:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
                     "put on its closures: ask run.at before, or interpolate run.q."

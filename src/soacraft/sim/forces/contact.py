@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -29,7 +29,7 @@ from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
 from soacraft.contact.solvers.problem import Accept
-from soacraft.errors import ModelError, SimulationError, StateError
+from soacraft.errors import ConvergenceError, ModelError, SimulationError, StateError
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
@@ -91,7 +91,7 @@ class Contact(Remade, Touching):
     may lead two shapes through each other is cut: no pair comes deeper in one step than 2/5 of its thickness (see
     `soacraft.contact.geometry.passage`). What approaches no faster than forces make it in one step does not bounce.
 
-    `steps` has what happened in each step.
+    `steps` has what happened in each step of the last run; every run keeps its own in `run.contacts`.
 
     A ball that falls from 1 m, e = 0.5, has its first impact at 0.4515 s:
 
@@ -159,8 +159,13 @@ class Contact(Remade, Touching):
 
     @property
     def steps(self) -> list[ContactStep]:
-        """What happened in each step so far."""
+        """Contacts of each step of the last run, or of the present one so far. Those of other runs are in their
+        `run.contacts`."""
         return self.diary.steps
+
+    def begin_run(self) -> None:
+        """Begin the steps of another run: those of the last one stay with that."""
+        self.diary = ContactDiary()
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -197,6 +202,21 @@ class Contact(Remade, Touching):
         self._key = key
         self.begin_anew()
 
+    def set_friction(self, sliding: Mapping[str, float]) -> None:
+        """Give shapes, by name, other coefficients of sliding than the model says."""
+        self.follow()
+        before, self._sliding = self._sliding, dict(sliding)
+        try:
+            self.surfaces = self.made_surfaces()
+        except ModelError:
+            self._sliding = before
+            raise
+
+    def recalled(self, steps: Sequence[ContactStep], force: Array | None) -> None:
+        """Take what happened in steps that something else took, and the mean force of the last of them."""
+        self.diary.add(steps)
+        self._force = force
+
     @property
     def began(self) -> bool:
         """Whether the start was looked at."""
@@ -206,6 +226,7 @@ class Contact(Remade, Touching):
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
         self._began, self._force, self._pressed, self._compiled = began, None, None, None
+        self._overlaps = []  # looked for again if the run has not begun
 
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
@@ -238,6 +259,11 @@ class Contact(Remade, Touching):
         these are read."""
         self.diary.take(ContactLog(self.scene.names, *log))
         self._force = force
+
+    def take_back(self, t: float) -> None:
+        """Forget the contacts of steps that end after a time, which are taken again."""
+        while self.steps and self.steps[-1].t > t:
+            self.steps.pop()
 
     def report(self) -> Text:
         """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""
@@ -274,6 +300,16 @@ class Contact(Remade, Touching):
     def presses(self) -> bool:
         """Whether there were impulses in the last step."""
         return self._force is not None and bool(self._force.any())
+
+    @property
+    def has_ropes(self) -> bool:
+        """True if one-sided couplings or ropes act."""
+        return bool(len(self._ties))
+
+    @property
+    def holds_dofs(self) -> bool:
+        """True if limits or dry friction of hinges act."""
+        return bool(self._stops or self._rubbing)
 
     @property
     def drives(self) -> bool:
@@ -398,7 +434,16 @@ class Contact(Remade, Touching):
         closes = 2.0 * np.maximum(gap, 0.0) / h
         allowed = np.where(gap > _RESTING * reach, closes, np.minimum(closes, leaves))
         if len(rows) or (more is not None and not all(isinstance(x, Bilateral) for x in more[1])):
-            done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+            try:
+                done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+            except ConvergenceError as wrong:
+                driven = [repr(x) for x, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
+                if not driven:
+                    raise
+                raise ConvergenceError(
+                    f"{wrong}; the motion of {', '.join(driven)} is prescribed, and may lead shapes into each other or "
+                    "a dof beyond its limit, which no impulse prevents: prescribe another, or let a force drive it"
+                ) from None
         else:  # the smooth step has closed the loops
             done = Resolved(v_free, np.zeros(len(v_free)), np.zeros(len(v_free)), None, 0.0)
         with np.errstate(over="ignore"):

@@ -252,6 +252,11 @@ class Flow:
 
     # -- reactions ---------------------------------------------------------------------------------------------
 
+    @property
+    def on_nodes(self) -> tuple[str, ...]:
+        """Names of the forces that are wrenches on nodes."""
+        return tuple(self.names[i] for i, spread, _ in self._wide if spread is not None) if self._plant else ()
+
     def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
         """Ask this for the forces of closures."""
         self._s.closing.ask = ask
