@@ -98,10 +98,11 @@ TESTS = (
     ),
     (("sim/implicit", "sim/load"), ("sim/test_implicit.py", "sim/test_compiled.py", "sim/test_compiled_contact.py")),
     (("flexible",), ("core/test_flexible.py",)),
+    (("closure_space",), ("sim/test_compiled_contact_loops.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
     (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
-        ("sim/test_compiled_contact.py", "contact/test_stepping.py"),
+        ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
     (
         ("sim/plan", "sim/twins"),
@@ -111,7 +112,11 @@ TESTS = (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_compiled_contact.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py",
+<<<<<<< HEAD
+         "sim/test_stepper.py", "sim/test_compiled_contact_loops.py"),
+=======
          "sim/steppers/test_stepper.py"),
+>>>>>>> main
     ),
     (("contact/moving", "contact/smooth"), ("robot/world/test_queries.py", "robot/world/test_edges.py")),
     (

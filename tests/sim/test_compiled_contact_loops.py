@@ -1,5 +1,5 @@
-"""Compiled steps with contact of closed chains: those of Python, impulses of the mechanism that the closures leave, momentum,
-and runs that go on with the same bits."""
+"""Compiled steps with contact of closed chains: those of Python, impulses of the mechanism that the closures leave, and
+rollouts."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,7 @@ def over_a_floor():
 
 
 def falling(size=1.0, rate=2.0):
-    """A four-bar on a free base, with balls at its joints, that falls on a floor; `size` is a length, and gravity that of the
-    ground."""
+    """A four-bar on a free base, with balls at its joints, that falls on a floor; `size` is a length."""
     mb = sc.Multibody("falling four-bar", gravity=(0, 0, -9.81))
     mb.root.add_geometry(sc.Geometry("floor", "plane"))
 
@@ -149,14 +148,14 @@ def agree(r, other, tolerance=1e-8):
     energy = max(np.ptp(other.kinetic), max(np.abs(x).max() for x in other.work.values()))
     for name, work in r.work.items():
         np.testing.assert_allclose(work, other.work[name], rtol=0, atol=10.0 * tolerance * energy, err_msg=name)
-        force = other.forces[name]
-        np.testing.assert_allclose(r.forces[name], force, rtol=0, atol=1e2 * tolerance * np.abs(force).max(), err_msg=name)
+        force, most = other.forces[name], 1e2 * tolerance * np.abs(other.forces[name]).max()
+        np.testing.assert_allclose(r.forces[name], force, rtol=0, atol=most, err_msg=name)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_steps_of_closed_chains(name, monkeypatch):
-    """Closures that repeat rows, couplings, limits and friction in loops, forces taken implicitly, robots: states, work and
-    forces are those of Python, where closures are rows of the contact problem."""
+    """Closures that repeat rows, couplings, limits and friction in loops, forces taken implicitly, robots: states, work
+    and forces are those of Python, where closures are rows of the contact problem."""
     make, steps, laws = CASES[name]
     r, touch = run(make, steps, **laws)
     assert is_compiled(r)
@@ -245,12 +244,13 @@ def test_closures_push_no_mechanism_as_a_whole():
     hit = next(x for x in touch.steps if x.impulses.any())
     force = r.forces["contact"][int(np.argmin(np.abs(r.t - hit.t)))]
     for first in (3, 12):  # the travel of each base, in its own axes
-        assert np.linalg.norm(force[first : first + 3]) == pytest.approx(np.linalg.norm(hit.impulses.sum(axis=0)) / 1e-3)
+        travel = force[first : first + 3]
+        assert np.linalg.norm(travel) == pytest.approx(np.linalg.norm(hit.impulses.sum(axis=0)) / 1e-3)
 
 
 def test_a_pose_whose_rank_is_in_doubt_is_left_to_python():
-    """A parallelogram next to its flat pose, which lies on a floor: where compiled code is not sure, Python takes the step,
-    and the run goes on."""
+    """A parallelogram next to its flat pose, which lies on a floor: where compiled code is not sure, Python takes the
+    step, and the run goes on."""
     mb = turned_four_bar(0.0)
     mb.set_state([-1.5708, 0.0, -1.5708], np.zeros(3))
     mb.q = sc.loops.TreeAugmented(mb).assemble([-1.57, 1e-6, -1.57])
@@ -311,7 +311,7 @@ def test_refusals():
     mb = falling()
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.2)
     p.add(sc.sim.Contact())
-    text = r"state 1 of the rollout of 'falling four-bar' stopped in step \d+, .*its contacts were not solved to the tolerance"
+    text = r"state 1 of the rollout of 'falling four-bar' stopped in step \d+, .*its contacts were not solved to the"
     with pytest.raises(SimulationError, match=text):
         p.rollout([mb.q, mb.q], [0.0 * mb.v, 40.0 * mb.v], steps=3)
     low = np.array(mb.q)
@@ -324,10 +324,10 @@ def test_refusals():
 
 
 def test_a_loop_that_holds_a_body_lets_no_contact_move_it():
-    """A triangle of rods, which nothing moves, stands on the floor with a swing on it: its contacts have no impulses."""
+    """A triangle of rods, which nothing moves, stands on a floor with a swing on it: its contacts have no impulses."""
     mb = sc.Multibody("frame", gravity=(0, -9.81, 0))
     mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(UP_IS_Y, (0, -0.05, 0))))
-    for name, x, angle in (("a", 0.0, np.pi / 3), ("b", 1.0, 2 * np.pi / 3)):
+    for name, x in (("a", 0.0), ("b", 1.0)):
         mb.add_body(name, None, sc.Pin(Z), rod(1.0, 1.0), sc.Pose(translation=(x, 0, 0)))
         mb[name].add_node("end", sc.Pose(translation=(1.0, 0, 0)))
         ball(mb[name], (0, 0, 0))

@@ -8,7 +8,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.stability import growth, restless
+from soacraft.sim.stability import growth, missed, restless
 from soacraft.sim.system import Mechanism
 
 #: The end of the interval of stability on the real and on the imaginary axis (Hairer and Wanner, IV.2).
@@ -251,6 +251,15 @@ def test_a_step_of_contact_multiplies_by_the_amplification_of_what_it_takes_impl
         taken.append(np.concatenate([run.q[-1], run.v[-1]]))
     wanted = Linear.of(m, 0.0, x, np.ones(3)).amplification(J, 3, h)
     np.testing.assert_allclose(np.array(taken).T, wanted, rtol=0, atol=1e-12)
+
+
+def test_what_moves_by_rounding_of_its_coordinates_is_at_rest():
+    """A closed chain that stands has velocities of some 1e-17, which its coordinates do not follow."""
+    mb = four_bar()
+    t, q = 1e-3 * np.arange(6), np.tile(mb.q, (6, 1))
+    noise = 1e-17 * np.array([1.0, -1.0, 2.0, -3.0, 1.0, 2.0])[:, None] * np.array([1.0, 0.3, -2.0])
+    assert not missed(mb, t, q, noise).any()
+    assert missed(mb, t, q, np.full((6, 3), 1e-9)).all()
 
 
 @pytest.mark.parametrize("step", [0.01, 0.002])

@@ -139,6 +139,19 @@ def ball(height: float = 1.1):
     return mb
 
 
+class Wind:
+    """A force element: it is evaluated at every stage, as components are, where a function is held for a step."""
+
+    name = "wind"
+
+    def bind(self, mb):
+        self._mb = mb
+
+    def force(self, t, state):
+        push = sc.Wrench((0, 0, 0), (1 - np.exp(-t / 0.1), 0, 0), expressed_in="inertial")
+        return sc.dynamics.compensating_force(self._mb, state.q, {"ball": push})
+
+
 @pytest.mark.parametrize(
     ("make", "how"),
     [
@@ -157,8 +170,7 @@ def test_what_strikes_acts_as_in_a_propagator_with_states_carried_along(make, ho
     s.connect("lag.y", "p.node_force[ball]")
     run = s.run(0.4)
     p = sim.Propagator(models[1], **how)
-    push = lambda t: sc.Wrench((0, 0, 0), (1 - np.exp(-t / 0.1), 0, 0), expressed_in="inertial")  # noqa: E731
-    p.add(make(), lambda t, state: {"ball": push(t)})
+    p.add(make(), Wind())
     assert run.q[-1] == pytest.approx(p.advance_to(0.4).q[-1], abs=1e-7)
     assert run.v[:, 5].max() > 1.0  # it bounced
     assert run.signals["lag.y"][-1, 0] == pytest.approx(1 - np.exp(-4.0), abs=1e-6)

@@ -154,8 +154,8 @@ class Contact(Remade, Touching):
         """Of the present step: gaps of all that is near, and how they grow with the velocities."""
         self._implicit: Implicit | None = None
         self._pressed: tuple[ContactRows, Array, set[tuple[int, float]], Array] | None = None
-        """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits, rows of
-        closures."""
+        """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits, and
+        rows of closures."""
 
     @property
     def steps(self) -> list[ContactStep]:
