@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -75,6 +76,12 @@ class Scene(Remade):
             if not isinstance(shape, Shape):
                 raise ModelError(f"shapes[{name!r}] must be a shape such as Box(1, 1, 1), got {shape!r:.60}.")
         self._current()
+
+    def with_model(self, mb: Multibody) -> Scene:
+        """The same choices for another model, such as a copy on which an edit is tried."""
+        other = copy(self)
+        other.model = mb
+        return other
 
     # -- shapes and pairs ------------------------------------------------------------------------------------
 

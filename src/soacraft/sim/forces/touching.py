@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
-from typing import Any
+from copy import copy, deepcopy
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,6 +51,13 @@ class Touching:
         if self._scene is not None and self._scene.model is not mb:
             raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
         self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
+
+    def with_model(self, mb: Multibody) -> Self:
+        """The same contact for a copy of the model, on which an edit is tried."""
+        other = copy(self)
+        if self._scene is not None:
+            other._scene = self._scene.with_model(mb)
+        return other
 
     def require_sides(self, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]) -> None:
         """Refuse a step of length h from t on, between two states (q, v), that may lead shapes through each other."""

@@ -96,7 +96,8 @@ def change(
     rehearsed = system.board.compile(diagram.rehearsal({plant.path: trial}), names=False)
     rehearsed.flow.adopt(now.flow, now.diagram.staying(rehearsed.diagram))  # refuses states of another size
     try:
-        bound(rehearsed.joined.loads, rehearsed.joined.mb)
+        tried = rehearsed.joined.mb
+        bound([x.with_model(tried) if isinstance(x, Contact) else x for x in rehearsed.joined.loads], tried)
         system.board.propagating(rehearsed, loads=False)
     finally:
         bound(now.joined.loads, now.joined.mb)
