@@ -6,6 +6,7 @@ let go where the stand carries it.
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,8 @@ def model():
         mb.add_model(sc.load("iiwa14"), inboard=sc.Pose(translation=(0.0, 0.35 * s, 0.0)), prefix=f"{side}.")
         hand = mb[f"{side}.link7"]
         hand.add_node("hand", sc.Pose(translation=(0.0, 0.0, 0.12)))
+        tool = sc.Pose(translation=(0.0, 0.0, 0.06))
+        hand.add_geometry(sc.Geometry("tool", "cylinder", (0.02, 0.08), tool, role="visual"))
         hand.add_geometry(sc.Geometry("pad", "box", (0.08, 0.08, 0.02), sc.Pose(translation=(0.0, 0.0, 0.11))))
     wheel = mb.add_body("wheel", hinge=sc.Free(), inertia=sc.Inertia.cylinder(MASS, RADIUS, WIDTH, axis=(1, 0, 0)))
     tyre = sc.Geometry("tyre", "cylinder", (RADIUS, WIDTH), sc.Pose.from_rpy(0.0, np.pi / 2, 0.0), role="visual")
@@ -178,12 +181,20 @@ class Planner(sim.Component):
         return gap_start if stage == present else STAGES[int(present)].gap
 
 
-class Stage:
-    """A stage: seconds, the gap of the hands at its end, and where the wheel is brought (nan: where it is)."""
+class Stage(NamedTuple):
+    """A stage of the task: seconds, the gap of the hands at its end, and where it brings the wheel (nan: where that
+    is) and by how much it lifts it; None while the hands are empty."""
 
-    def __init__(self, name, seconds, gap, to=None, up=0.0):
-        self.name, self.seconds, self.gap, self.holds = name, seconds, gap, to is not None
-        self.to, self.up = (None if to is None else np.array(to)), up
+    name: str
+    seconds: float
+    gap: float
+    to: tuple | None = None
+    up: float = 0.0
+
+    @property
+    def holds(self):
+        """True while the hands hold the wheel."""
+        return self.to is not None
 
 
 NAN = np.nan
@@ -192,8 +203,8 @@ STAGES = (
     Stage("close", 0.6, GAP),
     Stage("lift", 0.5, GAP, to=(NAN, NAN, NAN), up=0.015),
     Stage("pull", 1.0, GAP, to=(STAND[0], NAN, NAN)),
-    Stage("carry", 1.4, GAP, to=(*STAND[:2], STAND[2] + 0.02)),
-    Stage("lower", 1.2, GAP, to=(NAN, NAN, STAND[2] - 0.02)),
+    Stage("carry", 1.4, GAP, to=(*STAND[:2], STAND[2] + 0.008)),
+    Stage("lower", 1.0, GAP, to=(NAN, NAN, STAND[2] - 0.02)),
     Stage("leave", 0.8, AWAY),
 )  # fmt: skip
 
@@ -287,7 +298,7 @@ def build(pace=1.0, first=0.15, seed=1):
     rest = rest_of(thought, first)
     mb.set_state(np.concatenate([rest, numbers(sc.Pose(translation=HUB))]), np.zeros(mb.nv))
     s = sim.System("tyre change", integrator="moreau", step=STEP, seed=seed)
-    world = s.add("world", sim.Plant(mb, forces=[sim.Contact(friction=0.6)]))
+    world = s.add("world", sim.Plant(mb, forces=[sim.Contact(friction=0.6, limits=False, dry=False)]))
     for name in ("stage", "held"):
         s.add(name, sim.Constant(value=0.0))
     s.add("camera", Camera(), at=world.node("wheel"), every=0.1)
@@ -316,12 +327,37 @@ def build(pace=1.0, first=0.15, seed=1):
     return s
 
 
+
+def film(parts):
+    """Times and coordinates of all segments, for the model at the end: both arms, and a wheel that floats."""
+    runs = [x for part in parts for x in part.segments]
+    place, turn = (np.concatenate([x.signals[f"world.{port}[wheel]"] for x in runs]) for port in ("position", "rotation"))
+    turn = sc.spatial.matrix_to_quaternion(turn.reshape(-1, 3, 3))
+    return np.concatenate([x.t for x in runs]), np.hstack([np.concatenate([x.q[:, :14] for x in runs]), turn, place])
+
+
 if __name__ == "__main__":
-    s = build()
-    import time
-    t0 = time.time()
-    for t in np.arange(0.2, 8.1, 0.2):
-        run = s.run(t)
-        mb = s.plants["world"].mb
-        print(round(t, 2), s.phase("mission"), round(time.time() - t0, 1), mb.pose("wheel").translation.round(4), [mb.pose(x, relative_to="wheel").translation.round(4) for x in TIPS], pose(s.states["estimator.wheel"]).translation.round(4), np.abs(run.signals["arms.force"][-1]).max().round(1))
-    print(s.changes)
+    s = build(pace=float(sys.argv[1]) if len(sys.argv) > 1 else 1.0)
+    mb, weight = s.plants["world"].mb, MASS * 9.80665
+
+    def error():
+        return 1e3 * np.linalg.norm(apart(mb.pose("wheel"), pose(s.states["estimator.wheel"]))[3:])
+
+    print("estimate at the start:", f"{error():.1f} mm off")
+    parts = [s.run(20.0, until="mission.lift")]
+    print("estimate at the grasp:", f"{error():.1f} mm off")
+    for x in s.changes:
+        print(f"{x.name} takes the {x.body}:", f"{np.linalg.norm(x.impulse[3:]):.4f} N s, {x.energy_lost:.6f} J lost")
+    parts.append(s.run(20.0, until="mission.lower"))
+    carried_by = [parts[-1].reactions(x, expressed_in="inertial")[-1, 3:] for x in ("wheel", *(y.name for y in mb.loops))]
+    print("hands carry:", " + ".join(f"{x[2]:.2f}" for x in carried_by), "N, weight:", f"{weight:.2f} N")
+    parts.append(s.run(20.0, until="mission.leave"))
+    print("put down:", f"after {s.t:.3f} s")
+    parts.append(s.run(s.t + 1.0))
+    print("stand carries:", f"{parts[-1].contacts.force('wheel', 'inertial/stand')[-1, 2]:.2f} N")
+    print("wheel:", f"{1e3 * np.linalg.norm(mb.pose('wheel').translation - STAND):.1f} mm beside its place,",
+          f"estimate {error():.1f} mm off")  # fmt: skip
+    print("wheel at rest:", np.ptp(parts[-1].signals["world.position[wheel]"][-100:], axis=0).max() < 1e-9)
+    if len(sys.argv) > 2:  # a film: python examples/24_tyre_change.py 1.0 tyre.gif
+        look = dict(azimuth=-40.0, elevation=18.0, zoom=1.4)
+        print("film:", sc.view.scene(mb, film(parts)).video(sys.argv[2], rate=10.0, **look))
