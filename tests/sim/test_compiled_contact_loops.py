@@ -284,6 +284,25 @@ def test_rollouts_are_runs():
     np.testing.assert_allclose(pushed[-1], p.rollout(halves[0][-1], halves[1][-1], steps=25)[0][-1], rtol=0, atol=1e-9)
 
 
+def test_steppers_are_runs():
+    """One state and a batch of them, with the bits of a run."""
+
+    def made():
+        p = sc.sim.Propagator(sprung(), integrator="moreau", step=1e-3)
+        p.add(sc.sim.Contact(restitution=0.3))
+        return p
+
+    p = made()
+    p.control("servo", -1.5)
+    r = p.advance_to(0.05)
+    for step in (made().stepper(["servo"]), made().stepper(["servo"], states=3, threads=2)):
+        assert "steps: compiled" in str(step.report())
+        step.u[:] = -1.5
+        step(50)
+        np.testing.assert_array_equal(np.atleast_2d(step.q) - r.q[-1], 0.0)
+        np.testing.assert_array_equal(np.atleast_2d(step.v) - r.v[-1], 0.0)
+
+
 def test_rollouts_take_steps_in_parts_where_shapes_would_pass():
     """A coupler that is thrown at a thin wall: rows stay those of the steps, and forces theirs."""
 
