@@ -349,7 +349,7 @@ class CompiledMotion:
             if plan is None:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
-            most = max(1, min(most, int(_WORK / cost), _NUMBERS // row))
+            most = max(1, min(most, int(_WORK / cost), _NUMBERS // max(row, 1)))
             if pause is not None:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)

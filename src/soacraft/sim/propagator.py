@@ -32,7 +32,7 @@ from soacraft.sim.events import Event
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Together, controls_of
-from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.loads import Load, unused
 from soacraft.sim.identity import of_load
 from soacraft.sim.integrators.methods import find_method, read_max_step
 from soacraft.sim.rollouts.methods import ROLLOUTS, Row
@@ -362,6 +362,41 @@ class Propagator(Uncopied, Strict):
         crossings end steps, their signals are recorded. `sc.sim.System` does this."""
         self._acting.carry(carried)
         self._runner.carry(carried)
+
+    @property
+    def is_running(self) -> bool:
+        """True in the middle of a run."""
+        return self._acting.running
+
+    @property
+    def ns(self) -> int:
+        """The first nanosecond that is not before the present time."""
+        now = self._runner.now
+        return now.ns + (1 if now.rest > 0.0 else 0)
+
+    def accelerations(self) -> Array:
+        """Accelerations at the present point, where all that is carried along has its values then."""
+        problem = self._acting.begin()
+        x = problem.point(np.array(self.mb.q), np.array(self.mb.v))
+        problem.displaced()
+        problem.place(self.t, x)
+        q, v, _ = problem.parts(x)
+        return np.asarray(problem.free_accelerations(self.t, q, v))
+
+    def require_closed(self) -> None:
+        """Raise `LoopError` where the present state is off the closures of the model."""
+        if self._acting.closed is not None:
+            self._acting.closed.require_closed(np.array(self.mb.q), np.array(self.mb.v))
+
+    def follow(self, other: Propagator, names: Mapping[str, str]) -> None:
+        """Go on where another propagator is: at its instant, on its grid of steps, with its work. `names` are those of
+        forces that have another name here. `sc.sim.System` does this where its structure changes."""
+        self._runner.follow(other._runner, names)
+
+    def release(self) -> None:
+        """Let the force elements that act here act in another propagator; this one is not used any more."""
+        for load in self._acting.loads:
+            unused(load)
 
     def note(self, *lines: str) -> None:
         """Put lines before those of `p.report()`: what was read of a file."""

@@ -147,12 +147,12 @@ class Runner:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
 
-    def follow(self, other: Runner) -> None:
+    def follow(self, other: Runner, names: Mapping[str, str]) -> None:
         """Go on where another runner is: at its instant, on its grid of steps, with the work of forces of the same
-        names."""
+        names, or of the `names` that they have here."""
         self.now, self.look = other.now, other.look
         self._stride.origin = other._stride.origin
-        self._work = dict(other._work)
+        self._work = {names.get(key, key): work for key, work in other._work.items()}
         self.last = other.last
 
     # -- running -----------------------------------------------------------------------------------------------

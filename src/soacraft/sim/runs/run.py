@@ -111,6 +111,10 @@ class Run(Strict):
         """The runs between changes of structure, one after the other; this one is the last."""
         return (*self._segments, self)
 
+    def follow(self, segments: Sequence[Run]) -> None:
+        """Be the last of several segments; `System.run` calls this."""
+        self._segments = tuple(segments)
+
     @property
     def documents(self) -> Mapping[str, str]:
         """Of a run read from a log: "model" and "system" as they were at its start, in their native formats, and
