@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.sim.integrators.methods import METHODS
 from soacraft.spatial.checks import Array
@@ -16,6 +17,9 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.model.flat.layout import Layout
     from soacraft.sim.runs.run import Run
+
+Integers = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
 
 #: The name of its work in `Run.check`.
 MODAL_DAMPING = "modal damping"
@@ -42,14 +46,14 @@ def modal_damping_work(run: Run) -> Array | None:
     return np.asarray(-np.cumsum(lost))
 
 
-def _damped(run: Run) -> tuple[Array, Array] | None:
+def _damped(run: Run) -> tuple[Integers, Array] | None:
     """The dofs of modes and their damping, None where there is none."""
     dense = run._dense
     problem = getattr(dense[0][1], "problem", None) if dense else None
     if problem is None or problem.mb.nv != run.v.shape[1] or not problem.mb.layout.flexible:
         return None
     layout: Layout = problem.mb.layout
-    blocks = [layout.modal(k).D for k in layout.flexible]
+    blocks = [np.asarray(layout.modal(k).D) for k in layout.flexible]
     if not any(x.any() for x in blocks):
         return None
     dofs = np.concatenate(
@@ -63,7 +67,7 @@ def _damped(run: Run) -> tuple[Array, Array] | None:
     return dofs, D
 
 
-def _velocities(run: Run, steps: Array, dofs: Array, after_impulses: Array) -> tuple[Array, Array]:
+def _velocities(run: Run, steps: Integers, dofs: Integers, after_impulses: Bools) -> tuple[Array, Array]:
     """The velocities of modes at points within steps, (steps, points, dofs), and the weights of the points. Adaptive
     methods have dense output; between rows of others velocities are cubic, from their accelerations. After a step with
     impulses these are means over it, which tell nothing of the next."""
