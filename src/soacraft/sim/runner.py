@@ -324,18 +324,22 @@ class Runner:
         self._take(state)
 
     def _visits(self) -> VisitPlan | None:
-        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled so far."""
+        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled."""
         acting, problem = self._acting, self._acting.problem
         if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None
         widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
         logged = self._keeping.log is not None  # rows are written before a callback
-        return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account, logged)
+        return VisitPlan(self.callbacks, problem, widths, self._account, self._arrive, logged)
+
+    def _arrive(self, ns: int) -> None:
+        """Be at the instant of a visit, as its callbacks see in `p.t`."""
+        self.now = Instant(ns)
 
     def _account(self) -> tuple[object, ...]:
         """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
         acting, mb = self._acting, self._acting.mb
-        edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events)
+        edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events), len(self.callbacks)
         forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
         touch = acting.problem.contact
         return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision
@@ -351,9 +355,7 @@ class Runner:
             self._watch.moved(self.t, x, values)
         return x, w
 
-    def _many(
-        self, goal: int, x: Array, w: Array, recorder: Recorder, visits: VisitPlan | None = None
-    ) -> Block | None:
+    def _many(self, goal: int, x: Array, w: Array, recorder: Recorder, visits: VisitPlan | None = None) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
         problem, carried = self._acting.problem, self._acting.carried
@@ -604,8 +606,7 @@ class Runner:
         mb, problem = self._acting.mb, self._acting.problem
         self._x = x
         q, v, _ = problem.parts(x)
-        _, nt, nv = problem.sizes
-        mb.set_state(q, v, w[nt : nt + nv])
+        mb.set_state(q, v, problem.vdot_of(x, w))
         before = mb.current
         function(self.t, before)
         return self._taken_over(x, before)
