@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from soacraft.errors import CheckpointError, LinkError, SimulationError, SoacraftError, StateError, near
+from soacraft.errors import CheckpointError, LinkError, SimulationError, SoacraftError, StaleError, StateError, near
 from soacraft.model.modal.bodies import report_turns
 from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.state import State
@@ -208,6 +208,8 @@ class Runner:
             problem.contact.begin_run()
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
+        if problem.has_functions or self.events:  # one that changes the structure leaves this row
+            recorder.flush()
         if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for
             self._take(begins_at)
             x, w = self._tick(*self._start(problem))
@@ -401,23 +403,28 @@ class Runner:
         if block is None:
             return None
         count = len(block.ns) - 1
-        quiet = next((i for i in range(count) if self._happens_in(block.step(i))), count)
+        quiet = 0
+        while quiet < count and not self._happens_in(block.step(quiet)):
+            quiet += 1
         if quiet == count:
             slow = time.perf_counter() - began > _SECONDS
             self._ahead = max(1, self._ahead // 2) if slow else min(2 * self._ahead, _AHEAD[1])
             return block
+        self._stride.require_uninterrupted()
         self._ahead = _AHEAD[0]
         self._stride.resume(*memory)
         if problem.closed is not None and follows is not None:
             problem.closed.recall(*follows)
         if problem.contact is not None:
             problem.contact.take_back(now.seconds)
-        return self._stride.many(problem, now, x, w, int(block.ns[quiet]), most=quiet) if quiet else None
+        return self._stride.many(problem, now, x, w, stop, most=quiet) if quiet else None  # the same steps again
 
     def _happens_in(self, step: Step) -> bool:
         """Whether an event happens in a step, or its function has no value there, of which Python's step tells."""
         try:
             return self._watch.find(step) is not None
+        except StaleError:  # it changed the model
+            raise
         except SoacraftError:
             return True
 
@@ -819,7 +826,9 @@ class Runner:
         try:
             recorder.flush()
         except SoacraftError as earlier:  # rows that were pending: those before are kept
-            cause = earlier
+            cause = earlier if self._acting.is_current else cause
+        if not self._acting.is_current:  # a function changed the structure, so that energies of rows are not known
+            cause = self._stride.raised_error or cause
         self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
         why = str(cause) if isinstance(cause, Stiff) else f"{cause}{self._stiffness(run)}"
