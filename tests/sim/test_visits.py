@@ -306,3 +306,36 @@ def test_a_callback_that_sets_the_state_it_has_is_no_edit_by_the_next_one():
     p.every(0.008, lambda t, state: p.mb.set_state(p.mb.q, p.mb.v))
     drives(p, 0.008)
     assert len(p.advance_to(0.04)) == 11
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+def test_a_callback_that_changes_the_state_before_time_zero(steps_in_python, monkeypatch):
+    """Nanoseconds of visits are negative there: all calls are made, and every change acts."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    mb, calls = sc.Multibody("cart", gravity=(0, 0, 0)), []
+    mb.add_body("cart", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    mb.v = [1.0]
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.004, t=-0.05)
+
+    def halves(t, state):
+        calls.append(t)
+        mb.set_state(mb.q, 0.5 * mb.v)
+
+    p.every(0.01, halves)
+    p.advance_to(0.02)
+    np.testing.assert_allclose(calls, [-0.05, -0.04, -0.03, -0.02, -0.01, 0.0, 0.01, 0.02], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(mb.v, 0.5**8, rtol=1e-12)
+    np.testing.assert_allclose(mb.q, 0.01 * sum(0.5**k for k in range(1, 8)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+def test_callbacks_at_one_instant_have_the_accelerations_of_the_row(steps_in_python, monkeypatch):
+    """A box on a floor: the second one sees what contacts make of it, though the first one gave a control a number."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    p, seen = pushed_box("moreau"), []
+    drives(p, 0.002)
+    p.every(0.002, lambda t, state: seen.append(state.vdot))
+    run = p.advance_to(0.02)
+    np.testing.assert_allclose(seen[1:], run.vdot[2::2], rtol=0, atol=1e-12)

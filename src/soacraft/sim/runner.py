@@ -593,14 +593,18 @@ class Runner:
         return x, problem.rates(self.t, x)
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
-        """Call what is due now."""
+        """Call what is due now. All have the accelerations with which the step ended, until one of them changes more than
+        numbers of controls."""
+        ended = w
         for i, (due, period, callback) in enumerate(self.callbacks):
             if due > self.now.ns or self.now.rest > 0.0:
                 continue
             self.callbacks[i] = (due + period, period, callback)
             recorder.flush()
             before, values = self._acting.problem.masses, self._watch.values(self.t, x)
-            x, w, changed = self._given_to(callback, x, w)
+            acts = self._account()
+            x, w, changed = self._given_to(callback, x, ended)
+            ended = w if changed or acts != self._account() else ended
             x, w = self._weigh(x, w, before)
             if changed:
                 recorder.row(self.t, x, w)

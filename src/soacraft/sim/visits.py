@@ -75,7 +75,7 @@ class Visits(NamedTuple):
     w: Array
     """and its rates."""
     call: Callable[[int], int]
-    """The visit at a nanosecond: that of the next one, or -1 where the steps end."""
+    """The visit at a nanosecond: that of the next one, or the same where the steps end."""
 
 
 class VisitPlan:
@@ -154,7 +154,7 @@ class VisitPlan:
                 if isinstance(callback, HeldNumbers):
                     callback.write(ns / 1e9, state, self._values, self._places, self._at[i])
                 elif self._changes_model(ns / 1e9, state, callback):
-                    return -1
+                    return ns
                 else:
                     state = self._state()  # it may have set the same numbers again
         except BaseException as wrong:

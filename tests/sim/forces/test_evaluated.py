@@ -1,4 +1,4 @@
-"""Functions that give forces, controls and values of events change nothing: what they try is refused, in both engines."""
+"""Functions that give forces, controls and values of events change nothing: edits are refused, in both engines."""
 
 import numpy as np
 import pytest
