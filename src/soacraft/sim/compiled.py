@@ -21,7 +21,7 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
-from soacraft.errors import SoacraftError
+from soacraft.errors import SoacraftError, StaleError
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
@@ -353,7 +353,7 @@ class CompiledMotion:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
                 *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
             # a trial of an adaptive method may fail where a shorter step does not
-            of_trial = self._adaptive and isinstance(raised, SoacraftError)
+            of_trial = self._adaptive and isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
             if visits is not None:
                 visits.end()
                 of_trial = of_trial and raised is not visits.raised

@@ -219,6 +219,7 @@ class Propagator(Uncopied, Strict):
         """Let force elements or functions act. A function f(t, state) gives {node: wrench}, a generalized force (nv),
         a pair of both, or None. Springs and dampers of the model act without being added. `breaks` are times in seconds
         at which these forces jump or bend: steps end there."""
+        self._acting.evaluations.require_none("p.add")
         prints = [of_load(x) for x in loads]
         for load, taken in zip(self._acting.add(loads, breaks), prints, strict=True):
             self._prints[f"the force {load.name!r}"] = taken
@@ -252,6 +253,7 @@ class Propagator(Uncopied, Strict):
         >>> round(float(momentum[0]), 3)
         1.0
         """
+        self._acting.evaluations.require_none("p.control")
         if callable(name) or every is not None:
             self._control_by(name, u, breaks, every)
             return
@@ -281,7 +283,8 @@ class Propagator(Uncopied, Strict):
                 f"every= holds the numbers of a function of (t, state); that of {name!r:.60} is {u!r:.60}."
             )
         names, function = (controls_of(self.mb), name) if callable(name) else ([name], u)
-        together, taken = Together(function, names), fingerprint(function)
+        what = "p.control(f)" if every is None else "p.control(f, every=)"
+        together, taken = Together(self._acting.evaluated(function, what), names), fingerprint(function)
         for x in names:
             self._acting.require_controllable(x)
             owner = self._acting.controls.get(x)
@@ -311,6 +314,7 @@ class Propagator(Uncopied, Strict):
         lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused.
         Steps end at the knots of a spline, and at the `breaks` of a function: times in seconds at which its
         acceleration jumps or bends."""
+        self._acting.evaluations.require_none("p.prescribe")
         taken = fingerprint(motion)
         self._acting.prescribe(name, motion, self.t, breaks)
         self._prints[f"the motion of {name!r}"] = taken
@@ -330,6 +334,7 @@ class Propagator(Uncopied, Strict):
         Several events at one instant, within a nanosecond, act in the order in which they were added; each sees the
         state that the one before left. Crossings are looked for in quarters of steps.
         """
+        self._acting.evaluations.require_none("p.event")
         if not isinstance(name, str):
             raise StateError(f"an event has a name by which run.events lists it; got {name!r:.60}.")
         if any(x.name == name for x in self._runner.events):
@@ -338,11 +343,11 @@ class Propagator(Uncopied, Strict):
             raise StateError(f"direction of event {name!r} must be -1, 0 or 1, got {direction!r:.40}.")
         if not callable(g) or not (action is None or callable(action)):
             raise StateError(f"event {name!r} takes functions of (t, state), got {g!r:.40} and {action!r:.40}.")
-        require_call(g, f"event {name!r}")
+        value = self._acting.evaluated(g, f"event {name!r}")
         if action is not None:
             require_call(action, f"the action of event {name!r}")
         taken = fingerprint_all({"function": g, "direction": int(direction), "action": action, "stop": bool(stop)})
-        found = Event(name, g, int(direction), action, bool(stop))
+        found = Event(name, value, int(direction), action, bool(stop))
         found.value(self.t, self.mb.current)
         self._runner.events.append(found)
         self._prints[f"the event {name!r}"] = taken
@@ -350,6 +355,7 @@ class Propagator(Uncopied, Strict):
     def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
         """Call callback(t, state) now and after every period, in seconds. Several at one time are called in the order
         in which they were added."""
+        self._acting.evaluations.require_none("p.every")
         if not callable(callback):
             raise StateError(f"every takes a function of (t, state), got {callback!r:.60}.")
         require_call(callback, "the callback of every")

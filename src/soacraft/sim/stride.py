@@ -116,10 +116,21 @@ class Stride:
             self._length, self._pace.counts = length, (counts[0], counts[1])
         return block
 
+    @property
+    def raised_error(self) -> SoacraftError | None:
+        """The error of the family that the last compiled call raised, and that was not raised since."""
+        return self._raised if isinstance(self._raised, SoacraftError) else None
+
     def require_fine(self) -> None:
         """Raise what an equation of a component raised by itself in the last compiled call, or an interrupt."""
         raised, self._raised = self._raised, None
         if raised is not None:
+            raise raised
+
+    def require_uninterrupted(self) -> None:
+        """Raise an interrupt of the last compiled call whose steps are taken back; errors in them are forgotten."""
+        raised, self._raised = self._raised, None
+        if raised is not None and not isinstance(raised, Exception):
             raise raised
 
     def _motion(self, problem: Mechanism) -> CompiledMotion | None:

@@ -100,9 +100,7 @@ def _into_places(together: Together, values: Array, places: list[int]) -> Callab
     return put
 
 
-def _caller(
-    problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]]
-) -> Callable[[], None]:
+def _caller(problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]]) -> Callable[[], None]:
     states = States(problem.mb)
 
     def call() -> None:
