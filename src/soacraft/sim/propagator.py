@@ -552,6 +552,7 @@ class Propagator(Uncopied, Strict):
         states: int | None = None,
         threads: int | None = None,
         period: float | None = None,
+        labels: Sequence[str] | None = None,
     ) -> Stepper:
         """The motion step by step, from the present state on, under numbers that a program gives to its controls:
         those of `controls`, else the actuators of the model, or all dofs of a model without any. The step is that of
@@ -560,7 +561,8 @@ class Propagator(Uncopied, Strict):
         All that acts now acts there, too: forces, controls (whose numbers u begins with), prescribed motions, contact.
         Steps of trees by methods with fixed steps are compiled; others are taken as runs take them, and
         `step.report()` says why. Events, callbacks and components belong to runs, and are refused. `states` is how
-        many states go on side by side, on some `threads`; these must be compiled.
+        many states go on side by side, on some `threads`; these must be compiled. `labels` are names for the controls,
+        where `step.names` should have others.
 
         A pendulum that is held at 0.5 rad:
 
@@ -583,7 +585,8 @@ class Propagator(Uncopied, Strict):
                 "or use p.advance_to."
             )
         pace = self._rtol, self._step, np.inf if self._max_step is None else self._max_step / 1e9
-        return Stepper(self._acting, self._made_method(), pace, runner.now.ns, controls, states, threads, period)
+        now = runner.now.ns
+        return Stepper(self._acting, self._made_method(), pace, now, controls, states, threads, period, labels)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

@@ -54,7 +54,9 @@ _FEW, _TOGETHER = 3, 256
 
 
 class Stiff(SimulationError):
-    """Steps of a fixed length are beyond the limit of stability."""
+    """Steps of a fixed length are beyond the limit of stability; `state` is the number of the state that shows it."""
+
+    state: int = 0
 
 
 class Stability:
@@ -204,7 +206,9 @@ def require_stable(
         prepare(i)
         if growth(method, problem, t0, x0[i], t1 - t0) * _STRETCH > np.log(_GROWTH):
             whose = f"state {i}: " if len(x0) > 1 else ""
-            raise Stiff(f"{whose}{limit(method, problem, t0, x0[i], t1 - t0)}")
+            stiff = Stiff(f"{whose}{limit(method, problem, t0, x0[i], t1 - t0)}")
+            stiff.state = int(i)
+            raise stiff
 
 
 def check_rollout(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,15 @@ _FIRST_LOOK, _SECOND_LOOK = 32, 16
 _NEVER, _LAST = 2**63, 2**62
 
 
+class Trial(NamedTuple):
+    """Steps that some states need not take: the nanosecond at which they end, the states that stay where they are, and
+    the errors of those that could not go on."""
+
+    goal: int
+    still: list[int]
+    errors: dict[int, SimulationError]
+
+
 class Stepper(Uncopied, Strict):
     """A motion that a program takes step by step, and drives: `p.stepper()`.
 
@@ -69,6 +78,7 @@ class Stepper(Uncopied, Strict):
         states: int | None,
         threads: int | None,
         period: float | None,
+        labels: Sequence[str] | None = None,
     ) -> None:
         rtol, step, longest = pace
         self._acting, self._method, self._mb = acting, method, acting.mb
@@ -78,6 +88,7 @@ class Stepper(Uncopied, Strict):
         self._step, self._period = step, _period(method, step, period)
         self._origin = self._goal = now
         self._names = _names(self._mb, acting, controls)
+        self._labels = self._names if labels is None else tuple(labels)  # what the controls are called here
         self._driven = [_driven(self._mb, name) for name in self._names]
         self._breaks = acting.breaks
         self._stops = [ns for x in self._breaks for ns in x.ns]
@@ -109,8 +120,8 @@ class Stepper(Uncopied, Strict):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The controls in the order of `u`: actuators or dofs."""
-        return self._names
+        """The controls in the order of `u`: actuators or dofs; of a system its inputs."""
+        return self._labels
 
     @property
     def u(self) -> Array:
@@ -122,14 +133,14 @@ class Stepper(Uncopied, Strict):
     def u(self, values: Any) -> None:
         if isinstance(values, Mapping):
             for name in values:
-                if name not in self._names:
-                    raise StateError(f"the stepper drives no control {name!r:.60}{near(str(name), self._names)}")
+                if name not in self._labels:
+                    raise StateError(f"the stepper drives no control {name!r:.60}{near(str(name), self._labels)}")
             sizes = (len(self._u),) if self._is_batch else ()
             read = {name: self._read_u(x, sizes, f"u of {name!r}") for name, x in values.items()}
             for name, numbers in read.items():
-                self._inputs[..., self._names.index(name)] = numbers
+                self._inputs[..., self._labels.index(name)] = numbers
             return
-        if self._names == tuple(self._mb.dof_names):
+        if self._labels == tuple(self._mb.dof_names):
             values = in_graph_order(self._mb, values, "u")
         self._inputs[...] = self._read_u(values, self._inputs.shape, "u")
 
@@ -159,6 +170,27 @@ class Stepper(Uncopied, Strict):
     def period(self) -> float:
         """The time of one step in seconds."""
         return self._period / 1e9
+
+    @property
+    def mb(self) -> Multibody:
+        """The model."""
+        return self._mb
+
+    @property
+    def obstacle(self) -> str:
+        """Reason why steps are not compiled; empty where they are."""
+        return self._why
+
+    @property
+    def is_autonomous(self) -> bool:
+        """True if nothing that acts depends on the time: steps are compiled, and no control has samples."""
+        controls = [x for x in self._problem.loads if isinstance(x, Control)]
+        return not self._why and not self._stops and all(x.is_number for x in controls)
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes that may touch, "body/shape"; none without contact."""
+        return () if self._touch is None else tuple(self._touch.scene.names)
 
     @property
     def contacts(self) -> Touches:
@@ -193,7 +225,7 @@ class Stepper(Uncopied, Strict):
             repr(self),
             f"a call takes {self.period:g} s",
             f"steps: {f'those of runs, since {self._why}' if self._why else 'compiled'}",
-            f"controls: {', '.join(self._names) or 'none'}",
+            f"controls: {', '.join(self._labels) or 'none'}",
         ]
         return Text("\n".join(lines))
 
@@ -214,9 +246,7 @@ class Stepper(Uncopied, Strict):
             mb = self._mb
             if mb.revision != self._revision or self._scene_changed or self._forces or mb.acting_forces:
                 self._follow()
-            goal = self._goal + steps * self._period - (self._goal - self._origin) % self._period
-            if goal >= _LAST:
-                raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
+            goal = self._goal_after(steps)
             if steps == 0:
                 return
             if self._lanes is not None and goal < self._look and not self._begins and not self._is_batch:
@@ -234,6 +264,37 @@ class Stepper(Uncopied, Strict):
         finally:
             self._alone.free()
 
+    def attempt(self, steps: int = 1, skip: Any = ()) -> dict[int, SimulationError]:
+        """Take steps as a call does, and return the errors of states that cannot: each stays at its last good step,
+        while the others go on. The states of `skip` stay, too. Give those that stayed another state before the next
+        call. The one state of a stepper that is no batch is number 0.
+
+        >>> import soacraft as sc
+        >>> batch = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01).stepper(states=3)
+        >>> batch.set_state([0.1, 0.2], [1e200, 0.0], which=1)
+        >>> list(batch.attempt()), batch.t, batch.q[1]
+        ([1], 0.01, array([0.1, 0.2]))
+        """
+        steps = whole_number(steps, "steps", 0, error=StateError)
+        still = self._lanes_of(skip)
+        with self._alone.held("a step"):
+            self._follow()
+            trial = Trial(self._goal_after(steps), still, {})
+            try:
+                self._carefully(trial.goal, trial=trial)
+            except BaseException:
+                if not self._is_batch:
+                    self._goal = int(self._now[0])
+                raise
+        return dict(sorted(trial.errors.items()))
+
+    def _goal_after(self, steps: int) -> int:
+        """The nanosecond at which the last of some steps ends."""
+        goal = self._goal + steps * self._period - (self._goal - self._origin) % self._period
+        if goal >= _LAST:
+            raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
+        return goal
+
     def _walk(self, goal: int) -> int:
         """Compiled lanes on to a nanosecond, and what they answer."""
         try:
@@ -247,7 +308,7 @@ class Stepper(Uncopied, Strict):
         """Give it another state, at rest where v is left out; in batches those of `which`, a number or several, else
         all. q and v are as `mb.set_state` takes them."""
         lanes = self._lanes_of(which)
-        at, rates = read_q(self._mb, q), np.zeros(self._mb.nv) if v is None else read_v(self._mb, v)
+        at, rates = read_q(self._mb, q), self._at_rest(v)
         for x, what in ((at, "q"), (rates, "v")):
             if x.ndim > 2 or (x.ndim == 2 and len(x) != len(lanes)):
                 raise StateError(f"{what} of {len(lanes)} states has one row for all or one for each, got {x.shape}.")
@@ -259,7 +320,25 @@ class Stepper(Uncopied, Strict):
         with self._alone.held("reset"):
             self._put(self._lanes_of(which), *self._start)
 
+    def restart(self, q: Any = None, v: Any = None) -> None:
+        """Let it begin again at the time at which it was made: at (q, v), at rest where v is left out, or with the
+        state that it was made with."""
+        start = self._start if q is None else (read_q(self._mb, q), self._at_rest(v))
+        lanes = range(len(self._x))
+        with self._alone.held("restart"):
+            before = self._goal, self._now.copy()
+            self._goal = self._now[:] = self._origin
+            try:
+                self._put(lanes, *start)
+            except BaseException:
+                self._goal, self._now[:] = before
+                raise
+
     # -- parts -------------------------------------------------------------------------------------------------
+
+    def _at_rest(self, v: Any) -> Array:
+        """Velocities as `mb.set_state` takes them; zeros where they are left out."""
+        return np.zeros(self._mb.nv) if v is None else read_v(self._mb, v)
 
     def _shown(self, part: slice) -> Array:
         shown = self._x[:, part] if self._is_batch else self._x[0, part]
@@ -412,35 +491,46 @@ class Stepper(Uncopied, Strict):
             raise
         return x
 
-    def _carefully(self, goal: int, fault: int | None = None) -> None:
+    def _carefully(self, goal: int, fault: int | None = None, trial: Trial | None = None) -> None:
         """On to a nanosecond, in Python where that is needed, with looks at stability where they are due."""
         before_call = (self._x.copy(), self._now.copy(), self._goal) if self._is_batch else None
         try:
+            if trial is not None:
+                self._now[trial.still] = goal
             while fault is None and self._lanes is not None and self._look <= goal:
-                self._onward(max(self._goal, self._look - (self._step or 0)))
+                self._onward(max(self._goal, self._look - (self._step or 0)), trial=trial)
                 times, before = (self._goal / 1e9, self._look / 1e9), self._x.copy()
-                self._onward(self._look)
-                self._look_at_last_step(times, before)
-            self._onward(goal, fault)
+                self._onward(self._look, trial=trial)
+                self._look_at_last_step(times, before, trial)
+            self._onward(goal, fault, trial)
         except BaseException:
             if before_call is not None:
                 self._x[:], self._now[:], self._goal = before_call
             raise
 
-    def _look_at_last_step(self, times: tuple[float, float], before: Array) -> None:
+    def _look_at_last_step(self, times: tuple[float, float], before: Array, trial: Trial | None) -> None:
         """Raise where steps are none of the motion: in two looks, one soon after the other."""
         since, step = self._look - self._origin, self._step or 0
+        moved = np.flatnonzero(self._now == self._goal) if trial is not None else np.arange(len(self._x))
+        moving = before[moved], self._x[moved]
         try:
-            require_stable(self._method, self._problem, times, (before, self._x), self._drive)
+            require_stable(self._method, self._problem, times, moving, lambda i: self._drive(int(moved[i])))
         except Stiff as stiff:
             self._look += _SECOND_LOOK * step
             if self._in_doubt:
-                raise Stiff(f"the stepper of {self._mb.name!r} at t = {self.t:.9g} s: {stiff}") from None
+                error = Stiff(f"the stepper of {self._mb.name!r} at t = {self.t:.9g} s: {stiff}")
+                if trial is None:
+                    raise error from None
+                self._give_up(int(moved[stiff.state]), error, trial)
             self._in_doubt = True
         else:
             self._look, self._in_doubt = self._origin + 2 * since, False
 
-    def _onward(self, goal: int, fault: int | None = None) -> None:
+    def _give_up(self, lane: int, error: SimulationError, trial: Trial) -> None:
+        """Let a state stay where it is until the end of a trial."""
+        trial.errors[lane], self._now[lane] = error, trial.goal
+
+    def _onward(self, goal: int, fault: int | None = None, trial: Trial | None = None) -> None:
         """All states on to a nanosecond; `fault` is what compiled lanes answered, if they were asked."""
         if goal <= self._goal:
             return
@@ -460,10 +550,19 @@ class Stepper(Uncopied, Strict):
             elif answer == NOT_FINITE:
                 self._require_finite()
             else:
-                self._take(answer, min(goal, self._stride.end_from(int(self._now[answer]) + 1)))
+                self._take_or_stay(answer, min(goal, self._stride.end_from(int(self._now[answer]) + 1)), trial)
         while self._now[0] < goal:  # there is one state
-            self._take(0, goal)
+            self._take_or_stay(0, goal, trial)
         self._goal = goal
+
+    def _take_or_stay(self, lane: int, goal: int, trial: Trial | None) -> None:
+        """A state on to a nanosecond, by the steps of runs; one that cannot stays where it is, in a trial."""
+        try:
+            self._take(lane, goal)
+        except SimulationError as error:
+            if trial is None:
+                raise
+            self._give_up(lane, error, trial)
 
     def _require_finite(self) -> None:
         finite(self._u, (...,), f"u of the stepper of {self._mb.name!r}", StateError)

@@ -1,0 +1,144 @@
+"""A system as a `Stepper`: one plant, and forces at its dofs whose inputs nothing fills.
+
+These are the systems whose components a stepper knows as controls: a `Force` at a dof, and a `Drive` that has the law
+of an actuator of the model, as `sim.from_model` makes it. Other components act within runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import ModelError, WiringError, near
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Law
+from soacraft.sim.library.actuators import Force
+from soacraft.sim.library.drives import Drive
+from soacraft.sim.propagator import Propagator
+from soacraft.sim.systems.plants.plant import Plant
+from soacraft.sim.systems.wiring import Part
+
+if TYPE_CHECKING:
+    from soacraft.sim.systems.system import System
+
+#: The input of each kind of component that a control fills.
+_INPUTS: dict[type, str] = {Force: "command", Drive: "control"}
+#: Limits of a `Drive` that stand for none.
+_FAR = 1e300
+
+
+class Inputs(NamedTuple):
+    """The inputs of a system that a stepper drives, and the control of its plant that each of them is."""
+
+    plant: Plant
+    controls: dict[str, str]
+
+
+def inputs_of(system: System) -> Inputs | str:
+    """The inputs of a system that nothing fills, in the order in which their components were added; or why it is not
+    stepped."""
+    if len(system._plants) != 1:
+        return f"it has {len(system._plants)} plants, and a stepper moves one"
+    (plant,) = system._plants.values()
+    for kind, names in (("sequence", system._sequences), ("frame", system._frames), ("held input", system._holds)):
+        if names:
+            return f"the {kind} {next(iter(names))!r} acts within runs"
+    sticking = next((x for x in plant.forces if getattr(x, "switches", False)), None)
+    if sticking is not None:
+        return f"the force {sticking.name!r} of its plant keeps a state from step to step"
+    if system._changes:
+        return "its structure was changed by a run"
+    known: dict[tuple[str, str], str] = {}
+    controls: dict[str, str] = {}
+    for path, part in system._parts.items():
+        control = _control(part, plant, known)
+        if control.startswith("!"):
+            return f"{path!r} {control[1:]}"
+        controls[f"{path}.{_INPUTS[type(part.component)]}"] = control
+    for wire in system._wires:
+        if known.get((wire.source, wire.target)) is None:
+            return f"the connection of {wire.source!r} with {wire.target!r} acts within runs"
+    names = list(controls.values())
+    twice = next((x for i, x in enumerate(names) if x in names[:i]), "")
+    if twice:
+        first, second = [key for key, x in controls.items() if x == twice][:2]
+        return f"{first!r} and {second!r} push the same dof, {twice!r}"
+    return Inputs(plant, controls)
+
+
+def _control(part: Part, plant: Plant, wires: dict[tuple[str, str], str]) -> str:
+    """The control that a component is; else, behind an exclamation mark, why it is none. Connections that belong to it
+    are added to `wires`."""
+    kind, mount = type(part.component), part.mount
+    if kind not in _INPUTS:
+        return f"is a {kind.__name__}, which acts within runs"
+    if part.clock is not None or not part.active:
+        return "is sampled, and a stepper has no ticks" if part.active else "does not act now"
+    if mount is None or mount.kind != "dof" or mount.name not in plant.mb.dof_names:
+        return f"is no {kind.__name__} at a dof of {plant.path!r}"
+    if kind is Force:
+        if any(x.name == mount.name for x in plant.mb.actuators):
+            return f"is a force at the dof {mount.name!r}, which has the name of an actuator: rename one of them"
+        return mount.name
+    wires[f"{plant.path}.q[{mount.name}]", f"{part.path}.position"] = part.path
+    name = _actuator(plant.mb, part, mount.name)
+    return name or "has the law of no actuator of the model"
+
+
+def _actuator(mb: Multibody, part: Part, dof: str) -> str:
+    """The actuator whose law a drive has; empty where there is none."""
+    p = part.component.p
+    own = [getattr(p, x) for x in ("gain", "b0", "b1", "b2", "lower_control", "upper_control", "lower", "upper")]
+    for actuator in mb.actuators:
+        if dict(actuator.gears) != {dof: getattr(p, "gear", None)}:
+            continue
+        try:
+            numbers = Law(mb, actuator).numbers
+        except ModelError:
+            continue
+        if np.array_equal(np.clip(numbers, -_FAR, _FAR), own):
+            return str(actuator.name)
+    return ""
+
+
+def propagator_of(system: System, inputs: Inputs) -> Propagator:
+    """The plant of a system with its force elements, from its present state and time on."""
+    plant = inputs.plant
+    how = system._how
+    made = Propagator(plant.mb, plant.solver, t=system.t, **how)  # type: ignore[arg-type]
+    made.add(*(x.another() if isinstance(x, Contact) else x for x in plant.forces))
+    return made
+
+
+class Driven(NamedTuple):
+    """A propagator of the plant of a system; the inputs that are driven, and the control that each of them is."""
+
+    propagator: Propagator
+    inputs: list[str]
+    controls: list[str]
+
+
+def stepped(system: System, controls: Sequence[str] | None) -> Driven:
+    """What steps a system, with all its inputs or those of `controls`; `WiringError` with the reason where nothing
+    does."""
+    inputs = inputs_of(system)
+    if isinstance(inputs, str):
+        raise WiringError(
+            f"the system {system.name!r} has no stepper: {inputs}. Use s.run(t), or p.stepper() of a propagator."
+        )
+    if controls is not None and (isinstance(controls, str) or not all(isinstance(x, str) for x in controls)):
+        raise WiringError(f"controls is a list of inputs, such as controls=[{controls!r:.60}].")
+    names = list(inputs.controls) if controls is None else list(controls)
+    ports = [system._exports.get(x, x) for x in names]
+    for name, port in zip(names, ports, strict=True):
+        if port not in inputs.controls:
+            raise WiringError(
+                f"the system {system.name!r} has no input {name!r:.60} that nothing fills{near(name, inputs.controls)}"
+            )
+    unfilled = [x for x in inputs.controls if x not in ports]
+    if unfilled:
+        raise WiringError(f"nothing fills the input {unfilled[0]!r}: let the stepper drive it, too.")
+    return Driven(propagator_of(system, inputs), names, [inputs.controls[x] for x in ports])
