@@ -47,10 +47,10 @@ def gym(
     action is held for `every` seconds. After `limit` steps, at least one, an episode is truncated. Actions beyond their
     bounds are clipped to these, as by gymnasium's `ClipAction`; those that are not finite are refused.
 
-    Of a propagator `observe` are "q", "v", "q[elbow]", "v[elbow]", the last action "u", "t", "position[hand]" and likewise
-    rotation, velocity and angular_velocity of a frame in inertial axes, "contact_force[foot]", "touching[foot]",
-    "sensors.gyro" of its file, and functions of the stepper that give an array, with a row for each state of a batch
-    (step.q[..., :3]). `act` are controls, with their bounds as {"elbow": (-2, 2)}; bounds default to the `ctrlrange` of
+    Of a propagator `observe` are "q", "v", "q[elbow]", "v[elbow]", the last action "u", "t", "position[hand]" and
+    likewise rotation, velocity and angular_velocity of a frame in inertial axes, "contact_force[foot]",
+    "touching[foot]", "sensors.gyro" of its file, and functions of the stepper that give an array, with a row for each
+    state of a batch (step.q[..., :3]). `act` are controls, with their bounds as {"elbow": (-2, 2)}; bounds default to the `ctrlrange` of
     an actuator, else there are none; None is all controls that `p.stepper` has. `begin(generator)` gives q, or (q, v),
     of a new episode.
 
@@ -71,7 +71,8 @@ def gym(
 
     The same seed gives the same bits. What cannot go on, such as a state that is not finite, is truncated, with the
     reason in info["error"], a reward of 0 and what was observed last; the others go on. An environment that was closed
-    takes no steps. A link to a program whose state is not known is refused. Needs gymnasium: pip install 'soacraft[gym]'.
+    takes no steps. A link to a program whose state is not known is refused. Needs gymnasium: pip install
+    'soacraft[gym]'.
 
     >>> import soacraft as sc
     >>> from soacraft import sim

@@ -108,7 +108,7 @@ def _coordinates(mb: Multibody, name: str, port: str, at: str | None) -> Observa
 
 
 def _contact(step: Stepper, name: str, port: str, at: str) -> Observation:
-    """The mean force of contact in the last step on a body or a shape, in inertial axes; or 1.0 where it was pressed."""
+    """The mean force of contact in the last step on a body or a shape, in inertial axes; or 1.0 if it was pressed."""
     try:
         require_names(step.shapes, at)
     except ModelError as wrong:

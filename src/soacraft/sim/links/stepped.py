@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from soacraft.errors import ModelError, SimulationError, StateError, WiringError, near
+from soacraft.errors import SimulationError, StateError, WiringError, near
 from soacraft.markup import Text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import positive_nanoseconds
@@ -78,13 +78,14 @@ class SteppedFleet:
         first = driven.make()
         self.count, self.low, self.high, self.every = count, driven.low, driven.high, driven.every
         self.start, self._first = first.t, first
+        self._controls = np.array(first.u)  # at the start of an episode
         self._starts = starts
         self._observations = observe(first)
         self.names = tuple(x.name for x in self._observations)
         self.why = "batch=False" if batch is False else self._obstacle(first)
         if batch and self.why:
             raise WiringError(f"the environments cannot march as one batch: {self.why}.")
-        if self.why or batch is None and count == 1:
+        if self.why or (batch is None and count == 1):
             self._batch: Stepper | None = None
             self.steppers = [first, *(driven.make() for _ in range(count - 1))]
         else:
@@ -122,9 +123,11 @@ class SteppedFleet:
         Q, V = self._starts(which, generators)
         if self._batch is not None:
             self._batch.set_state(Q, V, which=list(which))
+            self._batch.u[list(which)] = self._controls
             return
         for i, q, v in zip(which, Q, V, strict=True):
             self.steppers[i].restart(q, v)
+            self.steppers[i].u[:] = self._controls
 
     def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, SimulationError]:
         """Hold an action of each for a period; the errors of those that could not go on."""
@@ -136,7 +139,9 @@ class SteppedFleet:
             if i in still:
                 continue
             step.u[:] = actions[i]
-            errors |= {i: x for x in step.attempt().values()}
+            failed = step.attempt()
+            if failed:
+                errors[i] = failed[0]
         return errors
 
     def look(self, t: Array) -> dict[str, Array]:

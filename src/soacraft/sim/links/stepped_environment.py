@@ -64,7 +64,9 @@ def stepped_environment() -> Any:
             seen, going = self._fleet.look(t), np.arange(0 if errors else 1)
             reward, ended = self._rules.judge({**seen, "t": t}, held, going)
             cut = bool(errors) or (self._rules.limit is not None and self._steps >= self._rules.limit)
-            info: dict[str, Any] = {"t": float(t[0])} | {"error": str(x) for x in errors.values()}
+            info: dict[str, Any] = {"t": float(t[0])}
+            if errors:
+                info["error"] = str(errors[0])
             return rows(seen, self._fleet.names, 1)[0], float(reward[0]), bool(ended[0]), cut, info
 
         def report(self) -> Text:
