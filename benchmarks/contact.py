@@ -297,7 +297,14 @@ def text(result: dict[str, Any]) -> str:
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
     text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
-    return text + _steps_text(result) + _controlled_text(result) + _batch_text(result) + _environments_text(result) + _coordinates_text(result)
+    return (
+        text
+        + _steps_text(result)
+        + _controlled_text(result)
+        + _batch_text(result)
+        + _environments_text(result)
+        + _coordinates_text(result)
+    )
 
 
 def _steps_text(result: dict[str, Any]) -> str:

@@ -350,7 +350,11 @@ REFUSED = [
     ({"observe": [lambda step: 1.0], "num_envs": 2}, WiringError, r"has shape \(\) of 2 states: give it a row for"),
     ({"act": "cart"}, WiringError, r"act is a list of names, or bounds by name; got 'cart'"),
     ({"act": ["cat"]}, sc.errors.ModelError, r"no actuator or dof 'cat'; did you mean 'cart'"),
-    ({"act": {"cart": (1.0, -1.0)}}, WiringError, r"bounds of actions are pairs .* those of 'cart' are \(1\.0, -1\.0\)"),
+    (
+        {"act": {"cart": (1.0, -1.0)}},
+        WiringError,
+        r"bounds of actions are pairs .* those of 'cart' are \(1\.0, -1\.0\)",
+    ),
     ({"act": {"cart": 1.0}}, WiringError, r"bounds of actions are pairs"),
     ({"every": 0.015}, StateError, r"period is 0\.015 s, which is no multiple of the step of 0\.01 s"),
     ({"motion": sc.load("pendulum")}, WiringError, r"an environment is of a Propagator or a System, got"),

@@ -50,9 +50,9 @@ def gym(
     Of a propagator `observe` are "q", "v", "q[elbow]", "v[elbow]", the last action "u", "t", "position[hand]" and
     likewise rotation, velocity and angular_velocity of a frame in inertial axes, "contact_force[foot]",
     "touching[foot]", "sensors.gyro" of its file, and functions of the stepper that give an array, with a row for each
-    state of a batch (step.q[..., :3]). `act` are controls, with their bounds as {"elbow": (-2, 2)}; bounds default to the `ctrlrange` of
-    an actuator, else there are none; None is all controls that `p.stepper` has. `begin(generator)` gives q, or (q, v),
-    of a new episode.
+    state of a batch (step.q[..., :3]). `act` are controls, with their bounds as {"elbow": (-2, 2)}; bounds default to
+    the `ctrlrange` of an actuator, else there are none; None is all controls that `p.stepper` has. `begin(generator)`
+    gives q, or (q, v), of a new episode.
 
     Of a system `observe` are outputs and states of components, and q and v of plants; `act` are inputs that nothing
     fills. `begin(system, generator)` may change a new system by a generator of the seed: `system.states["lag.x"] = ...`
@@ -117,9 +117,9 @@ def gym(
         raise WiringError(f"the environments cannot march as one batch: {why}.")
     from gymnasium.vector import SyncVectorEnv
 
-    single = SyncVectorEnv([lambda: environment(source, rules, begin, why)] * count)
-    single.report = single.envs[0].report
-    return single
+    one_by_one: Any = SyncVectorEnv([lambda: environment(source, rules, begin, why)] * count)
+    one_by_one.report = one_by_one.envs[0].report
+    return one_by_one
 
 
 @cache
@@ -172,7 +172,7 @@ def _kinds() -> Any:
             self._steps += 1
             seen = self._run((self._start + self._steps * self._source.every) / 1e9)
             ones = {key: np.asarray(x)[None] for key, x in seen.items()}
-            reward, ended = self._rules.judge(ones, action[None], np.arange(1))
+            reward, ended = self._rules.judge(ones, action[None], [0])
             cut = self._rules.limit is not None and self._steps >= self._rules.limit
             return flat(seen), float(reward[0]), bool(ended[0]), cut, {"t": seen["t"]}
 

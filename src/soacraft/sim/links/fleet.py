@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     limit: int | None
     vector: bool
 
-    def judge(self, seen: Mapping[str, Array], actions: Array, which: Array) -> tuple[Array, Array]:
+    def judge(self, seen: Mapping[str, Array], actions: Array, which: list[int]) -> tuple[Array, Array]:
         """Rewards, and what is done; both zero but for the environments of `which`."""
         count = len(actions)
         reward, ended = np.zeros(count), np.zeros(count, dtype=bool)
@@ -59,7 +59,7 @@ class Rules(NamedTuple):
             if self.done is not None:
                 ended[which] = self._rows(self.done(seen), count, "done")[which] != 0.0
             return reward, ended
-        for i in which.tolist():
+        for i in which:
             one = {key: x[i] for key, x in seen.items()}
             one["t"] = float(one["t"])
             reward[i] = float(self.reward(one, actions[i]))

@@ -61,7 +61,7 @@ def stepped_environment() -> Any:
             errors = self._fleet.advance(held, [])
             self._steps += 1
             t = self._times()
-            seen, going = self._fleet.look(t), np.arange(0 if errors else 1)
+            seen, going = self._fleet.look(t), [] if errors else [0]
             reward, ended = self._rules.judge({**seen, "t": t}, held, going)
             cut = bool(errors) or (self._rules.limit is not None and self._steps >= self._rules.limit)
             info: dict[str, Any] = {"t": float(t[0])}

@@ -37,7 +37,7 @@ def reduced(source: SystemSource) -> Reduced | str:
         p, inputs, controls = stepped(system, source.actions)
         step = p.stepper(controls)
     except SoacraftError as why:
-        return str(why)
+        return getattr(why, "reason", str(why))
     if step.obstacle or not step.is_autonomous:
         return step.obstacle or "what acts depends on the time"
     if source.every % positive_nanoseconds(step.period, "step"):

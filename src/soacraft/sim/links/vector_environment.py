@@ -66,13 +66,13 @@ def vector_environment() -> Any:
                 self._generators = [
                     old if x is None else np_random(int(x))[0] for old, x in zip(self._generators, seeds, strict=True)
                 ]
-            self._anew(np.arange(self.num_envs))
+            self._anew(list(range(self.num_envs)))
             self._begun = True
             t = self._times()
             return rows(self._fleet.look(t), self._fleet.names, self.num_envs), self._info(t)
 
-        def _anew(self, which: Array) -> None:
-            self._fleet.begin(which.tolist(), self._generators)
+        def _anew(self, which: list[int]) -> None:
+            self._fleet.begin(which, self._generators)
             self._steps[which], self._over[which] = 0, False
 
         def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
@@ -80,16 +80,16 @@ def vector_environment() -> Any:
             if self.closed or not self._begun:
                 raise LinkError(CLOSED if self.closed else UNBEGUN)
             held = read_actions(actions, self._low, self._high, f"actions are {self._low.shape}")
-            over = np.flatnonzero(self._over)
-            errors = {i: x for i, x in self._fleet.advance(held, over.tolist()).items() if not self._over[i]}
+            over = np.flatnonzero(self._over).tolist()
+            errors = {i: x for i, x in self._fleet.advance(held, over).items() if not self._over[i]}
             going = ~self._over
             going[list(errors)] = False
             self._steps += 1
-            if len(over):
+            if over:
                 self._anew(over)
             t = self._times()
             seen = self._fleet.look(t)
-            reward, ended = self._rules.judge({**seen, "t": t}, held, np.flatnonzero(going))
+            reward, ended = self._rules.judge({**seen, "t": t}, held, np.flatnonzero(going).tolist())
             cut = np.zeros(self.num_envs, dtype=bool)
             if self._rules.limit is not None:
                 cut = going & (self._steps >= self._rules.limit)

@@ -37,41 +37,50 @@ class Inputs(NamedTuple):
     controls: dict[str, str]
 
 
-def inputs_of(system: System) -> Inputs | str:
-    """The inputs of a system that nothing fills, in the order in which their components were added; or why it is not
-    stepped."""
+class NotStepped(WiringError):
+    """A system that no stepper knows, with the `reason`."""
+
+    def __init__(self, system: System, reason: str) -> None:
+        super().__init__(
+            f"the system {system.name!r} has no stepper: {reason}. Use s.run(t), or p.stepper() of a propagator."
+        )
+        self.reason = reason
+
+
+def inputs_of(system: System) -> Inputs:
+    """The inputs of a system that nothing fills, in the order in which their components were added; raises
+    `NotStepped`."""
     if len(system._plants) != 1:
-        return f"it has {len(system._plants)} plants, and a stepper moves one"
+        raise NotStepped(system, f"it has {len(system._plants)} plants, and a stepper moves one")
     (plant,) = system._plants.values()
-    for kind, names in (("sequence", system._sequences), ("frame", system._frames), ("held input", system._holds)):
-        if names:
-            return f"the {kind} {next(iter(names))!r} acts within runs"
+    kinds = {"sequence": system._sequences, "frame": system._frames, "held input": system._holds}
+    for kind, known in kinds.items():
+        if known:
+            raise NotStepped(system, f"the {kind} {next(iter(known))!r} acts within runs")
     sticking = next((x for x in plant.forces if getattr(x, "switches", False)), None)
     if sticking is not None:
-        return f"the force {sticking.name!r} of its plant keeps a state from step to step"
+        raise NotStepped(system, f"the force {sticking.name!r} of its plant keeps a state from step to step")
     if system._changes:
-        return "its structure was changed by a run"
-    known: dict[tuple[str, str], str] = {}
+        raise NotStepped(system, "its structure was changed by a run")
     controls: dict[str, str] = {}
     for path, part in system._parts.items():
-        control = _control(part, plant, known)
-        if control.startswith("!"):
-            return f"{path!r} {control[1:]}"
-        controls[f"{path}.{_INPUTS[type(part.component)]}"] = control
+        if why := _obstacle(part, plant):
+            raise NotStepped(system, f"{path!r} {why}")
+        controls[f"{path}.{_INPUTS[type(part.component)]}"] = _control(part, plant.mb)
+    own = {_wire(x, plant) for x in system._parts.values()}
     for wire in system._wires:
-        if known.get((wire.source, wire.target)) is None:
-            return f"the connection of {wire.source!r} with {wire.target!r} acts within runs"
+        if (wire.source, wire.target) not in own:
+            raise NotStepped(system, f"the connection of {wire.source!r} with {wire.target!r} acts within runs")
     names = list(controls.values())
     twice = next((x for i, x in enumerate(names) if x in names[:i]), "")
     if twice:
         first, second = [key for key, x in controls.items() if x == twice][:2]
-        return f"{first!r} and {second!r} push the same dof, {twice!r}"
+        raise NotStepped(system, f"{first!r} and {second!r} push the same dof, {twice!r}")
     return Inputs(plant, controls)
 
 
-def _control(part: Part, plant: Plant, wires: dict[tuple[str, str], str]) -> str:
-    """The control that a component is; else, behind an exclamation mark, why it is none. Connections that belong to it
-    are added to `wires`."""
+def _obstacle(part: Part, plant: Plant) -> str:
+    """Why a component is no control; empty where it is one."""
     kind, mount = type(part.component), part.mount
     if kind not in _INPUTS:
         return f"is a {kind.__name__}, which acts within runs"
@@ -79,13 +88,20 @@ def _control(part: Part, plant: Plant, wires: dict[tuple[str, str], str]) -> str
         return "is sampled, and a stepper has no ticks" if part.active else "does not act now"
     if mount is None or mount.kind != "dof" or mount.name not in plant.mb.dof_names:
         return f"is no {kind.__name__} at a dof of {plant.path!r}"
-    if kind is Force:
-        if any(x.name == mount.name for x in plant.mb.actuators):
-            return f"is a force at the dof {mount.name!r}, which has the name of an actuator: rename one of them"
-        return mount.name
-    wires[f"{plant.path}.q[{mount.name}]", f"{part.path}.position"] = part.path
-    name = _actuator(plant.mb, part, mount.name)
-    return name or "has the law of no actuator of the model"
+    if kind is Force and any(x.name == mount.name for x in plant.mb.actuators):
+        return f"is a force at the dof {mount.name!r}, which has the name of an actuator: rename one of them"
+    return "" if _control(part, plant.mb) else "has the law of no actuator of the model"
+
+
+def _wire(part: Part, plant: Plant) -> tuple[str, str]:
+    """The connection that the law of a drive has besides its mount."""
+    return f"{plant.path}.q[{part.mount.name if part.mount else ''}]", f"{part.path}.position"
+
+
+def _control(part: Part, mb: Multibody) -> str:
+    """The control that a component at a dof is: the dof, or the actuator whose law it has; empty if there is none."""
+    assert part.mount is not None
+    return part.mount.name if type(part.component) is Force else _actuator(mb, part, part.mount.name)
 
 
 def _actuator(mb: Multibody, part: Part, dof: str) -> str:
@@ -122,13 +138,8 @@ class Driven(NamedTuple):
 
 
 def stepped(system: System, controls: Sequence[str] | None) -> Driven:
-    """What steps a system, with all its inputs or those of `controls`; `WiringError` with the reason where nothing
-    does."""
+    """What steps a system, with all its inputs or those of `controls`; `WiringError` where nothing does."""
     inputs = inputs_of(system)
-    if isinstance(inputs, str):
-        raise WiringError(
-            f"the system {system.name!r} has no stepper: {inputs}. Use s.run(t), or p.stepper() of a propagator."
-        )
     if controls is not None and (isinstance(controls, str) or not all(isinstance(x, str) for x in controls)):
         raise WiringError(f"controls is a list of inputs, such as controls=[{controls!r:.60}].")
     names = list(inputs.controls) if controls is None else list(controls)
