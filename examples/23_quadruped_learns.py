@@ -6,7 +6,7 @@ weights of zero it stands. The search is augmented random search (Mania, Guy and
 tried forth and back, and the weights go along the best of them by how much they gained.
 
     python examples/23_quadruped_learns.py         12 rounds of the search, which take half a minute
-    python examples/23_quadruped_learns.py 2 5     2 rounds, and the seed 5
+    python examples/23_quadruped_learns.py 2 5 4   2 rounds, the seed 5, 4 directions in each
 """
 
 import sys
@@ -17,7 +17,8 @@ import soacraft as sc
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-DIRECTIONS, BEST, SPREAD, RATE = 12, 6, 0.3, 0.2
+DIRECTIONS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
+BEST, SPREAD, RATE = (DIRECTIONS + 1) // 2, 0.3, 0.2
 PERIOD, EPISODE, BEAT = 0.02, 2.0, 2.0  # s of an action, s, steps of a leg per second
 PHASES = np.array([0.0, np.pi, np.pi, 0.0])  # front right, front left, rear right, rear left
 

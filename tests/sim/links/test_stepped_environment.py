@@ -204,7 +204,8 @@ def test_one_that_cannot_go_on_is_truncated_and_the_others_go_on(batch):
     e.reset(seed=1)
     alone.reset(seed=1)
     zero = np.zeros((3, 2))
-    seen, reward, ended, cut, info = e.step(zero)
+    with pytest.warns(RuntimeWarning, match=r"environment 1 was truncated, since it could not go on: .*is not finite"):
+        seen, reward, ended, cut, info = e.step(zero)
     wanted = alone.step(zero[0])[0]
     np.testing.assert_array_equal(seen[[0, 2]], [wanted, wanted])
     np.testing.assert_array_equal(seen[1], [0.1, 0.2, 1e200, 0.0])  # its last good state
@@ -225,7 +226,8 @@ def test_a_single_one_that_cannot_go_on_says_why():
     starts = iter([1e200, 0.0])
     e = sim.gym(p, ["q"], None, lambda s, u: 1.0, begin=lambda rng: (np.zeros(2), np.array([next(starts), 0.0])))
     e.reset(seed=1)
-    _, reward, ended, cut, info = e.step(np.zeros(2))
+    with pytest.warns(RuntimeWarning, match="environment 0 was truncated"):
+        _, reward, ended, cut, info = e.step(np.zeros(2))
     assert (reward, ended, cut) == (0.0, False, True)
     assert "is not finite" in info["error"]
     e.reset()
@@ -243,7 +245,8 @@ def test_steps_too_long_for_one_end_that_one():
         p, ["q"], None, lambda s, u: 0.0, begin=lambda rng: (np.zeros(1), np.array([next(starts)])), num_envs=2
     )  # fmt: skip
     e.reset(seed=1)
-    texts = [e.step(np.zeros((2, 1)))[4].get("error", [None, None]) for _ in range(80)]
+    with pytest.warns(RuntimeWarning, match="stability limits the steps"):
+        texts = [e.step(np.zeros((2, 1)))[4].get("error", [None, None]) for _ in range(80)]
     assert any(x[1] is not None and "stability limits the steps" in x[1] for x in texts)
     assert all(x[0] is None for x in texts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -75,6 +76,16 @@ class Rules(NamedTuple):
                 f"{what} with vector=True gives a number for each of {count} environments, got shape {numbers.shape}."
             )
         return numbers
+
+
+def warn_of(errors: Mapping[int, Exception]) -> None:
+    """Warn of the first environment that could not go on."""
+    for i, error in errors.items():
+        text = (
+            f"environment {i} was truncated, since it could not go on: {error} Later ones are in info['error'] alone."
+        )
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        return
 
 
 def rows(seen: Mapping[str, Array], names: Sequence[str], count: int) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from soacraft.attributes import Uncopied
 from soacraft.errors import LinkError
 from soacraft.markup import Text
-from soacraft.sim.links.fleet import Rules, rows
+from soacraft.sim.links.fleet import Rules, rows, warn_of
 from soacraft.sim.links.stepped import SteppedFleet
 from soacraft.sim.links.vector_environment import CLOSED, UNBEGUN, read_actions
 from soacraft.sim.stepper import Stepper
@@ -33,7 +33,7 @@ def stepped_environment() -> Any:
             self._fleet, self._rules = fleet, rules
             self.observation_space = Box(-np.inf, np.inf, (fleet.seen_size,), np.float64)
             self.action_space = Box(fleet.low, fleet.high, dtype=np.float64)
-            self._steps, self._begun, self._closed = 0, False, False
+            self._steps, self._begun, self._closed, self._warned = 0, False, False, False
 
         @property
         def stepper(self) -> Stepper:
@@ -66,6 +66,9 @@ def stepped_environment() -> Any:
             cut = bool(errors) or (self._rules.limit is not None and self._steps >= self._rules.limit)
             info: dict[str, Any] = {"t": float(t[0])}
             if errors:
+                if not self._warned:
+                    warn_of(errors)
+                self._warned = True
                 info["error"] = str(errors[0])
             return rows(seen, self._fleet.names, 1)[0], float(reward[0]), bool(ended[0]), cut, info
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from soacraft.errors import LinkError
 from soacraft.markup import Text
-from soacraft.sim.links.fleet import Fleet, Rules, rows
+from soacraft.sim.links.fleet import Fleet, Rules, rows, warn_of
 from soacraft.spatial.checks import Array
 
 #: Errors of environments that were not begun, or ended.
@@ -52,7 +52,7 @@ def vector_environment() -> Any:
             self._low, self._high = (np.tile(x, (count, 1)) for x in (fleet.low, fleet.high))
             self._generators = [np_random()[0] for _ in range(count)]
             self._steps, self._over = np.zeros(count, dtype=int), np.zeros(count, dtype=bool)
-            self._begun = False
+            self._begun = self._warned = False
 
         def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
             """All of them anew; one seed is that of the first, the next has one more."""
@@ -97,6 +97,9 @@ def vector_environment() -> Any:
             self._over = ended | cut
             info = self._info(t)
             if errors:
+                if not self._warned:
+                    warn_of(errors)
+                self._warned = True
                 texts = np.full(self.num_envs, None, dtype=object)
                 texts[list(errors)] = [str(x) for x in errors.values()]
                 info |= {"error": texts, "_error": texts != None}  # noqa: E711  # of each element
