@@ -59,15 +59,17 @@ def environments(count):
 
 
 def tried(envs, weights, end=EPISODE):
-    """What policies earn until they fall, and how far ahead they are then."""
+    """What policies earn until they fall, how far ahead they are then, and the coordinates of the first."""
     seen, _ = envs.reset(seed=SEED)
+    rows = [seen[0, :19]]
     earned, ahead, up = np.zeros(len(weights)), np.zeros(len(weights)), np.ones(len(weights), dtype=bool)
     for _ in range(round(end / PERIOD)):
         seen, gain, ended, cut, _ = envs.step(policy(weights, seen))
         earned += PERIOD * gain * up
         ahead[up] = seen[up, 4]
         up &= ~(ended | cut)
-    return earned, ahead
+        rows.append(seen[0, :19])
+    return earned, ahead, np.array(rows)
 
 
 envs, one = environments(2 * DIRECTIONS), environments(1)
@@ -76,11 +78,12 @@ draw, weights = np.random.default_rng(SEED), np.zeros((3, 7))
 print(f"at first {tried(one, weights[None], 4.0)[1][0] / 4.0:+.2f} m/s")
 for k in range(ROUNDS):
     directions = draw.normal(size=(DIRECTIONS, *weights.shape))
-    earned, _ = tried(envs, np.concatenate([weights + SPREAD * directions, weights - SPREAD * directions]))
+    earned, _, _ = tried(envs, np.concatenate([weights + SPREAD * directions, weights - SPREAD * directions]))
     forth, back = earned[:DIRECTIONS], earned[DIRECTIONS:]
     best = np.argsort(-np.maximum(forth, back))[:BEST]
     spread = np.concatenate([forth[best], back[best]]).std() + 1e-9
     weights += RATE / (BEST * spread) * np.einsum("d,djf->jf", (forth - back)[best], directions[best])
     print(f"round {k + 1}: {earned.max():.2f} earned by the best, {earned.mean():.2f} on average")
-speed = tried(one, weights[None], 4.0)[1][0] / 4.0
-print(f"speed: {speed:.3f} m/s, the mean of 4 s")
+_, ahead, rows = tried(one, weights[None], 4.0)
+run = PERIOD * np.arange(len(rows)), rows
+print(f"speed: {ahead[0] / 4.0:.3f} m/s, the mean of 4 s")

@@ -6,8 +6,8 @@ of an actuator of the model, as `sim.from_model` makes it. Other components act 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def inputs_of(system: System) -> Inputs:
     if len(system._plants) != 1:
         raise NotStepped(system, f"it has {len(system._plants)} plants, and a stepper moves one")
     (plant,) = system._plants.values()
-    kinds = {"sequence": system._sequences, "frame": system._frames, "held input": system._holds}
+    kinds: dict[str, Mapping[str, Any]] = {"sequence": system._sequences, "frame": system._frames, "held input": system._holds}
     for kind, known in kinds.items():
         if known:
             raise NotStepped(system, f"the {kind} {next(iter(known))!r} acts within runs")
