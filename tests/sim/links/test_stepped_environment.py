@@ -394,3 +394,17 @@ def test_one_that_was_closed_or_not_begun_takes_no_steps():
         for refused in (lambda e=e, zero=zero: e.step(zero), lambda e=e: e.reset()):
             with pytest.raises(LinkError, match="the environment was closed"):
                 refused()
+
+
+def test_a_start_with_shapes_in_each_other_is_taken_out_alone_and_refused_in_a_batch():
+    how = {"every": 0.02, "begin": lambda rng: np.array([-0.41])}  # 1 cm in the floor
+    e = sim.gym(hopper(), ["q"], [], lambda s, u: 0.0, **how)
+    e.reset(seed=1)
+    for _ in range(50):
+        seen = e.step(np.zeros(0))[0]
+    np.testing.assert_allclose(seen, [-0.4], atol=1e-3)
+    many = sim.gym(hopper(), ["q"], [], lambda s, u: 0.0, num_envs=2, **how)
+    with pytest.raises(
+        StateError, match=r"state 0 of the stepper begins with .* 0\.01 m in each other; move them apart"
+    ):
+        many.reset(seed=1)

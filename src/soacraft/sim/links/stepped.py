@@ -135,9 +135,8 @@ class SteppedFleet:
             self._batch.u[:] = actions
             return self._batch.attempt(1, list(still))
         errors: dict[int, SimulationError] = {}
-        for i, step in enumerate(self.steppers):
-            if i in still:
-                continue
+        for i in sorted({*range(self.count)} - {*still}):
+            step = self.steppers[i]
             step.u[:] = actions[i]
             failed = step.attempt()
             if failed:

@@ -14,7 +14,6 @@ from soacraft.sim.links.observations import Observation, observations
 from soacraft.sim.links.stepped import Driven
 from soacraft.sim.links.system_source import SystemSource
 from soacraft.sim.stepper import Stepper
-from soacraft.sim.systems.stepping import stepped
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 
@@ -34,7 +33,7 @@ def reduced(source: SystemSource) -> Reduced | str:
     if others:
         return f"{others[0]!r} is observed, which runs have"
     try:
-        p, inputs, controls = stepped(system, source.actions)
+        p, inputs, controls = system.driven(source.actions)
         step = p.stepper(controls)
     except SoacraftError as why:
         return getattr(why, "reason", str(why))

@@ -7,7 +7,7 @@ of an actuator of the model, as `sim.from_model` makes it. Other components act 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +19,29 @@ from soacraft.sim.library.actuators import Force
 from soacraft.sim.library.drives import Drive
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.systems.plants.plant import Plant
-from soacraft.sim.systems.wiring import Part
-
-if TYPE_CHECKING:
-    from soacraft.sim.systems.system import System
+from soacraft.sim.systems.wiring import Part, Wire
 
 #: The input of each kind of component that a control fills.
 _INPUTS: dict[type, str] = {Force: "command", Drive: "control"}
 #: Limits of a `Drive` that stand for none.
 _FAR = 1e300
+
+
+class Contents(NamedTuple):
+    """What a system is made of, as `System.driven` hands it over."""
+
+    name: str
+    plants: Mapping[str, Plant]
+    parts: Mapping[str, Part]
+    wires: Sequence[Wire]
+    exports: Mapping[str, str]
+    others: Mapping[str, Mapping[str, Any]]
+    """By kind what acts within runs alone: sequences, frames, inputs that hold a value."""
+    is_changed: bool
+    """True if a run has changed its structure."""
+    t: float
+    how: Mapping[str, Any]
+    """Integrator, tolerance and lengths of steps."""
 
 
 class Inputs(NamedTuple):
@@ -40,43 +54,48 @@ class Inputs(NamedTuple):
 class NotStepped(WiringError):
     """A system that no stepper knows, with the `reason`."""
 
-    def __init__(self, system: System, reason: str) -> None:
+    def __init__(self, system: str, reason: str) -> None:
         super().__init__(
-            f"the system {system.name!r} has no stepper: {reason}. Use s.run(t), or p.stepper() of a propagator."
+            f"the system {system!r} has no stepper: {reason}. Use s.run(t), or p.stepper() of a propagator."
         )
         self.reason = reason
 
 
-def inputs_of(system: System) -> Inputs:
+def inputs_of(system: Contents) -> Inputs:
     """The inputs of a system that nothing fills, in the order in which their components were added; raises
     `NotStepped`."""
-    if len(system._plants) != 1:
-        raise NotStepped(system, f"it has {len(system._plants)} plants, and a stepper moves one")
-    (plant,) = system._plants.values()
-    kinds: dict[str, Mapping[str, Any]] = {"sequence": system._sequences, "frame": system._frames, "held input": system._holds}
-    for kind, known in kinds.items():
-        if known:
-            raise NotStepped(system, f"the {kind} {next(iter(known))!r} acts within runs")
-    sticking = next((x for x in plant.forces if getattr(x, "switches", False)), None)
-    if sticking is not None:
-        raise NotStepped(system, f"the force {sticking.name!r} of its plant keeps a state from step to step")
-    if system._changes:
-        raise NotStepped(system, "its structure was changed by a run")
+    if why := _obstacle_to(system):
+        raise NotStepped(system.name, why)
+    (plant,) = system.plants.values()
     controls: dict[str, str] = {}
-    for path, part in system._parts.items():
+    for path, part in system.parts.items():
         if why := _obstacle(part, plant):
-            raise NotStepped(system, f"{path!r} {why}")
+            raise NotStepped(system.name, f"{path!r} {why}")
         controls[f"{path}.{_INPUTS[type(part.component)]}"] = _control(part, plant.mb)
-    own = {_wire(x, plant) for x in system._parts.values()}
-    for wire in system._wires:
+    own = {_wire(x, plant) for x in system.parts.values()}
+    for wire in system.wires:
         if (wire.source, wire.target) not in own:
-            raise NotStepped(system, f"the connection of {wire.source!r} with {wire.target!r} acts within runs")
+            raise NotStepped(system.name, f"the connection of {wire.source!r} with {wire.target!r} acts within runs")
     names = list(controls.values())
     twice = next((x for i, x in enumerate(names) if x in names[:i]), "")
     if twice:
         first, second = [key for key, x in controls.items() if x == twice][:2]
-        raise NotStepped(system, f"{first!r} and {second!r} push the same dof, {twice!r}")
+        raise NotStepped(system.name, f"{first!r} and {second!r} push the same dof, {twice!r}")
     return Inputs(plant, controls)
+
+
+def _obstacle_to(system: Contents) -> str:
+    """Why a system as a whole is not stepped; empty where it may be."""
+    if len(system.plants) != 1:
+        return f"it has {len(system.plants)} plants, and a stepper moves one"
+    for kind, known in system.others.items():
+        if known:
+            return f"the {kind} {next(iter(known))!r} acts within runs"
+    (plant,) = system.plants.values()
+    sticking = next((x for x in plant.forces if getattr(x, "switches", False)), None)
+    if sticking is not None:
+        return f"the force {sticking.name!r} of its plant keeps a state from step to step"
+    return "its structure was changed by a run" if system.is_changed else ""
 
 
 def _obstacle(part: Part, plant: Plant) -> str:
@@ -120,11 +139,9 @@ def _actuator(mb: Multibody, part: Part, dof: str) -> str:
     return ""
 
 
-def propagator_of(system: System, inputs: Inputs) -> Propagator:
+def _propagator(system: Contents, plant: Plant) -> Propagator:
     """The plant of a system with its force elements, from its present state and time on."""
-    plant = inputs.plant
-    how = system._how
-    made = Propagator(plant.mb, plant.solver, t=system.t, **how)  # type: ignore[arg-type]
+    made = Propagator(plant.mb, plant.solver, t=system.t, **system.how)
     made.add(*(x.another() if isinstance(x, Contact) else x for x in plant.forces))
     return made
 
@@ -137,13 +154,13 @@ class Driven(NamedTuple):
     controls: list[str]
 
 
-def stepped(system: System, controls: Sequence[str] | None) -> Driven:
+def stepped(system: Contents, controls: Sequence[str] | None) -> Driven:
     """What steps a system, with all its inputs or those of `controls`; `WiringError` where nothing does."""
     inputs = inputs_of(system)
     if controls is not None and (isinstance(controls, str) or not all(isinstance(x, str) for x in controls)):
         raise WiringError(f"controls is a list of inputs, such as controls=[{controls!r:.60}].")
     names = list(inputs.controls) if controls is None else list(controls)
-    ports = [system._exports.get(x, x) for x in names]
+    ports = [system.exports.get(x, x) for x in names]
     for name, port in zip(names, ports, strict=True):
         if port not in inputs.controls:
             raise WiringError(
@@ -152,4 +169,4 @@ def stepped(system: System, controls: Sequence[str] | None) -> Driven:
     unfilled = [x for x in inputs.controls if x not in ports]
     if unfilled:
         raise WiringError(f"nothing fills the input {unfilled[0]!r}: let the stepper drive it, too.")
-    return Driven(propagator_of(system, inputs), names, [inputs.controls[x] for x in ports])
+    return Driven(_propagator(system, inputs.plant), names, [inputs.controls[x] for x in ports])

@@ -530,8 +530,18 @@ class System(Uncopied, Strict):
         (('drive.command',), array([0.5]))
         """
         with self._alone.held("stepper"):
-            made, names, driven = stepping.stepped(self, controls)
+            made, names, driven = self.driven(controls)
             return made.stepper(driven, states=states, threads=threads, period=period, labels=names)
+
+    def driven(self, controls: Sequence[str] | None = None) -> stepping.Driven:
+        """A propagator of its plant, with the inputs that nothing fills and the control that each of them is: what
+        `stepper` steps. Refused with the reason where components act within runs alone."""
+        others = {"sequence": self._sequences, "frame": self._frames, "held input": self._holds}
+        contents = stepping.Contents(
+            self._name, self._plants, self._parts, self._wires, self._exports, others, bool(self._changes), self.t,
+            self._how,
+        )  # fmt: skip
+        return stepping.stepped(contents, controls)
 
     def phase(self, sequence: str) -> str:
         """The phase that a sequence is in."""
