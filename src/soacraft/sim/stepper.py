@@ -183,9 +183,9 @@ class Stepper(Uncopied, Strict):
 
     @property
     def is_autonomous(self) -> bool:
-        """True if nothing that acts depends on the time: steps are compiled, and no control has samples."""
-        controls = [x for x in self._problem.loads if isinstance(x, Control)]
-        return not self._why and not self._stops and all(x.is_number for x in controls)
+        """True if nothing that acts can depend on the time: steps are compiled, under contact and numbers alone."""
+        still = [x.is_number if isinstance(x, Control) else isinstance(x, Contact) for x in self._problem.loads]
+        return not self._why and not self._stops and all(still)
 
     @property
     def shapes(self) -> tuple[str, ...]:

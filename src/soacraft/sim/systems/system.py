@@ -536,7 +536,11 @@ class System(Uncopied, Strict):
     def driven(self, controls: Sequence[str] | None = None) -> stepping.Driven:
         """A propagator of its plant, with the inputs that nothing fills and the control that each of them is: what
         `stepper` steps. Refused with the reason where components act within runs alone."""
-        others = {"sequence": self._sequences, "frame": self._frames, "held input": self._holds}
+        others: dict[str, Mapping[str, Any]] = {
+            "sequence": self._sequences,
+            "frame": self._frames,
+            "held input": self._holds,
+        }
         contents = stepping.Contents(
             self._name, self._plants, self._parts, self._wires, self._exports, others, bool(self._changes), self.t,
             self._how,
