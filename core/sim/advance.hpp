@@ -26,11 +26,13 @@ struct Course {
 };
 
 // What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open. Of
-// components also the rates before a tick at the end, and their signals; `begun` are the rates at the start.
+// components also the rates before a tick at the end, and their signals; `begun` are the rates at the start. With visits also the
+// rates that each step begins with, and kinetic, potential and spring energy at its end.
 struct Track {
     index* ends;
     double *X, *W, *F, *forces, *errors, *openings;
     double *before, *signals, *begun;
+    double *starts, *energies;
 };
 
 class Walk {
@@ -45,10 +47,20 @@ public:
         Plan* const plan = m_.plan();
         if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
             between(course_.now, course_.now);
-            if (!m_.rates(seconds(course_.now), x, track_.begun)) return 0;
+            if (stepper_.contacts())  // they begin with rates of their own
+                std::memcpy(track_.begun, w, static_cast<std::size_t>(m_.size) * sizeof(double));
+            else if (!m_.rates(seconds(course_.now), x, track_.begun))
+                return 0;
             w = track_.begun;
         }
         for (; course_.now < course_.goal && done < course_.most; ++done) {
+            if (visits && course_.now >= visits->next) {
+                if (!visits->call(course_.now, x, w)) break;
+                stepper_.forget_rates();
+                if (!m_.sample(seconds(course_.now), x) || !m_.rates(seconds(course_.now), x, begun_.data())) break;
+                w = begun_.data();
+            }
+            if (track_.starts) std::memcpy(track_.starts + done * m_.size, w, static_cast<std::size_t>(m_.size) * sizeof(double));
             const std::vector<double> theta = m_.theta;
             if (plan && !plan->knows_next()) break;
             if (plan) plan->keep();
@@ -59,12 +71,14 @@ public:
             }
             x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
             keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
+            if (track_.energies) m_.energies(x, track_.energies + 3 * done);
             course_.now = track_.ends[done];
         }
         return done;
     }
 
     std::function<bool(index)> pause;  // called with the end of each step, before components tick there
+    Visits* visits = nullptr;          // calls between steps, or null
 
     const ContactLog* contacts() const { return stepper_.contacts(); }
 
@@ -114,7 +128,8 @@ private:
 
     index next_stop() {
         while (course_.stop_count && *course_.stops <= course_.now) ++course_.stops, --course_.stop_count;
-        return course_.stop_count && *course_.stops < course_.goal ? *course_.stops : course_.goal;
+        const index stop = course_.stop_count && *course_.stops < course_.goal ? *course_.stops : course_.goal;
+        return visits && visits->next < stop ? visits->next : stop;
     }
 
     bool fixed(index row, const double* x, const double* w) {
@@ -146,9 +161,11 @@ private:
         const double t = seconds(end);
         if (jumps_) {
             between(end, end);
+            stepper_.forget_rates();
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
         }
         if (plan.next(when, which) && when == end) {
+            stepper_.forget_rates();
             if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
         }

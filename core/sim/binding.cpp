@@ -83,6 +83,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
         set.held = held.table(setting, "held", rows == 1 ? 1 : way.most, nv), set.held_step = rows == 1 ? 0 : nv;
     }
     Mechanism m(set);
+    const nb::object visits_given = field(setting, "visits");
+    std::unique_ptr<PythonVisits> visits;
+    if (!visits_given.is_none()) visits = std::make_unique<PythonVisits>(visits_given, m.points, m.size);
     const index most = way.most, rows = Stepper::rows(method, tableau);
     const Array<double> x(x_, "x", 1), w(w_, "w", 1);
     Held::require("x", x.size(), m.points), Held::require("w", w.size(), m.size);
@@ -91,7 +94,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
                    held.output(track, "errors", most, 1), held.output(track, "openings", most, 1),
                    set.plan ? held.output(track, "before", most, m.size) : nullptr,
                    set.plan ? held.output(track, "signals", most, set.plan->width) : nullptr,
-                   set.plan ? held.output(track, "begun", 1, m.size) : nullptr};
+                   set.plan ? held.output(track, "begun", 1, m.size) : nullptr,
+                   visits ? held.output(track, "starts", most, m.size) : nullptr,
+                   visits ? held.output(track, "energies", most, 3) : nullptr};
     if (!rigid::finite(x.data(), m.points) || !rigid::finite(w.data(), m.size) ||
         !rigid::unit_quaternions(tree.quaternions, x.data()))
         return nothing();
@@ -107,8 +112,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const nb::object pause = field(setting, "pause");
     if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
     if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
+    walk.visits = visits.get();
     const auto walked = [&] { until_a_signal([&] { done = walk.run(x.data(), w.data()); }); };  // it ends with the steps it has
-    if (given.plan && (given.plan->calls_python() || walk.pause)) {
+    if ((given.plan && (given.plan->calls_python() || walk.pause)) || set.functions || visits) {
         walked();
     } else {
         const nb::gil_scoped_release free;

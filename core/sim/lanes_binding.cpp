@@ -29,6 +29,7 @@ public:
         all_ = {x_.data(), u_.data(), now_.data(), x_.size(0), loads.size(), stops_.data(), stops_.size(), step, origin};
         if (u_.size(0) != all_.count || u_.size(1) != all_.inputs || now_.size() != all_.count || all_.count < 1)
             refuse("the arrays of lanes do not fit each other");
+        if (set.functions) threads = 1;  // with Python's lock
         for (index i = 0; i < std::min(threads, all_.count); ++i)
             team_.push_back(std::make_unique<Lane>(set, given_.method, given_.tableau, driven_));
         Held::require("x", x_.size(1), team_.front()->points());
@@ -46,7 +47,12 @@ public:
             if (all_.now[i] < all_.origin) refuse("a lane is before the beginning of its steps");
         const Busy now(busy_);
         index fault = DONE;
-        without_lock([&] { fault = advance_lanes(team_, all_, goal); });
+        const auto walked = [&] { fault = advance_lanes(team_, all_, goal); };
+        if (!given_.set.functions) {
+            without_lock(walked);
+            return fault;
+        }
+        if (!until_a_signal(walked) || PyErr_Occurred()) throw nb::python_error();
         return fault;
     }
 

@@ -14,6 +14,7 @@ struct Load {
     index knots;
     double gain, bias[3], control[2], force[2];  // limits: lower, upper
     index row_first = 0, row_last = 0, length_first = 0, length_last = 0;  // their entries from the first that is not zero to the last
+    const double* force_of_function = nullptr;  // (nv): the generalized force itself, which a function gives; null of a control
 };
 
 // From the first entry of x that is not zero to the last.

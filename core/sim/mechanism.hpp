@@ -13,6 +13,7 @@
 
 #include "chart.hpp"
 #include "contact_setting.hpp"
+#include "functions.hpp"
 #include "implicit.hpp"
 #include "loops/job.hpp"
 #include "plan.hpp"
@@ -42,6 +43,7 @@ struct Setting {
     const double* held;  // (steps or 1, nv), or null: a generalized force held in each step, whose work is not counted
     index held_step;     // from one row to the next: 0 where one is held all along
     Plan* plan;          // components that are carried along, or null; their forces come behind those of the loads
+    Functions* functions;  // of the user, which set numbers and forces of the loads, or null
 };
 
 class Mechanism {
@@ -63,7 +65,8 @@ public:
         rigid::Job largest = s.job;
         if (s.plan) largest.frame_count = static_cast<index>(s.plan->frames.size()), motion_ = numbers(24 * largest.frame_count);
         for (const rigid::Algorithm* a :
-             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, derivatives_, &kinetic_, &potential_, &motions_})
+             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, derivatives_, &kinetic_, &potential_, &motions_,
+              &named("passive_energy")})
             most = a && a->one_bytes(largest) > most ? a->one_bytes(largest) : most;
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
@@ -99,7 +102,7 @@ public:
         const double *q = x, *v = x + nq;
         if (nv) std::memcpy(w, v, bytes(nv));
         if (set_.plan && !place(t, x)) return false;
-        push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv, !forces);
+        if (!push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv, !forces)) return false;
         const bool implicit = takes_implicitly_ && implicit_.acts();
         if (implicit) {
             implicit_.shift(t, q, v, total_.data()), own_.model = calm_job_.model = &implicit_.model();
@@ -121,15 +124,33 @@ public:
     void see(double low, double high) { low_ = low, high_ = high; }
     // vdot at x under the forces that components have given last, into the slots of the plan.
     bool accelerate(double t, const double* x) {
-        push(t, x, x + nq, forces_.data(), powers_.data(), true);
+        if (!push(t, x, x + nq, forces_.data(), powers_.data(), true)) return false;
         if (!accelerations(x, x + nq, own_, total_.data(), vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
         set_.plan->accelerate(vdot_.data(), nv);
         return true;
     }
 
+    // Call the functions that act once a step, at its start; again only at another point, or after `forget_sample`.
+    bool sample(double t, const double* x) {
+        if (!set_.functions || !set_.functions->of_step) return true;
+        constexpr double SAME = 0.5e-9;  // times are whole nanoseconds
+        if (sampled_ && std::fabs(t - sampled_at_) < SAME && std::memcmp(x, sampled_x_.data(), bytes(nq + nv)) == 0) return true;
+        sampled_ = set_.functions->step(t, x, x + nq);
+        sampled_at_ = t, sampled_x_.assign(x, x + nq + nv);
+        return sampled_;
+    }
+    void forget_sample() { sampled_ = false; }
+    bool samples() const { return set_.functions && set_.functions->of_step; }
+
+    // The same at a point of which components know nothing yet.
+    bool push_at(double t, const double* x, double* of, double* powers) {
+        return (!set_.plan || place(t, x)) && push(t, x, x + nq, of, powers);
+    }
+
     // The generalized force of everything, (names, nv), and its powers. `own`: the rows are those of the last call, whose zeros
-    // are zero still.
-    void push(double t, const double* q, const double* v, double* of, double* powers, bool own = false) {
+    // are zero still. False where a function failed.
+    bool push(double t, const double* q, const double* v, double* of, double* powers, bool own = false) {
+        if (set_.functions && set_.functions->of_stage && !set_.functions->stage(t, q, v)) return false;
         const index count = static_cast<index>(set_.loads.size());
         if (held_)
             std::memcpy(total_.data(), held_, bytes(nv));
@@ -137,6 +158,12 @@ public:
             std::memset(total_.data(), 0, bytes(nv));
         for (index i = 0; i < count; ++i, of += nv) {
             const Load& load = set_.loads[static_cast<std::size_t>(i)];
+            if (load.force_of_function) {
+                std::memcpy(of, load.force_of_function, bytes(nv));
+                powers[i] = dot(of, v, nv);
+                for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
+                continue;
+            }
             const double f = force_of(load, t, q, v);
             if (!own) std::memset(of, 0, bytes(nv));
             powers[i] = 0.0;
@@ -147,7 +174,7 @@ public:
         }
         powers += count;
         if (set_.plan) pushed(q, v, of, powers, own), of += nv * pushes(), powers += pushes();
-        if (!nv) return;
+        if (!nv) return true;
         stored(q, of);
         *powers++ = dot(of, v, nv), of += nv;
         if (set_.passive) {
@@ -157,9 +184,10 @@ public:
                 std::memset(of, 0, bytes(nv));
             *powers++ = dot(of, v, nv), of += nv;
         }
-        if (!set_.contact) return;
+        if (!set_.contact) return true;
         std::memcpy(of, contact_force.data(), bytes(nv));
         *powers = dot(of, v, nv);
+        return true;
     }
 
     // Forces of single dofs that a step may take implicitly; whether `rates` takes them so.
@@ -181,6 +209,13 @@ public:
             sum += part;
         }
         return sum;
+    }
+
+    // Kinetic, potential and spring energy.
+    void energies(const double* x, double* to) {
+        run(kinetic_, x, x + nq, nullptr, to), run(potential_, x, x + nq, nullptr, to + 1);
+        to[2] = 0.0;
+        if (set_.job.passive) run(named("passive_energy"), x, x + nq, nullptr, to + 2);
     }
 
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
@@ -534,6 +569,9 @@ private:
     double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();  // `see`
     Implicit implicit_;
     bool takes_implicitly_ = false;
+    bool sampled_ = false;  // `sample` was called at
+    double sampled_at_ = 0.0;
+    std::vector<double> sampled_x_;
     std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };

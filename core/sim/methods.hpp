@@ -68,8 +68,14 @@ public:
 
     // The next step is one of another motion: nothing is known of its start, and the log begins anew.
     void forget() {
-        begun_ = weighed_ = false;
+        begun_ = weighed_ = false, m_.forget_sample();
         if (touch_) touch_->log.steps.clear(), touch_->log.points.clear();
+    }
+
+    // Forces are others than those that the last step ended with.
+    void forget_rates() {
+        begun_ = false;
+        m_.forget_sample();
     }
 
     // From x with rates w at t over h; false where Python should take it.
@@ -83,6 +89,7 @@ public:
             case MIDPOINT: {  // on the way out without a step, nothing of the log has changed
                 const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
                 touch_->part = 1.0;
+                if (!m_.sample(t, x)) return false;
                 if (method_ == MOREAU ? moreau(t, x, w, h) : midpoint(t, x, w, h)) return true;
                 touch_->log.steps.resize(steps), touch_->log.points.resize(points);
                 return false;
@@ -404,7 +411,7 @@ private:
         bool needed = false;
         if (!ends_apart(needed)) return false;
         if (needed || !lean_) {
-            m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
+            if (!m_.push_at(t + h, free_.data(), forces.data(), w_.data())) return false;
             for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
             m_.implicit().answer_at(t + h, free_.data(), free_.data() + nq, w_.data(), forces.data());
             const auto work = [&] {  // what it was in the smooth step, and along h/2 (v1 - v_f) since then
@@ -424,7 +431,7 @@ private:
             return true;
         }
         if (!ended(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_.back() = 0.0, begun_ = weighed_ = !lean_;
+        known_ = x1, rates_ = w1, rates_[at(2 * m_.nv + m_.names - 1)] = 0.0, begun_ = weighed_ = !lean_;
         if (lean_) return true;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
@@ -437,7 +444,10 @@ private:
         if (!rigid::finite(x1.data(), m_.points)) return false;
         if (lean_) return true;
         std::memcpy(w1.data(), x1.data() + m_.nq, at(m_.nv) * sizeof(double));
-        m_.push(t + h, x1.data(), x1.data() + m_.nq, forces.data(), w1.data() + 2 * m_.nv);
+        if (!m_.sample(t + h, x1.data())) return false;
+        const bool fine = m_.plan() ? m_.rates(t1, x1.data(), w1.data(), forces.data())
+                                    : m_.push(t + h, x1.data(), x1.data() + m_.nq, forces.data(), w1.data() + 2 * m_.nv);
+        if (!fine) return false;
         m_.mean_rate(x, x1.data(), h, w1.data() + m_.nv);
         return rigid::finite(w1.data(), m_.size);
     }
@@ -457,7 +467,7 @@ private:
         if (!touch_->begin_midway(q, v0)) return false;
         std::copy(v0, v0 + nv, v);
         for (const double way : {0.5 * h, h}) {  // at first to the middle
-            m_.push(t + 0.5 * h, q, v, forces.data(), last_.data(), true);
+            if (!m_.push(t + 0.5 * h, q, v, forces.data(), last_.data(), true)) return false;
             touch_->accelerate(v, m_.all_of(forces.data()), m_.ground(), a);
             m_.straighten(v, a);
             for (index i = 0; i < nv; ++i) v[i] = v0[i] + way * a[i];
@@ -487,7 +497,8 @@ private:
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
         m_.contact_force = touch_->force;
         if (lean_) return true;
-        m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv, true);
+        if (!m_.sample(t + h, x1.data())) return false;
+        if (!m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv, true)) return false;
         if (!m_.between(x, x1.data(), u.data())) return false;
         std::memcpy(w1.data(), x1.data() + nq, at(nv) * sizeof(double));
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
@@ -553,7 +564,7 @@ private:
         if (!m_.settle(x1.data())) return false;
         open = m_.open;
         if (!rigid::finite(x1.data(), m_.points)) return false;
-        return lean_ || m_.rates(m_.plan() ? t1 : t + h, x1.data(), w1.data(), forces.data());
+        return lean_ || (m_.sample(t + h, x1.data()) && m_.rates(m_.plan() ? t1 : t + h, x1.data(), w1.data(), forces.data()));
     }
 
     Mechanism& m_;

@@ -7,6 +7,7 @@
 #include "loops/closed_solver.hpp"
 #include "methods.hpp"
 #include "plan_object.hpp"
+#include "python_functions.hpp"
 #include "rigid/wrenches.hpp"
 
 namespace soacraft {
@@ -165,6 +166,7 @@ struct Given {
     ContactSetting touching = {};
     rigid::Wrenches wrenches;
     PlanObject* plan = nullptr;
+    std::unique_ptr<PythonFunctions> functions;
 
     explicit Given(nb::handle setting)
         : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
@@ -187,6 +189,11 @@ struct Given {
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if (touches(method) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
         if (!read_plan(field(setting, "plan"), tree)) return false;
+        const nb::object functions_given = field(setting, "functions");
+        if (!functions_given.is_none()) {
+            functions = std::make_unique<PythonFunctions>(functions_given, model.nq, model.nv, set.loads);
+            set.functions = functions.get();
+        }
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;
@@ -195,13 +202,14 @@ struct Given {
         return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
     }
 
-    // Components that are carried along, by explicit methods; false while a run walks through them.
+    // Components that are carried along, by methods with fixed steps; false while a run walks through them.
     bool read_plan(nb::handle given, const rigid::RigidModel& tree) {
         const rigid::Model& model = tree.model;
         if (given.is_none()) return true;
         if (!nb::isinstance<PlanObject>(given)) refuse("plan must be a SystemPlan");
         plan = nb::cast<PlanObject*>(given);
-        if (!plan->fits(model.nq, model.nv) || method != EXPLICIT || tableau.adaptive()) refuse("the plan is of another tree or method");
+        const bool takes = method != VARIATIONAL && method != VARIATIONAL4 && method != MIDPOINT && !tableau.adaptive();
+        if (!plan->fits(model.nq, model.nv) || !takes) refuse("the plan is of another tree or method");
         set.plan = &plan->plan;
         return !plan->busy && plan->find_frames(tree);
     }

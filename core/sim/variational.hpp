@@ -86,7 +86,7 @@ private:
     bool gradient(double t) {
         const index nv = m_.nv;
         m_.momentum(half_.data(), rate_.data(), p_.data());
-        m_.push(t, half_.data(), rate_.data(), forces_.data(), powers_.data());
+        if (!m_.push(t, half_.data(), rate_.data(), forces_.data(), powers_.data())) return false;
         if (!m_.coriolis(half_.data(), rate_.data(), A_.data(), B_.data(), C_.data())) return false;
         times_transposed(B_, rate_.data(), f_.data());
         m_.each_group([&](index first, index dofs) {

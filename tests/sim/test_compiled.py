@@ -50,7 +50,7 @@ CHAINS = {"four-bar": four_bar, "loop in space": spatial_loop}
 
 
 def in_python(monkeypatch):
-    monkeypatch.setattr(Stride, "many", lambda *given: None)
+    monkeypatch.setattr(Stride, "many", lambda *given, **options: None)
 
 
 def is_compiled(run):
@@ -260,7 +260,9 @@ def test_what_is_left_to_python_is_told():
     name = sc.load("double_pendulum").dof_names[0]
     p = made()
     p.control(name, lambda t, state: 0.0)
-    assert told(p).endswith(f"since the control of {name!r} is a function")
+    assert told(p) == f"steps: compiled, many in one call, which call Python for the control of {name!r}"
+    p.control(name, lambda t, state: float(t > 0.02), breaks=[0.02])
+    assert told(p).endswith("since a function has breaks")
     p = made()
     p.event("down", lambda t, state: state.q[0] + 1.0)
     assert told(p).endswith("since event 'down' is looked for in each")
@@ -270,7 +272,7 @@ def test_what_is_left_to_python_is_told():
     assert not is_compiled(p.advance_to(0.05))
     p = made()
     p.add(sc.sim.JointLimit(name, 10.0, lower=-1.0, upper=1.0))
-    assert told(p).endswith(f"since 'limit of {name}' is a JointLimit")
+    assert told(p).endswith(f"which call Python for 'limit of {name}'")
     assert told(made(tree([sc.RollingDisc(0.5)]))).endswith("since 'b0' rolls")
     skate = sc.Multibody("skate")
     skate.add_body("skate", None, sc.Planar(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
@@ -366,7 +368,7 @@ def test_an_interrupt_between_steps_and_rows_leaves_one_state(method, after, mon
 
     def interrupted(self, *given):
         calls.append(given)
-        if len(calls) != 3:
+        if len(calls) != (7 if method.__name__ == "flush" else 3):  # after some steps
             return method(self, *given)
         if after:
             method(self, *given)
@@ -376,7 +378,7 @@ def test_an_interrupt_between_steps_and_rows_leaves_one_state(method, after, mon
     mb = sc.load("double_pendulum")
     mb.q = [0.5, 0.2]
     p = sc.sim.Propagator(mb, integrator="verlet", step=0.001)
-    p.every(0.01, lambda t, state: None)
+    p.every(0.01, lambda t, state: setattr(mb.bodies[0], "inertia", mb.bodies[0].inertia))  # compiled steps end there
     with pytest.raises(KeyboardInterrupt):
         p.advance_to(1.0)
     run = p.last_run

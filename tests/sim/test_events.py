@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.sim.test_closed import four_bar
+from tests.sim.test_compiled import in_python
+from tests.sim.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError
 from soacraft.sim.events import _PARTS, Crossing, Event, Watch, _just_after
+from soacraft.sim.runs.block import Block
 
 PERIOD = 2.36784194757623745
 
@@ -168,3 +172,80 @@ def test_an_event_of_that_name_is_there():
     p.event("a", lambda t, state: 1.0)
     with pytest.raises(StateError, match=r"there is an event 'a' already"):
         p.event("a", lambda t, state: 1.0)
+
+
+# -- in compiled steps --------------------------------------------------------------------------------------------
+
+
+def bouncing(method, solver="tree"):
+    """Many events of two functions, one of which acts; on a tree, on a closed chain, or over a floor."""
+    if method.startswith("moreau"):
+        mb = box_on_floor(0.05)
+    else:
+        mb = sc.load("double_pendulum") if solver == "tree" else four_bar()
+    p = sc.sim.Propagator(mb, integrator=method, rtol=1e-8, step=None if method == "dop853" else 0.002)
+    if method.startswith("moreau"):
+        p.add(sc.sim.Contact(restitution=0.4))
+    else:
+        mb.set_state(mb.q, 6.0 * np.ones(mb.nv) if solver == "tree" else mb.v)
+    name = mb.dof_names[-1]
+    p.control(name, 0.0)
+    half = 0.5 * (mb.q[-1] if solver == "tree" else mb.q[0])
+    turns = (lambda t, state: state.q[6] - 0.12) if method.startswith("moreau") else lambda t, state: state.v[-1]
+    p.event("passes", lambda t, state: state.q[-1 if solver == "tree" else 0] - half - 0.01)
+    p.event("turns", turns, -1, action=lambda t, state: p.control(name, 0.3 - t))
+    p.event("clock", lambda t, state: t - 0.2567)
+    return p
+
+
+@pytest.mark.parametrize(
+    ("method", "solver"),
+    [("rk4", "tree"), ("rk4", "closed"), ("verlet", "tree"), ("dop853", "tree"), ("dop853", "closed"), ("moreau", "tree")],
+)
+def test_compiled_steps_find_the_events_that_steps_in_python_find(method, solver, monkeypatch):
+    compiled = bouncing(method, solver).advance_to(0.3)
+    assert len(compiled.events) >= (1 if solver == "closed" else 2)
+    assert any(isinstance(x, Block) for _, x in compiled._dense)
+    in_python(monkeypatch)
+    other = bouncing(method, solver).advance_to(0.3)
+    assert [x.name for x in compiled.events] == [x.name for x in other.events]
+    adaptive = method == "dop853"
+    times = [[x.t for x in run.events] for run in (compiled, other)]
+    np.testing.assert_allclose(*times, rtol=0, atol=1e-6 if adaptive else 1e-8)
+    np.testing.assert_allclose(compiled.q[-1], other.q[-1], rtol=0, atol=1e-5 if adaptive else 1e-8)
+    if not adaptive:
+        np.testing.assert_allclose(compiled.t, other.t, rtol=0, atol=1e-8)
+        if compiled.contacts is not None:
+            ours, theirs = ([x.t for x in run.contacts.steps] for run in (compiled, other))
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["rk4", "moreau"])
+def test_steps_beyond_an_event_leave_nothing_behind(method):
+    """A run to an event and on has the bits of one that passes it, where the event does nothing."""
+
+    def made():
+        mb = box_on_floor(0.05) if method == "moreau" else sc.load("double_pendulum")
+        p = sc.sim.Propagator(mb, integrator=method, step=0.002)
+        if method == "moreau":
+            p.add(sc.sim.Contact(restitution=0.4))
+        p.event("late", lambda t, state: t - 0.1234, 1)
+        p.event("later", lambda t, state: t - 0.1716, 1)
+        return p
+
+    p, q = made(), made()
+    p.advance_to(0.3)
+    for name in ("late", "later"):
+        assert q.advance_to(0.3, until=name).stopped_by == name
+    q.advance_to(0.3)
+    assert p.mb.q.tobytes() == q.mb.q.tobytes()
+    assert p.mb.v.tobytes() == q.mb.v.tobytes()
+
+
+def test_an_event_function_that_fails_in_steps_ahead_ends_the_run_at_its_time():
+    mb = sc.load("double_pendulum")
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.event("root", lambda t, state: np.nan if t > 0.505 else 1.0)
+    with pytest.raises(sc.errors.SimulationError, match=r"stopped at t = 0\.5 s: the function of event 'root'"):
+        p.advance_to(2.0)
+    assert p.last_run.t[-1] == 0.5

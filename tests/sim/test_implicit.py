@@ -177,18 +177,16 @@ def test_a_tendon_of_one_dof_is_the_spring_of_its_hinge(compiled, monkeypatch):
     assert below(runs[1]) < 1e-4
 
 
-@pytest.mark.parametrize("between", ["spring", "tendon", "function"])
+@pytest.mark.parametrize("between", ["spring", "tendon"])
 def test_what_acts_on_several_dofs_is_explicit_and_named(between):
-    """A damper between nodes, a tendon of two dofs, a function: taken as they were, within the limit of contacts; at
-    twice that the run stops by name, and tells that contacts gave energy and that the foot sank in."""
+    """A damper between nodes, a tendon of two dofs: taken as they were, within the limit of contacts; at twice that the
+    run stops by name, and tells that contacts gave energy and that the foot sank in."""
 
     def run(mode):
         d = mode / STEP * FREE
         mb = leg(1.0, 0.0, d, between=between)
         p = sc.sim.Propagator(mb, integrator="moreau", step=STEP)
         p.add(sc.sim.Contact())
-        if between == "function":
-            p.add(lambda t, state: np.array([0.0, -d * state.v[1]]))
         return p.advance_to(100 * STEP)
 
     assert below(run(0.5)) < 1e-4

@@ -207,7 +207,7 @@ def test_the_report_says_what_acts_and_what_does_not():
         "'pendulum': 1 bodies, 1 dofs",
         "solver: tree: there are no loops or couplings",
         "integrator: dop853 (order 8, adaptive step)",
-        "steps: one by one in Python, since 'lambda' is a Function",
+        "steps: compiled, many in one call, which call Python for 'lambda'",
         "acts:",
         "  gravity (0.0, 0.0, -9.81)",
         "  springs and dampers of hinges: 'bob'",

@@ -114,5 +114,19 @@ def test_what_does_not_depend_on_the_time_is_told():
     p.add(lambda t, state: [np.sin(t), 0.0])
     step = p.stepper(["pole"])
     assert not step.is_autonomous
-    assert step.obstacle
     assert step.shapes == ()
+
+
+def test_a_restart_after_a_state_of_another_time_is_at_the_first_time():
+    p = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01, t=0.005)
+    later = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01, t=3.0)
+    step, fresh = p.stepper([]), p.stepper([])
+    step.set_state(later.stepper([]).sim_state())
+    step(2)
+    assert step.t == 3.02
+    step.restart()
+    assert step.t == 0.005
+    step(7)
+    fresh(7)
+    assert step.t == fresh.t
+    assert step.q.tobytes() == fresh.q.tobytes()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sim.test_compiled import in_python
 
 import soacraft as sc
 from soacraft.errors import StateError
@@ -98,9 +99,10 @@ def servo_stop(rtol, python):
     mb.set_state([-1.0], [0.0])
     p = sc.sim.Propagator(mb, rtol=rtol)
     p.control("stop", 0.0)
-    if python:
-        p.add(lambda t, state: None)
-    return p.advance_to(3.0)
+    with pytest.MonkeyPatch.context() as patch:
+        if python:
+            in_python(patch)
+        return p.advance_to(3.0)
 
 
 def test_compiled_steps_refuse_ends_beyond_a_kink_as_python_does(monkeypatch):

@@ -79,6 +79,7 @@ from soacraft.sim.runs.reading import read
 from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changes.changing import Change
@@ -153,6 +154,7 @@ __all__ = [
     "ShareRun",
     "SharedMemory",
     "Signals",
+    "SimState",
     "Sine",
     "Split",
     "SplitRun",

@@ -190,7 +190,10 @@ class Closed:
         return turns, None if kept["kept"] is None else kept["kept"].tolist(), choice
 
     def recall(
-        self, turns: dict[str, list[float]], kept: list[int] | None, choice: tuple[list[int], bool] | None
+        self,
+        turns: Mapping[str, Sequence[float]],
+        kept: Sequence[int] | None,
+        choice: tuple[Sequence[int], bool] | None,
     ) -> None:
         """Take a solver as new, which goes on from what one of its kind kept."""
         memory: dict[str, Any] = {"theta": {name: np.array(x) for name, x in turns.items()}}

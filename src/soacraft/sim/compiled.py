@@ -5,6 +5,9 @@ closed chains, and those of "variational", "variational4", "moreau" and "moreau_
 what the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not
 sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
 converge): Python takes that one, or says what is wrong.
+
+Functions of the user and force elements are called from these steps (`forces.evaluation`), and so is what is due between
+them (`sim.visits`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
+from soacraft.errors import SoacraftError
 from soacraft.kinematics.compiled import rows_of
 from soacraft.model.flat.compiled import CompiledModel, passive_in_python
 from soacraft.model.sizes.measure import constant_measure_of
@@ -28,7 +32,9 @@ from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
@@ -38,6 +44,7 @@ from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, Variational4
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
+from soacraft.sim.visits import VisitPlan, Visits
 from soacraft.spatial.checks import Array
 
 #: Numbers of the methods in core/sim/methods.hpp; the others are written in Python alone.
@@ -53,9 +60,13 @@ _METHODS: dict[type[Method], int] = {
     Gauss6: 6,
     MoreauMidpoint: 7,
 }
+#: Methods whose compiled steps carry components along.
+_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
 Integers = npt.NDArray[np.int64]
 #: Of a run without components.
 NONE = Breaks()
+#: Samples of a load that functions give the number of.
+_NUMBER = np.zeros(1), np.zeros(1)
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
 #: Numbers that a call writes, and nanoseconds that it may take where it waits for a clock.
@@ -121,6 +132,10 @@ class Setting(NamedTuple):
     """Components that are carried along, a `_core.SystemPlan`,"""
     pause: Callable[[int], object] | None = None
     """and what waits for the end of each step, in nanoseconds, before they tick."""
+    functions: Evaluation | None = None
+    """Functions of the user and force elements, which are called from the steps."""
+    visits: Visits | None = None
+    """Calls between steps."""
 
 
 class Course(NamedTuple):
@@ -156,6 +171,10 @@ class Track(NamedTuple):
     signals: Array
     begun: Array
     """and those at the start."""
+    starts: Array
+    """With visits: the rates that each step begins with,"""
+    energies: Array
+    """and kinetic, potential and spring energy at its end."""
 
 
 def obstacle(mb: Multibody, flexible: bool = False) -> str:
@@ -181,8 +200,10 @@ def obstacle_to_run(
     if type(method) not in _METHODS:
         return f"{method.name!r} is written in Python"
     if carried is not None:
-        if not isinstance(method, RK4):
+        if type(method) not in _CARRYING:
             return f"components are carried along by {method.name!r}"
+        if carried.feels:
+            return "components take contacts"
         if carried.obstacle or not mb.nv:
             return carried.obstacle
     touches = any(isinstance(x, Contact) for x in loads)
@@ -199,10 +220,8 @@ def obstacle_to_run(
             if load.obstacle:
                 return load.obstacle
             continue
-        if not isinstance(load, Control):
+        if isinstance(load, Touching) or getattr(load, "switches", False):
             return f"{load.name!r} is a {type(load).__name__}"
-        if load.samples is None:
-            return f"the control of {load.name!r} is a function"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"
     if mb.is_closed and rows_of(mb) is None:
@@ -218,18 +237,20 @@ class CompiledMotion:
     def __init__(self, problem: Mechanism, method: Method) -> None:
         mb = problem.mb
         self._problem, self._adaptive = problem, method.adaptive
-        loads = [x for x in problem.loads if isinstance(x, Control)]
+        loads = problem.functions_and_controls
+        controls = [x if isinstance(x, Control) else None for x in loads]
         model = CompiledModel.any_of(mb.layout)
-        assert model is not None and len(loads) == len(problem.loads)
+        assert model is not None
         self._kernels = model.kernels
-        samples = [x.samples for x in loads if x.samples is not None]
+        # one number of what is no samples, which functions set
+        samples = [_NUMBER if x is None or x.samples is None else x.samples for x in controls]
         measure = constant_measure_of(mb)
         self._setting = Setting(
             _METHODS[type(method)],
             Tableau.of(method),
-            np.array([x.row for x in loads]).reshape(len(loads), mb.nv),
-            np.array([x.length for x in loads]).reshape(len(loads), mb.nq),
-            np.array([x.law for x in loads]).reshape(len(loads), 8),
+            np.array([np.zeros(mb.nv) if x is None else x.row for x in controls]).reshape(len(loads), mb.nv),
+            np.array([np.zeros(mb.nq) if x is None else x.length for x in controls]).reshape(len(loads), mb.nq),
+            np.array([np.zeros(8) if x is None else x.law for x in controls]).reshape(len(loads), 8),
             np.cumsum([0, *(len(times) for times, _ in samples)], dtype=np.int64),
             np.concatenate([np.zeros(0), *(times for times, _ in samples)]),
             np.concatenate([np.zeros(0), *(values for _, values in samples)]),
@@ -242,8 +263,10 @@ class CompiledMotion:
             None,
         )
         starts = self._setting.starts.tolist()
-        self._numbers = [(at, x) for at, x in zip(starts, loads, strict=False) if x.is_number]
-        self._stops = np.unique(np.array([ns for x in loads for ns in x.knots.ns], dtype=np.int64))
+        self._numbers = [(at, x) for at, x in zip(starts, controls, strict=False) if x is not None and x.is_number]
+        self._stops = np.unique(np.array([ns for x in controls if x is not None for ns in x.knots.ns], dtype=np.int64))
+        functions = evaluation_of(problem, loads, starts, self._setting.values)
+        self._setting = self._setting._replace(functions=functions)
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
         self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
@@ -258,12 +281,15 @@ class CompiledMotion:
         held: Array | None = None,
         pause: Callable[[int], object] | None = None,
         longest: float = np.inf,
+        visits: VisitPlan | None = None,
+        limit: int | None = None,
     ) -> tuple[Block | None, tuple[float, int, int]]:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
         step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
         with which the rates w are computed anew. `pause` is called with the end of each step, before components tick.
-        No step of an adaptive method is longer than `longest`, in seconds.
+        No step of an adaptive method is longer than `longest`, in seconds. `visits` are made between steps;
+        `limit` is how many steps are taken at most.
         """
         self.raised = None
         self._read_numbers()
@@ -275,6 +301,10 @@ class CompiledMotion:
         breaks = NONE if problem.carried is None else problem.carried.breaks
         stops = np.union1d(self._stops, np.array(breaks.ns, dtype=np.int64))
         most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(stops))
+        if visits is not None:
+            most = self.most  # steps end at visits
+        if limit is not None:
+            most = min(most, limit)
         tableau = self._setting.tableau
         rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv
@@ -288,7 +318,8 @@ class CompiledMotion:
             if pause is not None:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
-        shapes = [*((most, n) for n in widths), (1, size)]
+        of_visits = (most, size) if visits is not None else (0, 0), (most, 3) if visits is not None else (0, 0)
+        shapes = [*((most, n) for n in widths), (1, size), *of_visits]
         track = Track(np.empty(most, dtype=np.int64), *(np.empty(shape) for shape in shapes))
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
         touch = problem.contact
@@ -297,9 +328,10 @@ class CompiledMotion:
             if touch.takes_out:
                 return None, pace
         setting = self._setting._replace(
-            chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause
-        )
-        done, *after, log = self._walk(setting, way, x, w, track, carried)
+            chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
+            visits=None if visits is None else visits.begin(self._setting.values, self._numbers),
+        )  # fmt: skip
+        done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())
         if chain is not None and problem.closed is not None:
@@ -322,6 +354,8 @@ class CompiledMotion:
             problem.told_now,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
+            None if visits is None else track.starts[:done],
+            None if visits is None else track.energies[:done],
         ), paced
 
     def _read_numbers(self) -> None:
@@ -331,20 +365,37 @@ class CompiledMotion:
             values[at] = control.number
 
     def _walk(
-        self, setting: Setting, way: Course, x: Array, w: Array, track: Track, carried: CompiledCarried | None
+        self,
+        setting: Setting,
+        way: Course,
+        x: Array,
+        w: Array,
+        track: Track,
+        carried: CompiledCarried | None,
+        visits: VisitPlan | None,
     ) -> Any:
         """The compiled call; clocks that tick together for the first time are made known to the plan."""
-        if carried is None:
+        if carried is None and setting.functions is None and setting.visits is None:
             *walked, self.raised = _core.advance(self._kernels, setting, way, x, w, track)
+            return walked
+        if carried is None:
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+                *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
+            # a trial of an adaptive method may fail where a shorter step does not
+            of_trial = self._adaptive and isinstance(raised, SoacraftError)
+            if visits is not None:
+                visits.end()
+                of_trial = of_trial and raised is not visits.raised
+            self.raised = None if of_trial else raised
             return walked
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
             while True:
-                done, *after, _, raised = _core.advance(self._kernels, setting, way, x, w, track)
+                done, *after, log, raised = _core.advance(self._kernels, setting, way, x, w, track)
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)
         self.raised = carried.fault(raised)
-        return done, *after, None
+        return done, *after, log
 
     def lanes(
         self,

@@ -10,7 +10,7 @@ state did not jump it has to be seen beyond before it can come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -117,7 +117,7 @@ class Watch:
         """What is kept from step to step: signs, and the last times at which something happened."""
         return dict(self._signs), list(self._storm)
 
-    def recall(self, signs: dict[str, float], storm: list[int]) -> None:
+    def recall(self, signs: Mapping[str, float], storm: Sequence[int]) -> None:
         """Go on from what was kept."""
         self._signs, self._storm, self._latest = dict(signs), list(storm), None
         self._begun, self._before_run = set(), None

@@ -58,14 +58,15 @@ def slopes(m: Mechanism, t: float, q: Array, v: Array) -> Slopes:
 
 def servos(m: Mechanism) -> dict[int, Control]:
     """Actuators of one dof whose forces vary with its state, by their places among the loads."""
+    loads = m.loads
     if m.servos is None or m.servos[0] != m.edition:
-        acting = {
-            i: x
-            for i, x in enumerate(m.loads)
+        places = [
+            i
+            for i, x in enumerate(loads)
             if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
-        }
-        m.servos = m.edition, acting
-    return m.servos[1]
+        ]
+        m.servos = m.edition, places
+    return {i: x for i in m.servos[1] if isinstance(x := loads[i], Control)}
 
 
 def _of_hinges(m: Mechanism, row: int, q: Array, v: Array, found: Slopes) -> None:
@@ -227,16 +228,20 @@ class Linear(NamedTuple):
         part[nt:] = self._answer(h) @ part[nt:]
         return part
 
-    def amplification(self, J: Array, nt: int, h: float) -> Array:
+    def amplification(self, J: Array, nt: int, h: float, of_functions: Array | None = None) -> Array:
         """A step of RK4 with what is fast taken implicitly, as a matrix: rates are J times coordinates and velocities.
 
             [q; v]1 = R(hJ') [q; v] + h R1(hJ') F [q; v],    J' of `rest`,    F = -W Y [K, B + h K],
 
-        and R(z) = 1 + z R1(z)
+        and R(z) = 1 + z R1(z). The part of J that is `of_functions` is held in the step: J' is without it, and F has it.
         """
+        if of_functions is not None:
+            J = J - of_functions
         K, B, _, Y = self.fast(h)
         go, held, W, nv = J[: len(K), nt:], np.zeros_like(J), self._answer(h), len(K)
         held[nt:, :nv], held[nt:, nt:] = -W @ Y @ K @ go, -W @ Y @ (np.diag(B) + h * K) @ go
+        if of_functions is not None:
+            held[nt:] += W @ of_functions[nt:]
         z, eye = h * self.rest(J, nt, h), np.eye(len(J))
         one = eye + z @ (eye + z @ (eye + z / 4) / 3) / 2
         return np.asarray(eye + z @ one + h * one @ held)

@@ -1,4 +1,4 @@
-"""Patterns of names: "*" is any text within a name, "**" any text at all. Matched letter by letter, without going back."""
+"""Patterns of names: "*" is any text within a name, "**" any text at all. They are matched letter by letter."""
 
 from __future__ import annotations
 

@@ -50,6 +50,7 @@ from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.stepper import Stepper
+from soacraft.sim.visits import HeldNumbers
 from soacraft.spatial.checks import Array, finite
 
 
@@ -301,10 +302,7 @@ class Propagator(Uncopied, Strict):
             if x not in self._acting.controls:
                 self._acting.control(x, 0.0)
 
-        def hold(t: float, state: State) -> None:
-            self._acting.set_numbers(together.numbers(t, state))
-
-        self._runner.every(period, hold)
+        self._runner.every(period, HeldNumbers(together, names, self.mb, self._acting.set_numbers))
         self._prints[f"callback {len(self._runner.callbacks)}"] = taken
         self._held |= dict.fromkeys(names, period)
 
@@ -392,9 +390,14 @@ class Propagator(Uncopied, Strict):
         why = obstacle_to_run(self.mb, self._method, acting.all, told, acting.carried)
         if not why and acting.closed is not None:
             why = acting.closed.obstacle
+        if not why and any(x.jumps for x in acting.breaks) and acting.carried is None:
+            why = "a function has breaks"
         if not why and self._runner.events:
             why = f"event {self._runner.events[0].name!r} is looked for in each"
-        listed = report(self.mb, self._why, repr(self._method), why, acting.loads, acting.controls, acting.prescribed)
+        called = [f"{x.name!r}" for x in acting.loads if not isinstance(x, Contact)]
+        called += [f"the control of {name!r}" for name, x in acting.controls.items() if x.samples is None]
+        parts = acting.loads, acting.controls, acting.prescribed, called
+        listed = report(self.mb, self._why, repr(self._method), why, *parts)
         starts = [f"begins with {x}" for load in acting.loads if isinstance(load, Contact)
                   for x in load.start(self.t, np.array(self.mb.q))]  # fmt: skip
         return Text("\n".join([listed, *self._notes, *starts]))
@@ -484,8 +487,9 @@ class Propagator(Uncopied, Strict):
         self._restored = place
 
     def state(self) -> SimState:
-        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits, here
-        or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to bytes.
+        """Return the complete state of the motion as one value, from which `set_state` continues with the same bits,
+        here or in another propagator made alike. A multistep integrator restarts here. `state.encode()` converts it to
+        bytes.
 
         Three motions from one state, each under another torque:
 
@@ -499,15 +503,15 @@ class Propagator(Uncopied, Strict):
         ...     p.set_state(state)
         ...     p.control(dof, u)
         ...     ends.append(p.run(1.0).q[-1, 0])
-        >>> ends[0] < ends[1] < ends[2]
+        >>> bool(ends[0] < ends[1] < ends[2])
         True
         """
-        self._acting.alone.require_free("state")
         if self._acting.running:
             raise StateError("a run goes on: checkpoints of it are written by checkpoint= and checkpoint_every=.")
-        state = self._runner.state()
-        self._runner.set_state(state)
-        return state
+        with self._acting.alone.held("state"):
+            state = self._runner.state()
+            self._runner.set_state(state)
+            return state
 
     def set_state(self, state: SimState, whose: str = "this SimState") -> None:
         """Continue from a state that `p.state()` returned, with the values that controls had then. The model, forces,
@@ -518,7 +522,9 @@ class Propagator(Uncopied, Strict):
                 f"set_state takes what p.state() gave, got {state!r:.60}. Coordinates are set by mb.set_state(q, v)."
             )
         self._refuse_meanwhile()
-        self._runner.set_state(state, whose)
+        with self._acting.alone.held("set_state"):
+            self._runner.set_state(state, whose)
+        self._restored = None  # a log of before is not of this motion
 
     @property
     def made(self) -> dict[str, Any]:

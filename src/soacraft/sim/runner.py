@@ -20,6 +20,8 @@ from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.events import Crossing, Event, Happened, Watch, unmoved
+from soacraft.sim.fitting import Fit, refuse_other
+from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
@@ -31,14 +33,17 @@ from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Layout
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
-from soacraft.sim.sim_state import SimState, frozen, shapes
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
+from soacraft.sim.visits import VisitPlan
 from soacraft.spatial.checks import Array
 
 #: Crossings of what is carried along at one instant, before they are called endless.
 _JUMPS = 100
+#: Steps that are taken before events are looked for in them: at first, and at most.
+_AHEAD = (4, 256)
 #: What `Look.look` gives where it has changed a value that rates depend on.
 CHANGED = "changed"
 
@@ -84,6 +89,8 @@ class Runner:
         self._restored = False  # whether the next run goes on from a checkpoint
         self._keeping = Keeping()
         self._due: int | None = None  # when the next checkpoint goes to the disk
+        self._ahead = _AHEAD[0]  # steps that are taken before events are looked for in them
+        self._states = States(acting.mb)
         self.last: Run | None = None
         """The last run, complete or not."""
         self.look: Look | None = None
@@ -244,13 +251,20 @@ class Runner:
                 self._acting.problem.displaced()
                 x, w = self._weigh(x, self._acting.problem.rates(self.t, x), before)
                 self._stride.forget()
-            block = self._many(goal, x, w, recorder)
+            visits = self._visits()
+            if visits is not None:
+                recorder.flush()  # before a callback changes a parameter of the model
+            block = self._many(goal, x, w, recorder, visits)
             taken = 1 if block is None else len(block.t) - 1
-            if block is not None:
-                self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
+            if block is not None or (visits is not None and visits.before is not None):
+                if block is not None:
+                    x, w = block.x[-1], block.w[-1]
+                    self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
                 self._stride.require_fine()
                 self._acting.problem.see(window(self._acting.breaks, self.now))
-                x, w = self._call_back(block.x[-1], block.w[-1], recorder)
+                if visits is not None and visits.before is not None:
+                    x, w = self._after_visit(x, visits.before, recorder)
+                x, w = self._call_back(x, w, recorder)
                 x, w = self._kept_at(x, w, recorder)
                 bar.at(self.t)
                 continue
@@ -304,19 +318,55 @@ class Runner:
         write(state, None if log is None else log.place)
         self._take(state)
 
-    def _many(self, goal: int, x: Array, w: Array, recorder: Recorder) -> Block | None:
+    def _visits(self) -> VisitPlan | None:
+        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled so far."""
+        acting, problem = self._acting, self._acting.problem
+        if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
+            return None
+        widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
+        return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account)
+
+    def _account(self) -> tuple[object, ...]:
+        """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
+        acting, mb = self._acting, self._acting.mb
+        edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events)
+        forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
+        touch = acting.problem.contact
+        return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision
+
+    def _after_visit(self, x: Array, before: State, recorder: Recorder) -> tuple[Array, Array]:
+        """The point and its rates after a callback between compiled steps changed the model, which had the state
+        `before`."""
+        values = self._watch.values(self.t, x)
+        x, w, changed = self._taken_over(x, before)
+        if changed:
+            recorder.row(self.t, x, w)
+            self._stability.add(self._acting.problem, np.array([self.t]), x[None])
+            self._watch.moved(self.t, x, values)
+        return x, w
+
+    def _many(
+        self, goal: int, x: Array, w: Array, recorder: Recorder, visits: VisitPlan | None = None
+    ) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
         problem, carried = self._acting.problem, self._acting.carried
-        if self.events or self.now.ns < self._doubtful or (self._pace is not None and carried is None):
+        if self.now.ns < self._doubtful or (self._pace is not None and carried is None):
+            return None
+        if self.events and carried is not None:
+            return None
+        if carried is None and any(breaks.jumps for breaks in self._acting.breaks):
             return None
         kept = None if carried is None else carried.keep()
         wait = None if self._pace is None else self._pace.wait
-        stop = min([goal, *(x[0] for x in self.callbacks), *self._saved])
+        stop = min([goal, *self._saved] + ([] if visits is not None else [x[0] for x in self.callbacks]))
         if self.look is not None and carried is not None:
             ahead = self.look.ahead
             stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
-        block = self._stride.many(problem, self.now, x, w, stop, wait)
+        if self.events:
+            block = self._without_events(problem, x, w, stop)
+        else:
+            block = self._stride.many(problem, self.now, x, w, stop, wait, visits)
         if block is None:
             return None
         if carried is not None:
@@ -327,9 +377,39 @@ class Runner:
         if not recorder.block(block, self._rtol):
             assert carried is not None
             carried.restore(kept)
+            if problem.contact is not None:
+                problem.contact.take_back(before[0].seconds)
             (self.now, self._x), self._kept, self._doubtful = before, None, int(block.ns[-1])
             return None
         return block
+
+    def _without_events(self, problem: Mechanism, x: Array, w: Array, stop: int) -> Block | None:
+        """Compiled steps up to the one in which an event happens, which Python takes: None where that is the next.
+        Steps are taken ahead, twice as many each time that none happens; those beyond an event are taken back."""
+        now, memory = self.now, self._stride.memory
+        follows = None if problem.closed is None else problem.closed.memory
+        block = self._stride.many(problem, now, x, w, stop, most=self._ahead)
+        if block is None:
+            return None
+        count = len(block.ns) - 1
+        quiet = next((i for i in range(count) if self._happens_in(block.step(i))), count)
+        if quiet == count:
+            self._ahead = min(2 * self._ahead, _AHEAD[1])
+            return block
+        self._ahead = _AHEAD[0]
+        self._stride.resume(*memory)
+        if problem.closed is not None and follows is not None:
+            problem.closed.recall(*follows)
+        if problem.contact is not None:
+            problem.contact.take_back(now.seconds)
+        return self._stride.many(problem, now, x, w, int(block.ns[quiet]), most=quiet) if quiet else None
+
+    def _happens_in(self, step: Step) -> bool:
+        """Whether an event happens in a step, or its function has no value there, of which Python's step tells."""
+        try:
+            return self._watch.find(step) is not None
+        except SoacraftError:
+            return True
 
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""
@@ -518,10 +598,16 @@ class Runner:
         q, v, _ = problem.parts(x)
         _, nt, nv = problem.sizes
         mb.set_state(q, v, w[nt : nt + nv])
-        q, v = np.array(mb.q), np.array(mb.v)
-        function(self.t, mb.current)
+        before = mb.current
+        function(self.t, before)
+        return self._taken_over(x, before)
+
+    def _taken_over(self, x: Array, before: State) -> tuple[Array, Array, bool]:
+        """The point and its rates after a user's function had the model at x, in the state `before`, and whether it
+        changed that."""
         mb, problem = self._acting.mb, self._acting.problem  # raises where its structure is another now
-        changed = not (np.array_equal(mb.q, q) and np.array_equal(mb.v, v))
+        changed = not (np.array_equal(mb.q, before.q) and np.array_equal(mb.v, before.v))
+        problem.release_functions()  # they may read what it changed
         if changed:
             x = problem.point(np.array(mb.q), np.array(mb.v), problem.parts(x)[2])
             x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
@@ -535,7 +621,7 @@ class Runner:
     # -- the state as a value ----------------------------------------------------------------------------------
 
     def state(self, within: bool = False) -> SimState:
-        """Return the state of the run. The model must be at the present point (`_leave`); `within` is True inside a run."""
+        """Return the state of the run. The model must be at the present point (`_leave`); `within` is True in a run."""
         problem = self._acting.begin()
         x = self._found(problem)
         q, v, _ = problem.parts(x)
@@ -548,11 +634,12 @@ class Runner:
             ns=self.now.ns,
             rest=self.now.rest,
             origin=self._stride.origin,
-            q=frozen(q),
-            v=frozen(v),
-            work=frozen([self._work.get(name, 0.0) for name in problem.names]),
-            z=frozen(z),
+            q=q,
+            v=v,
+            work=np.array([self._work.get(name, 0.0) for name in problem.names]),
+            z=z,
             forces=tuple(problem.names),
+            dofs=tuple(problem.mb.dof_names),
             length=length,
             longest=longest,
             counts=counts,
@@ -567,18 +654,24 @@ class Runner:
             began=problem.contact is not None and problem.contact.began,
             controls=self._acting.numbers,
             ticks=tuple(ticks),
-            held=deepcopy(held),
+            held=held,
         )
 
     def set_state(self, state: SimState, whose: str = "") -> None:
-        """Continue from a state of the same model and the same forces. With `whose`, as "the checkpoint 'a.h5'", the state
-        may come from another runner, and one that does not fit is refused."""
-        if whose:
-            self._refuse_other(state, whose)
-        try:
+        """Continue from a state of the same model and the same forces. With `whose`, as "the checkpoint 'a.h5'", the
+        state may come from another runner, and one that does not fit is refused with nothing changed."""
+        if not whose:
             self._take(state)
-        except (LookupError, ValueError, TypeError) as wrong:
-            raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong
+        else:
+            refuse_other(state, self._fit(), whose)
+            vdot, before, restored = np.array(self._acting.mb.vdot), self.state(), self._restored
+            try:
+                self._take(state)
+            except (SoacraftError, LookupError, ValueError, TypeError, OverflowError) as wrong:
+                self._take(before)
+                self._acting.mb.set_state(before.q, before.v, vdot)
+                self._restored = restored
+                raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong
         self._restored = True
 
     def _take(self, state: SimState) -> None:
@@ -602,35 +695,25 @@ class Runner:
         if problem.contact is not None:
             problem.contact.recall(state.began)
         if problem.carried is not None:
-            problem.carried.recall(state.ticks, deepcopy(state.held))
+            problem.carried.recall(state.ticks, {name: deepcopy(x) for name, x in state.held.items()})
             problem.carried.present = np.array(state.z)
             problem.displaced()
-        self._kept, self._jumped_at, self._lost = None, -(2**63), False
+        self._kept, self._jumped_at, self._doubtful, self._lost = None, -(2**63), -(2**63), False
 
-    def _refuse_other(self, state: SimState, whose: str) -> None:
-        """Raise `CheckpointError` for a state of another model, or of other forces, events or clocks."""
+    def _fit(self) -> Fit:
+        """Return what a state must fit to."""
         problem = self._acting.begin()
-        sizes = {"coordinates": problem.mb.nq, "velocities": problem.mb.nv}
-        names, numbers = [x.name for x in self.events], sorted(self._acting.numbers)
         ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
-        z = 0 if problem.carried is None else problem.carried.size
-        for what, a, b in (
-            ("forces", list(problem.names), list(state.forces)),
-            ("events", names, list(state.events)),
-            ("periods of callbacks", [x[1] / 1e9 for x in self.callbacks], [x[1] / 1e9 for x in state.callbacks]),
-            ("coordinates", sizes["coordinates"], len(state.q)),
-            ("velocities", sizes["velocities"], len(state.v)),
-            ("numbers of work", len(problem.names), len(state.work)),
-            ("states of components", z, len(state.z)),
-            ("controls that are numbers", numbers, sorted(state.controls)),
-            ("clocks", len(ticks), len(state.ticks)),
-            ("held values", shapes(held), shapes(state.held)),
-        ):
-            if a != b:
-                raise CheckpointError(
-                    f"{whose} is of another run: its {what} are {b!r:.200}, and those of {problem.mb.name!r} here are "
-                    f"{a!r:.200}. Add the same, in the same order, before it is restored."
-                )
+        return Fit(
+            problem.mb,
+            tuple(problem.names),
+            tuple(x.name for x in self.events),
+            tuple(x[1] for x in self.callbacks),
+            tuple(sorted(self._acting.numbers)),
+            len(ticks),
+            0 if problem.carried is None else problem.carried.size,
+            held,
+        )
 
     # -- beginning and end -------------------------------------------------------------------------------------
 
@@ -682,9 +765,8 @@ class Runner:
         return x, w
 
     def _state_at(self, x: Array) -> State:
-        problem = self._acting.problem
-        q, v, _ = problem.parts(x)
-        return problem.mb.state(q, v)
+        q, v, _ = self._acting.problem.parts(x)
+        return self._states.of(q, v)
 
     def _end(self, recorder: Recorder, stopped: str) -> Run:
         """Leave the model at the present state and keep the run."""

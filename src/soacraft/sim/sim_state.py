@@ -1,30 +1,35 @@
-"""`SimState`: the complete state of a run at an instant, as one value; `encode` and `decode` convert it to bytes and back.
+"""`SimState`: the complete state of a run at an instant, as one value; `encode` and `decode` convert it to bytes and
+back.
 
 The state, the model and the forces on it determine all later steps: two propagators with equal states continue with
-the same bits, in one process or in two. Sticking and holding follow from coordinates and velocities, draws of noise from
-the counts of clocks; multistep integrators restart at a state that was handed out.
+the same bits, in one process or in two. Sticking and holding follow from coordinates and velocities, draws of noise
+from the counts of clocks; multistep integrators restart at a state that was handed out.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from soacraft.errors import CheckpointError, StateError
+from soacraft.sim.packing import frozen, frozen_value, pack, unpack
 from soacraft.spatial.checks import Array
 
 _FORMAT = "soacraft state 1"
 #: Bytes of the checksum, and the limit of times in nanoseconds.
 _CHECKSUM, _LAST = 32, 2**62
 _ARRAYS = ("q", "v", "work", "z")
+_TUPLES = ("forces", "dofs", "counts", "happened", "events", "ticks")
 
 
 class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
-    """State of a run at an instant: `p.state()` returns it, `p.set_state(state)` continues from it.
+    """State of a run at an instant: `p.state()` returns it, `p.set_state(state)` continues from it. Nothing in it can
+    be changed: arrays and mappings are read-only.
 
     >>> import soacraft as sc
     >>> p = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01)
@@ -54,6 +59,8 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Continuous states of components."""
     forces: tuple[str, ...]
     """Names of the forces whose work is counted."""
+    dofs: tuple[str, ...] = ()
+    """Names of the dofs of the model; empty if they are unknown, as in files of earlier versions."""
     length: float | None = None
     """Length of the next step of an adaptive method, in seconds."""
     longest: float = 0.0
@@ -87,6 +94,26 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     held: Mapping[str, Any] = {}
     """Values that components hold: discrete states, sampled outputs, outputs of algebraic loops."""
 
+    def __post_init__(self) -> None:
+        """Make all parts read-only. Raises `StateError` for numbers that no state can have."""
+        parts: dict[str, Any] = {name: frozen(getattr(self, name)) for name in _ARRAYS}
+        parts |= {name: tuple(getattr(self, name)) for name in _TUPLES}
+        parts["callbacks"] = tuple((due, period) for due, period in self.callbacks)
+        parts |= {
+            name: MappingProxyType({key: float(x) for key, x in getattr(self, name).items()})
+            for name in ("signs", "controls")
+        }
+        parts |= {
+            name: MappingProxyType({key: tuple(map(float, x)) for key, x in getattr(self, name).items()})
+            for name in ("closures", "impulses")
+        }
+        parts["held"] = MappingProxyType({key: frozen_value(x) for key, x in self.held.items()})
+        for name, part in parts.items():
+            msgspec.structs.force_setattr(self, name, part)
+        fault = _fault(self)
+        if fault:
+            raise StateError(f"a state of a run cannot be: {fault}.")
+
     @property
     def t(self) -> float:
         """Time in seconds."""
@@ -107,6 +134,9 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __hash__(self) -> int:
         return hash(encode(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return decode, (encode(self),)
+
     def __repr__(self) -> str:
         parts = [f"{len(self.q)} coordinates", f"{len(self.v)} velocities"]
         parts += [f"{len(self.z)} states of components"] * bool(len(self.z))
@@ -124,9 +154,11 @@ class _Encoded(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def encode(state: SimState) -> bytes:
-    """Return the bytes of a state, O(its size). Raises `CheckpointError` if a component holds something other than numbers."""
+    """Return the bytes of a state, O(its size). Raises `CheckpointError` if a component holds something other than
+    numbers."""
     plain = {name: getattr(state, name) for name in state.__struct_fields__ if name not in (*_ARRAYS, "held")}
-    arrays = {name: np.asarray(getattr(state, name), dtype=np.float64) for name in _ARRAYS}
+    plain |= {name: dict(plain[name]) for name in ("signs", "closures", "impulses", "controls")}
+    arrays = {name: getattr(state, name) for name in _ARRAYS}
     try:
         names, floats, integers = pack(arrays | {f"held {name}": state.held[name] for name in sorted(state.held)})
         parts = _Encoded(
@@ -140,8 +172,8 @@ def encode(state: SimState) -> bytes:
 
 
 def decode(data: bytes) -> SimState:
-    """Return the state that `encode` wrote. Nothing in the bytes is executed or imported; damaged or foreign bytes raise
-    `CheckpointError`."""
+    """Return the state that `encode` wrote. Nothing in the bytes is executed or imported; damaged or foreign bytes
+    raise `CheckpointError`."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise StateError(f"decode takes the bytes of SimState.encode(), got {data!r:.60}.")
     data = bytes(data)
@@ -153,72 +185,31 @@ def decode(data: bytes) -> SimState:
             raise ValueError(f"its format is {parts.format!r:.60}, not {_FORMAT!r}")
         floats, integers = np.frombuffer(parts.floats, "<f8"), np.frombuffer(parts.integers, "<i8")
         values = unpack(parts.names, floats.astype(np.float64), integers.astype(np.int64))
-        arrays = {name: np.atleast_1d(values.pop(name)) for name in _ARRAYS}
+        arrays = {name: values.pop(name) for name in _ARRAYS}
         if any(not name.startswith("held ") for name in values):
             raise ValueError("it has arrays besides those of a state")
         held = {name.removeprefix("held "): x for name, x in values.items()}
         state = msgspec.convert({**parts.state, **arrays, "held": held}, SimState, dec_hook=lambda kind, x: x)
-        _require_numbers(state)
-    except (msgspec.MsgspecError, LookupError, ValueError, TypeError, RecursionError, UnicodeDecodeError) as wrong:
+    except (msgspec.MsgspecError, LookupError, ValueError, TypeError, OverflowError, RecursionError) as wrong:
         raise CheckpointError(f"a state of a run cannot be read: {wrong}.") from None
     return state
 
 
-def pack(values: Mapping[str, Any]) -> tuple[list[tuple[str, str, list[int]]], Array, Any]:
-    """Split values into names with kinds and shapes, an array of floats and an array of integers."""
-    listed: list[tuple[str, str, list[int]]] = []
-    floats: list[Any] = [np.zeros(0)]
-    integers: list[Any] = [np.zeros(0, dtype=np.int64)]
-    for name, value in values.items():
-        array = np.asarray(value)
-        kind = {"f": "float", "i": "int", "u": "int", "b": "bool"}[array.dtype.kind]
-        listed.append((name, kind, list(array.shape)))
-        (floats if kind == "float" else integers).append(array.ravel())
-    return listed, np.concatenate(floats).astype("f8"), np.concatenate(integers).astype("i8")
-
-
-def shapes(values: Mapping[str, Any]) -> list[tuple[str, tuple[int, ...], str]]:
-    """List names, shapes and kinds of values."""
-    return sorted((name, np.shape(x), np.asarray(x).dtype.kind) for name, x in values.items())
-
-
-def unpack(listed: list[tuple[str, str, list[int]]], floats: Array, integers: Any) -> dict[str, Any]:
-    """Join names and arrays to values, the inverse of `pack`. Raises ValueError if they do not fit."""
-    values: dict[str, Any] = {}
-    at = {"float": 0, "int": 0, "bool": 0}
-    for name, kind, shape in listed:
-        if kind not in at or any(n < 0 for n in shape):
-            raise ValueError(f"{name!r:.60} is of the kind {kind!r:.20} and the shape {shape!r:.40}")
-        source, counted = (floats, "float") if kind == "float" else (integers, "int")
-        size = int(np.prod(shape, dtype=object)) if shape else 1
-        if size > len(source) - at[counted]:
-            raise ValueError(f"there are no {size} numbers for {name!r:.60}")
-        array = source[at[counted] : at[counted] + size].reshape(shape)
-        at[counted] += size
-        array = np.array(array, dtype={"float": np.float64, "int": np.int64, "bool": np.bool_}[kind])
-        values[name] = array if shape else array.item()
-    if (at["float"], at["int"]) != (len(floats), len(integers)):
-        raise ValueError("there are more numbers than names")
-    return values
-
-
-def frozen(values: Any) -> Array:
-    """Return a read-only copy of an array."""
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
-
-
-def _require_numbers(state: SimState) -> None:
-    """Raise ValueError for numbers that no state can have."""
-    numbers = [state.rest, state.longest, *state.signs.values(), *state.controls.values()]
+def _fault(state: SimState) -> str:
+    """Return the reason why no state can have its numbers; empty if one can."""
+    numbers = [state.rest, state.longest, state.length or 0.0, *state.signs.values(), *state.controls.values()]
     numbers += [x for y in (*state.closures.values(), *state.impulses.values()) for x in y]
-    if not np.isfinite([*numbers, state.length or 0.0]).all() or not all(
-        np.isfinite(getattr(state, name)).all() for name in _ARRAYS
-    ):
-        raise ValueError("a number is not finite")
+    if not np.isfinite(numbers).all() or not all(np.isfinite(getattr(state, name)).all() for name in _ARRAYS):
+        return "a number is not finite"
+    if any(getattr(state, name).ndim != 1 for name in _ARRAYS):
+        return "q, v, work and z have one axis"
     times = [state.ns, state.origin, *state.happened, *(x for pair in state.callbacks for x in pair)]
-    if any(abs(ns) >= _LAST for ns in times) or not 0.0 <= state.rest < 1e-9 or min(state.ticks, default=0) < 0:
-        raise ValueError("a time is out of range")
+    if any(abs(ns) >= _LAST for ns in times) or not 0.0 <= state.rest < 1e-9:
+        return "a time is out of range"
+    if not all(0 <= x < _LAST for x in state.ticks) or any(due < state.ns for due, _ in state.callbacks):
+        return "a time is out of range"
     if any(period < 1 for _, period in state.callbacks) or (state.length is not None and not state.length > 0.0):
-        raise ValueError("a step or a period is not positive")
+        return "a step or a period is not positive"
+    if len(state.counts) != 2 or not all(0 <= x < 2**31 for x in state.counts) or state.longest < 0.0:
+        return "a count or a length of steps is out of range"
+    return ""

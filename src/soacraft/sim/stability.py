@@ -101,7 +101,7 @@ class Stability:
         if _only_touches(problem, np.diff(t), x[:, nq : nq + nv]):
             return
         q, v = x[:, :nq], x[:, nq : nq + nv]
-        even = self._method.even
+        even = self._method.even or _holds_functions(self._method, problem)
         steps = some_of(restless(problem.mb, q, v), _EVEN_STATES) if even else some_of(missed(problem.mb, t, q, v))
         rates = []
         if steps.which:
@@ -201,7 +201,8 @@ def require_stable(
     q, v = X[..., :nq], X[..., nq : nq + nv]
     if not method.limited or _only_touches(problem, np.diff(t), v.reshape(-1, nv)):
         return
-    off = restless(problem.mb, q, v) if method.even else missed(problem.mb, t, q, v)
+    even = method.even or _holds_functions(method, problem)
+    off = restless(problem.mb, q, v) if even else missed(problem.mb, t, q, v)
     for i in some_of(off[:, 0]).which:
         prepare(i)
         if growth(method, problem, t0, x0[i], t1 - t0) * _STRETCH > np.log(_GROWTH):
@@ -294,6 +295,8 @@ class _Modes(NamedTuple):
     nt: int
     implicit: Linear | None
     """Forces that the method takes implicitly."""
+    held: Array | None = None
+    """The part of J by functions that the method holds in a step, where there are any."""
 
     def is_fast(self, h: float) -> bool:
         """Whether a mode is fast for a step."""
@@ -305,11 +308,25 @@ class _Modes(NamedTuple):
         if not self.is_fast(h):
             return 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            A = self.method.amplification(h * J, nt) if self.implicit is None else self.implicit.amplification(J, nt, h)
+            A = self._amplification(h)
         if not np.isfinite(A).all():
             return np.inf
         grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, h * np.linalg.eigvals(J).real.max())
         return float(grown) if grown > _LEAST else 0.0
+
+    def _amplification(self, h: float) -> Array:
+        """A step of length h as a matrix. What a function gives at its start, c = x, acts all along:
+
+            x' = (J - J_f) x + J_f c,      c' = 0
+        """
+        J, nt = self.J, self.nt
+        if self.implicit is not None:
+            return self.implicit.amplification(J, nt, h, self.held)
+        if self.held is None:
+            return self.method.amplification(h * J, nt)
+        n, none = len(J), np.zeros_like(J)
+        both = self.method.amplification(h * np.block([[J - self.held, self.held], [none, none]]), nt)
+        return np.asarray(both[:n, :n] + both[:n, n:])
 
     def log_explicit(self, h: float) -> float:
         """The logarithm of the rate of what is taken explicitly, in steps; 0 where that is slow."""
@@ -363,12 +380,23 @@ def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Imp
     _, nt, nv = problem.sizes
     unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
     units = np.concatenate([unit, unit[:nv]])
-    with np.errstate(over="ignore", invalid="ignore"):
-        more = None if implicit is None else implicit.change(t, x)
-        J = problem.jacobian(t, x, more=more)[: nt + nv, : nt + nv] * units / units[:, None]
-    if not np.isfinite(J).all():
-        raise np.linalg.LinAlgError("it is not finite")
-    return _Modes(method, J, nt, None if implicit is None else Linear.of(problem, t, x, unit[:nv]))
+
+    def jacobian(held_at: Array | None) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"), problem.functions_at(t, held_at):
+            more = None if implicit is None else implicit.change(t, x)
+            J = problem.jacobian(t, x, more=more)[: nt + nv, : nt + nv] * units / units[:, None]
+        if not np.isfinite(J).all():
+            raise np.linalg.LinAlgError("it is not finite")
+        return np.asarray(J)
+
+    J = jacobian(None)
+    held = J - jacobian(x) if _holds_functions(method, problem) else None
+    return _Modes(method, J, nt, None if implicit is None else Linear.of(problem, t, x, unit[:nv]), held)
+
+
+def _holds_functions(method: Method, problem: Mechanism) -> bool:
+    """True if functions act that the method calls once a step."""
+    return method.touches and problem.contact is not None and problem.has_functions
 
 
 def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, J: Array) -> float:

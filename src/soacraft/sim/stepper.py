@@ -29,7 +29,9 @@ from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, Touches
 from soacraft.sim.forces.drives import Control, controls_of
 from soacraft.sim.integrators.steps import Method, Step
 from soacraft.sim.sensor_values import sensor_values
+from soacraft.sim.sim_state import SimState
 from soacraft.sim.stability import Stability, Stiff, limit, require_stable
+from soacraft.sim.stepper_state import fixed_controls, point_of, require_fit, state_of
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
@@ -86,7 +88,7 @@ class Stepper(Uncopied, Strict):
         count = 1 if states is None else whole_number(states, "states", 1, error=StateError)
         self._threads = read_threads("stepper", threads) or 1
         self._step, self._period = step, _period(method, step, period)
-        self._origin = self._goal = now
+        self._origin = self._goal = self._made_at = now
         self._names = _names(self._mb, acting, controls)
         self._labels = self._names if labels is None else tuple(labels)  # what the controls are called here
         self._driven = [_driven(self._mb, name) for name in self._names]
@@ -219,6 +221,33 @@ class Stepper(Uncopied, Strict):
         q, v, _ = self._problem.parts(np.array(self._x[lane]))
         return self._mb.state(q, v)
 
+    def sim_state(self, which: int | None = None) -> SimState:
+        """Return the state as a value; of a batch that of one of its states. `p.set_state` and `step.set_state`
+        continue from it, with the same bits where steps are compiled. Controls that push, and that the propagator does
+        not have, are in it: add them with p.control(name, 0.0) before p.set_state.
+
+        >>> import soacraft as sc
+        >>> p = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01)
+        >>> step = p.stepper()
+        >>> step(50)
+        >>> p.set_state(step.sim_state())
+        >>> step(50)
+        >>> p.t, bool((p.run(1.0).q[-1] == step.q).all())
+        (0.5, True)
+        """
+        lane = self._lane(which)
+        with self._alone.held("sim_state"):
+            u = finite(self._u[lane], (None,), f"u of the stepper of {self._mb.name!r}", StateError)
+            numbers = {name: x.number for name, x in fixed_controls(self._problem, self._names).items()}
+            numbers |= dict(zip(self._names, u.tolist(), strict=True))
+            run = self._acting.begin().names, list(self._acting.controls)
+            if not self._is_batch:  # methods and solvers restart, as those of one that is given the state
+                self._stride.recall(*self._stride.memory)
+                if self._problem.closed is not None:
+                    self._problem.closed.recall(*self._problem.closed.memory)
+            parts, ns = (self._touch, self._stride), int(self._now[lane])
+            return state_of(self._problem, parts, ns, np.array(self._x[lane]), numbers, run)
+
     def report(self) -> Text:
         """A text: the controls, the length of a call, and whether steps are compiled."""
         lines = [
@@ -299,6 +328,9 @@ class Stepper(Uncopied, Strict):
         """Compiled lanes on to a nanosecond, and what they answer."""
         try:
             return int(self._lanes.advance(goal))
+        except SoacraftError:  # of a function: the step is taken again in Python, which says whose it is
+            self._by_hand = self._by_hand and int(self._now[0]) == self._goal
+            return int(np.argmax(self._now < goal))
         except BaseException:  # after steps that were taken, as by Ctrl-C
             self._by_hand = self._by_hand and int(self._now[0]) == self._goal
             raise
@@ -306,8 +338,18 @@ class Stepper(Uncopied, Strict):
     @hinted
     def set_state(self, q: Any, v: Any = None, which: Any = None) -> None:
         """Give it another state, at rest where v is left out; in batches those of `which`, a number or several, else
-        all. q and v are as `mb.set_state` takes them."""
+        all. q and v are as `mb.set_state` takes them.
+
+        set_state(state) takes a `SimState` of a run or of a stepper, with its time, its work and the numbers of its
+        controls; u of others is zero. A batch of which only some states are given one keeps its time."""
         lanes = self._lanes_of(which)
+        if isinstance(q, SimState):
+            if v is not None:
+                raise StateError("a SimState has the velocities, too: give step.set_state(state) without v.")
+            require_fit(q, self._problem, self._names)
+            with self._alone.held("set_state"):
+                self._continue(lanes, q)
+            return
         at, rates = read_q(self._mb, q), self._at_rest(v)
         for x, what in ((at, "q"), (rates, "v")):
             if x.ndim > 2 or (x.ndim == 2 and len(x) != len(lanes)):
@@ -326,13 +368,21 @@ class Stepper(Uncopied, Strict):
         start = self._start if q is None else (read_q(self._mb, q), self._at_rest(v))
         lanes = range(len(self._x))
         with self._alone.held("restart"):
-            before = self._goal, self._now.copy()
-            self._goal = self._now[:] = self._origin
+            before = self._goal, self._origin, self._now.copy()
             try:
+                self._count_from(self._made_at, self._made_at)
                 self._put(lanes, *start)
             except BaseException:
-                self._goal, self._now[:] = before
+                self._count_from(*before[:2])
+                self._now[:] = before[2]
                 raise
+
+    def _count_from(self, goal: int, origin: int) -> None:
+        """Be at a nanosecond, with steps on the grid of an origin."""
+        anew, self._origin = origin != self._origin, origin
+        self._goal, self._now[:], self._stride.origin = goal, goal, origin
+        if anew:
+            self._make()
 
     # -- parts -------------------------------------------------------------------------------------------------
 
@@ -410,6 +460,11 @@ class Stepper(Uncopied, Strict):
         self._look_soon()
 
     @property
+    def _jumps(self) -> bool:
+        """True if a force jumps at times that steps must respect."""
+        return any(x.jumps for x in self._breaks)
+
+    @property
     def _scene_changed(self) -> bool:
         return self._touch is not None and self._touch.scene.revision != self._scene_revision
 
@@ -427,6 +482,8 @@ class Stepper(Uncopied, Strict):
             return f"{self._method.name!r} chooses its steps"
         if problem.closed is not None:
             return "its loops are followed from step to step"
+        if self._jumps:
+            return "a function has breaks"
         loads = [*problem.loads, *([] if self._touch is None else [self._touch])]
         return obstacle_to_run(self._mb, self._method, loads, problem.is_told)
 
@@ -468,6 +525,53 @@ class Stepper(Uncopied, Strict):
             self._stride.forget()
             self._stability.forget()
         self._by_hand, self._touched, self._vdot = True, None, None
+        self._look_soon()
+
+    def _continue(self, lanes: Sequence[int], state: SimState) -> None:
+        """Let states continue from a value that fits, all of them or none."""
+        problem, touch, before = self._problem, self._touch, self._goal
+        fixed = {x: state.controls[name] for name, x in fixed_controls(problem, self._names).items()}
+        renumbered = any(x.number != u for x, u in fixed.items())
+        together = len(set(lanes)) == len(self._x)  # not a part of a batch
+        if not together and lanes and (renumbered or (self._stops and state.ns != before)):
+            raise StateError(
+                f"this SimState is of t = {state.t:.9g} s, that of the batch is {self.t:.9g} s, and samples of "
+                "p.control, or numbers that the stepper does not drive, are those of all: give it to all of them, "
+                "step.set_state(state)."
+            )
+        x = point_of(state, problem)
+        if touch is not None and not state.began:  # its start was not looked at
+            size = problem.mb.nq + problem.mb.nv
+            if self._is_batch:
+                touch.begin_batch(np.ascontiguousarray(state.q[None]), lanes[:1], "stepper")
+            else:
+                self._goal = state.ns
+                try:
+                    x[:size] = self._begun(state.q, state.v)[:size]
+                except SoacraftError:
+                    self._goal = before
+                    raise
+        if touch is not None and (self._is_batch or state.began):
+            touch.recall(True)
+        for control, u in fixed.items():
+            control.set(u)
+        for i, name in enumerate(self._names):
+            self._u[lanes, i] = state.controls.get(name, 0.0)
+        self._x[lanes] = x
+        self._by_hand, self._touched, self._vdot = True, None, None
+        if together:
+            anew, self._goal, self._origin = renumbered or state.origin != self._origin, state.ns, state.origin
+            self._now[:], self._stride.origin = state.ns, state.origin
+            self._look, self._in_doubt = _NEVER, False
+            if anew:
+                self._make()
+        if not self._is_batch:
+            if problem.closed is not None:
+                problem.closed.recall(state.closures, state.independent, state.embedding)
+            self._stride.recall(state.length, state.longest, state.counts)
+            self._stability.forget()
+            self._begins = touch is not None and touch.takes_out
+            problem.see(window(self._breaks, Instant(self._goal)))
         self._look_soon()
 
     def _begun(self, q: Array, v: Array) -> Array:
@@ -588,7 +692,7 @@ class Stepper(Uncopied, Strict):
                     self._stability.begin(problem, now.seconds, x)
                 while now.ns < goal:
                     until = min([goal, *(ns for ns in self._stops if ns > now.ns)])
-                    block = None if self._begins else stride.many(problem, now, x, w, until)
+                    block = None if self._begins or self._jumps else stride.many(problem, now, x, w, until)
                     if block is not None:
                         now, x, w = Instant(int(block.ns[-1])), block.x[-1], block.w[-1]
                         rows = block.t[1:], block.x[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from soacraft.sim.integrators.pace import Pace
 from soacraft.sim.integrators.steps import Method, Problem, SelfPaced, Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
+from soacraft.sim.visits import VisitPlan
 from soacraft.spatial.checks import Array
 
 #: Tries of a step that ends at the zero of an event, and of shorter ones where it does not; how far a try may move it,
@@ -60,9 +62,13 @@ class Stride:
         """What is kept from step to step: the length of the next one, the longest one, and counts of stability."""
         return self._length, self._longest, self._pace.counts
 
+    def resume(self, length: float | None, longest: float, counts: tuple[int, int]) -> None:
+        """Go on from what was kept before some compiled steps."""
+        self._length, self._longest, self._pace.counts = length, longest, counts
+
     def recall(self, length: float | None, longest: float, counts: tuple[int, int]) -> None:
         """Go on from what was kept; a multistep method begins anew."""
-        self._length, self._longest, self._pace.counts = length, longest, counts
+        self.resume(length, longest, counts)
         self._compiled, self._judged = None, ()
         self._method.forget()
 
@@ -87,9 +93,12 @@ class Stride:
         w: Array,
         stop: int,
         pause: Callable[[int], object] | None = None,
+        visits: VisitPlan | None = None,
+        most: int | None = None,
     ) -> Block | None:
         """Steps in one compiled call, as many as it is sure of, no further than to the stop; None where the next one is
-        to be taken in Python. `pause` waits for the end of each, where components are carried along."""
+        to be taken in Python. `pause` waits for the end of each, where components are carried along; `visits` are made
+        between them. `most` is how many at most."""
         motion = self._motion(problem)
         if motion is None or now.rest > 0.0:
             return None
@@ -97,7 +106,8 @@ class Stride:
             self._length = self._first(problem, now.seconds, x, w)
         course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
-        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, pause=pause, longest=self._max_step)
+        options: dict[str, Any] = {"pause": pause, "longest": self._max_step, "visits": visits, "limit": most}
+        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
         self._raised = motion.raised
         if block is None:
             self.require_fine()

@@ -9,7 +9,8 @@ the rate of its velocity in inboard axes. What floats feels no constant velocity
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.evaluation import is_function
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
@@ -41,6 +43,8 @@ from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+#: Times closer than this are one instant: times of runs are whole nanoseconds.
+_INSTANT = 0.5e-9
 #: What settling moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
 _SAME = 1e-14
 
@@ -70,8 +74,9 @@ class Mechanism:
         """What touches: the method asks it for impulses."""
         self.edition = 0
         """How often a load was replaced."""
-        self.servos: tuple[int, dict[int, Control]] | None = None
-        """Actuators whose forces vary with the state of one dof, by their places among the loads, of an edition."""
+        self.servos: tuple[int, list[int]] | None = None
+        """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
+        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave at a time and state
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
@@ -111,7 +116,7 @@ class Mechanism:
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
         self._loads[self._loads.index(old)] = new
-        self.edition += 1
+        self.edition, self._values = self.edition + 1, None
 
     @property
     def acting(self) -> tuple[object, ...]:
@@ -123,8 +128,46 @@ class Mechanism:
 
     @property
     def loads(self) -> Sequence[Load]:
-        """What acts besides what the model has itself."""
+        """What acts besides what the model has itself; functions as they are held (`hold_functions`)."""
+        return self._loads if self._values is None else self._values[2]
+
+    @property
+    def functions_and_controls(self) -> Sequence[Load]:
+        """The loads as they were given, with functions that are not held."""
         return self._loads
+
+    def hold_functions(self, t: float, x: Array) -> None:
+        """Call the user's functions at a point, and hold what they give until the next call: steps with contact take
+        them once. At the same instant and state they are not called again."""
+        if not self.has_functions:
+            return
+        q, v, _ = self.parts(x)
+        bits = q.tobytes() + v.tobytes()
+        if self._values is not None and abs(self._values[0] - t) < _INSTANT and self._values[1] == bits:
+            return
+        self._values = None
+        seen, state = self.seen(t), self.mb.state(q, v)
+        self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self._loads]  # type: ignore[attr-defined]
+
+    @property
+    def has_functions(self) -> bool:
+        """True if a load is a function that the user wrote."""
+        return any(is_function(load) for load in self._loads)
+
+    def release_functions(self) -> None:
+        """Let functions be called at every evaluation again."""
+        self._values = None
+
+    @contextmanager
+    def functions_at(self, t: float, x: Array | None) -> Iterator[None]:
+        """For a while functions are called at every evaluation, or (at a point x) held as they are there."""
+        before, self._values = self._values, None
+        try:
+            if x is not None:
+                self.hold_functions(t, x)
+            yield
+        finally:
+            self._values = before
 
     @property
     def has_passive(self) -> bool:
@@ -307,7 +350,7 @@ class Mechanism:
         assert self._varying is not None
 
         def needed() -> Array:
-            loads = sum((x.force(t, state) for x in self._loads), start=np.zeros(len(v)))
+            loads = sum((x.force(t, state) for x in self.loads), start=np.zeros(len(v)))
             return np.asarray(self.inverse_dynamics(q, v, vdot) - loads)
 
         columns, state = [], self.mb.state(q, v)
@@ -407,7 +450,7 @@ class Mechanism:
         if not self._loads:
             return np.zeros(self.mb.nv)
         t, state = self.seen(t), self.mb.state(q, v)
-        return np.asarray(sum(x.force(t, state) for x in self._loads))
+        return np.asarray(sum(x.force(t, state) for x in self.loads))
 
     def require_sides(self, step: Step) -> None:
         """Refuse a step that may lead shapes through each other which touch by forces or events."""
@@ -541,7 +584,7 @@ class Mechanism:
         if not self._busy:
             return forces
         t, state = self.seen(t), self.mb.state(q, v)
-        for i, x in enumerate(self._loads):
+        for i, x in enumerate(self.loads):
             forces[i] = x.force(t, state)
         for i, x in enumerate(self._silent, self.count):
             forces[i] = x.force(t, state)

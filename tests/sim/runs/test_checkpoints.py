@@ -225,3 +225,16 @@ def test_a_number_that_a_control_was_made_with_is_no_part_of_the_state(tmp_path)
     other.control("cart", 2.0)
     other.restore(tmp_path / "a.h5")
     assert p.advance_to(0.2).q.tobytes() == other.advance_to(0.2).q.tobytes()
+
+
+def test_a_state_that_is_set_after_a_checkpoint_was_restored_begins_another_log(tmp_path):
+    """The log of the checkpoint has rows that this motion does not go on from."""
+    log, file = tmp_path / "run.h5", tmp_path / "a.h5"
+    start = swinging(integrator="rk4", step=0.01).state()
+    swinging(integrator="rk4", step=0.01).run(0.3, log=log, checkpoint=file)
+    p = swinging(integrator="rk4", step=0.01)
+    p.restore(file)
+    p.set_state(start)
+    p.run(0.1, log=log)
+    assert sim.read(log).t.tolist() == p.last_run.t.tolist()
+    assert p.last_run.t[0] == 0.0

@@ -85,7 +85,7 @@ class Wrenches(sim.Component):
         return np.concatenate([0.2 * rotation[:, 0], 0.3 * rotation[:, 1] - 0.01 * velocity])
 
 
-def craft() -> sim.System:
+def craft(integrator: str = "rk4") -> sim.System:
     """A hub that is free, with wheels; forces at its nodes."""
     mb = sc.Multibody("craft", gravity=(0, 0, 0))
     hub = mb.add_body("hub", inertia=sc.Inertia(10.0, (0.1, 0.0, 0.0), np.diag([3.0, 2.0, 1.0])), hinge=sc.Free())
@@ -95,7 +95,7 @@ def craft() -> sim.System:
         place = sc.Pose(translation=0.3 * axis)
         mb.add_body(f"wheel{i}", parent=hub, inertia=inertia, hinge=sc.Pin(axis), inboard=place)
     mb.set_state([0.0, 0.0, 0.6, 0.8, 1.0, 2.0, 3.0, 0, 0, 0], [0.1, -0.2, 0.3, 1.0, 0, 0.5, 20.0, -30.0, 10.0])
-    s = sim.System("craft", integrator="rk4", step=1e-3)
+    s = sim.System("craft", integrator=integrator, step=1e-3)
     plant = s.add("craft", sim.Plant(mb))
     s.add("forces", Wrenches(), at=plant.node(tip))
     for body in mb.bodies:
@@ -109,9 +109,9 @@ def slow(s: sim.System) -> sim.System:
     return s
 
 
-def arm() -> sim.System:
+def arm(integrator: str = "rk4") -> sim.System:
     mb = sc.load("arm7")
-    s = sim.System("arm", integrator="rk4", step=1e-3)
+    s = sim.System("arm", integrator=integrator, step=1e-3)
     plant = s.add("arm", sim.Plant(mb))
     s.add("target", sim.Sine(frequency=1.0, amplitude=0.2))
     s.add("targets", sim.Gain(gain=1.0, size=7))
@@ -127,11 +127,11 @@ def arm() -> sim.System:
     return s
 
 
-def mixed() -> sim.System:
+def mixed(integrator: str = "rk4") -> sim.System:
     """Clocks of three rates, noise, nodes, accelerations, a force at a node, units that are converted."""
     mb = sc.load("double_pendulum")
     mb.q = [0.4, -0.3]
-    s = sim.System("mixed", integrator="rk4", step=1e-3, seed=3)
+    s = sim.System("mixed", integrator=integrator, step=1e-3, seed=3)
     plant = s.add("arm", sim.Plant(mb))
     first, second = mb.dof_names
     body = mb.bodies[-1].name
@@ -155,6 +155,61 @@ def mixed() -> sim.System:
     s.add("delay", sim.UnitDelay(), every=1e-2)
     s.connect("push.torque", "delay.u")
     return s
+
+
+def standing(integrator: str = "moreau") -> sim.System:
+    """A box that slides on a floor, with an arm: a motor with a sampled law in Python, continuous states, noise."""
+    mb = sc.Multibody("box", gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    box = mb.add_body("box", None, sc.Free(), sc.Inertia(3.0, moment=np.eye(3) * 0.02))
+    box.add_geometry(sc.Geometry("skin", "box", (0.2, 0.2, 0.2)))
+    mb.add_body("arm", box, sc.Pin((0, 1, 0)), sc.Inertia(0.5, (0, 0, 0.2), 0.01 * np.eye(3)))
+    mb.add_actuator(sc.Actuator("servo", "position", {"arm": 1.0}, {"kp": 30.0}))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0.103, 0.3], np.zeros(7))
+    s = sim.System("standing", integrator=integrator, step=1e-3, seed=5)
+    plant = s.add("box", sim.Plant(mb, forces=[sim.Contact(friction=0.3)]))
+    s.add("push", Push(), at=plant.dof("arm"))
+    s.connect("box.position[arm]", "push.place")
+    s.add("sensor", sim.Sensor(deviation=0.01), every=2e-3)
+    s.connect("box.q[arm]", "sensor.u")
+    s.add("count", Count(), every=7e-3)
+    s.connect("sensor.y", "count.measured")
+    s.add("motor", sim.Motor(R=1.0, L=5e-3, k=0.05, n=10.0), at=plant.dof("arm"))
+    s.connect("count.command", "motor.voltage")
+    s.add("gust", sim.Sine(frequency=3.0, amplitude=6.0))
+    s.add("thruster", sim.Thruster(), at=plant.node("box"))
+    s.connect("gust.y", "thruster.thrust")
+    return s
+
+
+@pytest.mark.parametrize("method", ["gauss4", "gauss6"])
+@pytest.mark.parametrize("make", [arm, mixed, craft])
+def test_methods_with_fixed_steps_carry_components_along(make, method):
+    fast, plain = make(method).run(0.04), slow(make(method)).run(0.04)
+    assert np.array_equal(fast.t, plain.t)
+    assert 1 not in pieces(fast)
+    for name in ("q", "v", "vdot"):
+        a, b = getattr(fast, name), getattr(plain, name)
+        assert np.abs(a - b).max() <= 1e-10 * np.abs(b).max(), name
+    for name, x in plain.signals.items():
+        assert np.abs(fast.signals[name] - x).max() <= 1e-10 * max(1e-3, np.abs(x).max()), name
+
+
+def test_components_and_contacts_are_stepped_together():
+    fast, plain = standing().run(0.06), slow(standing()).run(0.06)
+    assert 1 not in pieces(fast)
+    assert np.array_equal(fast.t, plain.t)
+    assert len(fast.contacts.steps) == len(plain.contacts.steps) > 30
+    for name in ("q", "v", "vdot"):
+        a, b = getattr(fast, name), getattr(plain, name)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-7 * max(1.0, np.abs(b).max()), err_msg=name)
+    for name, x in plain.signals.items():
+        np.testing.assert_allclose(fast.signals[name], x, rtol=0, atol=1e-7 * max(1.0, np.abs(x).max()), err_msg=name)
+    for name, x in plain.work.items():
+        np.testing.assert_allclose(fast.work[name], x, rtol=0, atol=1e-7, err_msg=name)
+    t = 0.04321
+    np.testing.assert_allclose(fast.at(t).q, plain.at(t).q, rtol=0, atol=1e-8)
+    fast.check()
 
 
 @pytest.mark.parametrize("make", [arm, mixed, craft])
@@ -188,7 +243,7 @@ def test_all_of_a_run_is_compiled(make):
     assert set(pieces(slow(make()).run(0.02))) == {1}
 
 
-@pytest.mark.parametrize("make", [arm, mixed, craft])
+@pytest.mark.parametrize("make", [arm, mixed, craft, standing])
 def test_halves_have_the_same_bits(make):
     one, other = make(), make()
     whole = one.run(0.05)

@@ -323,14 +323,25 @@ class State(Strict):
     _cures: ClassVar = {"*": "a state is a snapshot: make another with state.replace(q=..., v=..., forces=...)"}
     made_for: Layout
     """The flat form of its graph when it was made."""
+    _graph: Graph
+    _vdot: Array
+    _forces: Forces
+    _version: int
+    _batch: tuple[int, ...]
+    _parts: tuple[Motion, Memo]
 
     def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
-        self._graph, self._vdot, self._forces = graph, vdot, forces
-        self.made_for = motion.configuration.layout
-        self._version = self.made_for.version
-        wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
-        self._batch = common_batch(q=motion.configuration.q, v=motion.v, vdot=vdot, **wrenches)
-        self._parts = motion, self._new_memo(motion)
+        layout, q, v = motion.configuration.layout, motion.configuration.q, motion.v
+        if forces or q.ndim + v.ndim + vdot.ndim > 3:
+            wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
+            batch = common_batch(q=q, v=v, vdot=vdot, **wrenches)
+        else:
+            batch = ()
+        values: dict[str, Any] = vars(self)
+        values.update(  # at once: states are made in every step of a run
+            _graph=graph, _vdot=vdot, _forces=forces, made_for=layout, _version=layout.version, _batch=batch,
+            _parts=(motion, Memo(layout, graph.counters, "acceleration")),
+        )  # fmt: skip
 
     @property
     def graph(self) -> Graph:

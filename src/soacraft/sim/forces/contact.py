@@ -207,6 +207,7 @@ class Contact(Remade, Touching):
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
         self._began, self._force, self._pressed, self._compiled = began, None, None, None
+        self._overlaps = []  # looked for again if the run has not begun
 
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
@@ -239,6 +240,11 @@ class Contact(Remade, Touching):
         these are read."""
         self.diary.take(ContactLog(self.scene.names, *log))
         self._force = force
+
+    def take_back(self, t: float) -> None:
+        """Forget the contacts of steps that end after a time, which are taken again."""
+        while self.steps and self.steps[-1].t > t:
+            self.steps.pop()
 
     def report(self) -> Text:
         """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""

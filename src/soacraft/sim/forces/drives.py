@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,10 @@ class Control:
         if not isinstance(name, str):
             raise StateError(f"a control is of an actuator or a dof, by its name; got {name!r:.60}.")
         self.name, self._u = name, u
+        self.together: Together | None = None
+        """The function of several controls that gives the number of this one too, if any."""
+        if isinstance(u, PartOfTogether):
+            self.together = u.together
         self.knots = Breaks()
         """Times at which u has a kink, or jumps: steps end there."""
         self.samples: tuple[Array, Array] | None = None
@@ -65,6 +71,18 @@ class Control:
         """That number."""
         assert self.samples is not None
         return float(self.samples[1][0])
+
+    def u(self, t: float, state: State) -> float:
+        """Return the number of the control at a state."""
+        u = self._u(t, state) if callable(self._u) else self._u
+        return float(finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError))
+
+    def held(self, t: float, state: State) -> Control:
+        """Return the same control with the number that its function gives at a state."""
+        other = copy(self)
+        other.knots, other.together = Breaks(), None
+        other.set(self.u(t, state))
+        return other
 
     def set(self, u: float) -> None:
         """Let u be another number."""
@@ -107,14 +125,12 @@ class Control:
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
-        u = self._u(t, state) if callable(self._u) else self._u
-        u = finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError)
-        return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
+        u = self.u(t, state)
+        return self._row * (u if self._law is None else self._law.force(u, state))
 
     def uncut(self, t: float, state: State) -> float:
         """The force itself, not cut to its limits."""
-        u = self._u(t, state) if callable(self._u) else self._u
-        u = float(finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError))
+        u = self.u(t, state)
         return u if self._law is None else self._law.uncut(u, state)
 
     @property
@@ -137,19 +153,22 @@ class Together:
             self._last = t, state, self._read(t, self._function(t, state))
         return self._last[2]
 
-    def of(self, name: str) -> Callable[[float, State], float]:
+    def of(self, name: str) -> PartOfTogether:
         """The number of one control as a function, which f must give."""
+        return PartOfTogether(self, name)
 
-        def number(t: float, state: State) -> float:
-            try:
-                return self.numbers(t, state)[name]
-            except KeyError:
-                raise StateError(
-                    f"the function of all controls gives none for {name!r} at t = {t:.9g} s: let it give all, or hold "
-                    "numbers with p.control(f, every=...)."
-                ) from None
+    def held_numbers(self, t: float, state: State) -> Array | Mapping[str, float]:
+        """Return the numbers of all controls in their order, or of some by name."""
+        value = self._function(t, state)
+        plain = type(value) is np.ndarray and value.shape == (len(self._names),) and value.dtype == np.float64
+        return value if plain and isfinite(value.sum()) else self._read(t, value)
 
-        return number
+    def all_numbers(self, t: float, state: State) -> Array | list[float]:
+        """Return the numbers of all controls in their order. A `StateError` where one is left out."""
+        numbers = self.held_numbers(t, state)
+        if isinstance(numbers, Mapping):
+            return [part_of(numbers, name, t) for name in self._names]
+        return numbers
 
     def _read(self, t: float, value: Any) -> dict[str, float]:
         what = f"the numbers of {len(self._names)} controls at t = {t:.9g} s"
@@ -161,6 +180,26 @@ class Together:
         if len(self._names) == 1:
             value = np.reshape(value, -1)
         return dict(zip(self._names, finite(value, (len(self._names),), what, StateError).tolist(), strict=True))
+
+
+class PartOfTogether:
+    """The number of one control as a function of (t, state), from a function of several controls."""
+
+    def __init__(self, together: Together, name: str) -> None:
+        self.together, self._name = together, name
+
+    def __call__(self, t: float, state: State) -> float:
+        return part_of(self.together.numbers(t, state), self._name, t)
+
+
+def part_of(numbers: Mapping[str, float], name: str, t: float) -> float:
+    """Return the number of one control, or raise `StateError` where the function of all controls gave none."""
+    if name not in numbers:
+        raise StateError(
+            f"the function of all controls gives none for {name!r} at t = {t:.9g} s: let it give all, or hold "
+            "numbers with p.control(f, every=...)."
+        )
+    return numbers[name]
 
 
 def controls_of(mb: Multibody) -> list[str]:

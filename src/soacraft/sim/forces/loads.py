@@ -89,6 +89,25 @@ class Function:
         return total
 
 
+    def held(self, t: float, state: State) -> Constant:
+        """Return the force that the function gives at a state, as one that stays."""
+        return Constant(self.name, self.force(t, state))
+
+
+class Constant:
+    """A generalized force that stays as it is."""
+
+    def __init__(self, name: str, force: Array) -> None:
+        self.name, self._force = name, force
+
+    def bind(self, mb: Multibody) -> None:
+        """Take any model."""
+
+    def force(self, t: float, state: State) -> Array:
+        """The generalized force (nv)."""
+        return self._force
+
+
 class Stored:
     """The wrenches of `mb.set_force`. They act in the dynamics themselves; here only their work is counted."""
 

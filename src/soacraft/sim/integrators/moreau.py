@@ -18,6 +18,7 @@ Actuators go no further than their limits of force: where one would, the step is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -59,6 +60,7 @@ class Moreau(Method):
             return self._smooth.step(problem, t, x, h, w)
         nq, _, nv = problem.sizes
         contact.begin(t, x[:nq])
+        mechanism.hold_functions(t, x)
         implicit = Implicit.of(mechanism, t, h, x)
         while True:
             step = self._with(mechanism, contact, t, x, h, w, implicit)
@@ -84,7 +86,7 @@ class Moreau(Method):
         contact.require_sides(t, h, start, (q_f, v_f))
         done = contact.act(mechanism, t + h, h, start, (q_f, v_f), implicit=implicit)
         if (done.impulses is None or not done.impulses.p.any()) and not contact.takes_out:
-            return smooth if implicit is None else self._unpressed(mechanism, smooth, w)
+            return self._ended(mechanism, smooth) if implicit is None else self._unpressed(mechanism, smooth, w)
         u = self._travel(mechanism, t, x, h, free, done)
         pressed = mechanism.coordinates.velocity(x[:nq], done.v, q_f)  # in the axes of the start, where it is free
         pressed = mechanism.coordinates.carry_turns(self._coordinates, u, pressed)
@@ -100,14 +102,26 @@ class Moreau(Method):
             end = lifted(mechanism, t + h, end, out, np.inf if contact.takes_out else max(taken, 0.0))
             end[own] = self._work(mechanism, t, x, free, end, h, implicit)
         contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
+        mechanism.hold_functions(t + h, end)
         w1 = mechanism.rates(t + h, end)
         w1[nt : nt + nv] = _mean_rate(mechanism, x, end, h)
         F = hermite(u, h * w, h * mechanism.manifold.rate(x, u, w1))
         return Step(mechanism, t, h, x, end, w, w1, F, weighed=mechanism.varies)
 
+    def _ended(self, mechanism: Mechanism, smooth: Step) -> Step:
+        """A smooth step whose end has the forces that functions give there, since it began with what they held."""
+        if not mechanism.has_functions:
+            return smooth
+        t, h = smooth.t0, smooth.h
+        mechanism.hold_functions(t + h, smooth.x1)
+        w1 = mechanism.rates(t + h, smooth.x1)
+        F = hermite(smooth.F[0], h * smooth.w0, h * mechanism.manifold.rate(smooth.x0, smooth.F[0], w1))
+        return replace(smooth, w1=w1, F=F)
+
     def _unpressed(self, mechanism: Mechanism, smooth: Step, w: Array) -> Step:
         """A smooth step with implicit forces, with the mean acceleration at its end."""
         t, h, u = smooth.t0, smooth.h, smooth.F[0]
+        mechanism.hold_functions(t + h, smooth.x1)
         w1, (_, nt, nv) = mechanism.rates(t + h, smooth.x1), mechanism.sizes
         w1[nt : nt + nv] = _mean_rate(mechanism, smooth.x0, smooth.x1, h)
         F = hermite(u, h * w, h * mechanism.manifold.rate(smooth.x0, u, w1))

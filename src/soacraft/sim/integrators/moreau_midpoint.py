@@ -46,6 +46,7 @@ class MoreauMidpoint(Method):
         contact, space = mechanism.contact, mechanism.coordinates
         if contact is not None:
             contact.begin(t, x[:nq])
+            mechanism.hold_functions(t, x)
         self._check(mechanism, t, h, 0.5 * h * x[nq : nq + nv])
         q, v0 = space.move(x[:nq], 0.5 * h * x[nq : nq + nv]), space.carry(0.5 * h * x[nq : nq + nv], x[nq : nq + nv])
         middle, v, rest = t + 0.5 * h, v0, x[nq + nv :]
@@ -70,6 +71,8 @@ class MoreauMidpoint(Method):
         names = len(mechanism.names)
         end[nq + nv : nq + nv + names] = x[nq + nv : nq + nv + names] + work
         u = np.concatenate([mechanism.motions.between(x[: nq + nv], end[: nq + nv]), end[nq + nv :] - x[nq + nv :]])
+        if contact is not None:
+            mechanism.hold_functions(t + h, end)
         w1 = problem.rates(t + h, end)
         v1 = end[nq : nq + nv] - space.velocity(end[:nq], x[nq : nq + nv], x[:nq])
         w1[nt : nt + nv] = v1 / h

@@ -35,6 +35,10 @@ class Block:
     """(n, size): rates at the ends before components ticked there, where there are components,"""
     signals: Array | None = None
     """(n, width): and their signals."""
+    starts: Array | None = None
+    """(n, size): rates that each step begins with, where callbacks came between steps,"""
+    energies: Array | None = None
+    """(n, 3): and kinetic, potential and spring energy at the ends."""
 
     @property
     def t(self) -> Array:
@@ -43,9 +47,13 @@ class Block:
 
     def around(self, t: float) -> Step:
         """The step that t is in."""
-        i = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1))
+        return self.step(int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1)))
+
+    def step(self, i: int) -> Step:
+        """Step number i."""
         h = float(self.ns[i + 1] - self.ns[i]) / 1e9
-        x0, x1, w0, F = self.x[i], self.x[i + 1], self.w[i], self.F[i]
+        x0, x1, F = self.x[i], self.x[i + 1], self.F[i]
+        w0 = self.w[i] if self.starts is None else self.starts[i]
         w1 = self.w[i + 1] if self.before is None else self.before[i]
         if len(F) == 1:
             F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))

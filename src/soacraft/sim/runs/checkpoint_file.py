@@ -4,7 +4,8 @@
     state      u1    the bytes of `SimState.encode`
     document   u1    all the rest as MessagePack: plain data, no code
 
-Nothing in it is executed or imported. A file is not trusted: sizes, kinds and places are looked at first.
+Nothing in it is executed or imported. A file is not trusted: sizes, kinds and places are looked at first. Files of
+format 1 are read by `checkpoint_format_1`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ import numpy as np
 from soacraft.arguments import read_path
 from soacraft.errors import CheckpointError, ModelFileError, StateError
 from soacraft.files.native import write_bytes
+from soacraft.sim.runs import checkpoint_format_1 as format_1
 from soacraft.sim.runs.log import LogPlace, h5py_module, versions
 from soacraft.sim.runs.reading import Group
 from soacraft.sim.sim_state import SimState, decode, encode
 
-FORMAT = "soacraft checkpoint 2"
-#: Bytes of a data set that are read.
+FORMAT, _FORMAT_1 = "soacraft checkpoint 2", "soacraft checkpoint 1"
+#: Largest data set that is read, in bytes.
 _BYTES = 2**30
-_NAMES = ("state", "document")
+#: Names of the data sets, and the kinds of their numbers.
+_NAMES = {"state": "u", "document": "u"}
+_DTYPES = {"u": "u1", "f": "<f8", "i": "<i8"}
 
 
 class Kept(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -75,25 +79,29 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, SimState]:
         raise CheckpointError(f"there is no checkpoint {str(path)!r}.")
     try:
         with h5py.File(path, "r", locking=False) as file:
-            if file.attrs.get("format") != FORMAT:
-                raise CheckpointError(
-                    f"{str(path)!r} is no checkpoint: its format is {file.attrs.get('format')!r:.60}, not {FORMAT!r}."
-                )
+            written = file.attrs.get("format")
+            if not isinstance(written, str) or written not in (FORMAT, _FORMAT_1):
+                raise CheckpointError(f"{str(path)!r} is no checkpoint: its format is {written!r:.60}, not {FORMAT!r}.")
             at = Group(file, str(path), "checkpoint")
-            parts = [_all(at, name) for name in _NAMES]
+            names = _NAMES if written == FORMAT else format_1.NAMES
+            parts = {name: _all(at, name, kind) for name, kind in names.items()}
             checksum = file.attrs.get("sha256")
     except ModelFileError as wrong:
         raise CheckpointError(str(wrong)) from None
     except (OSError, KeyError, RuntimeError) as problem:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {problem}") from None
-    if str(checksum) != _checksum(*parts):
+    if (checksum is not None or written == FORMAT) and str(checksum) != _checksum(*parts.values()):
         raise CheckpointError(
             f"the checkpoint {str(path)!r} is damaged: its data are not those that it was written with, as its "
             "checksum tells. Restore an older one."
         )
     try:
-        kept, state = msgspec.msgpack.decode(bytes(parts[1]), type=Kept), decode(bytes(parts[0]))
-    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError, UnicodeDecodeError, CheckpointError) as wrong:
+        if written == FORMAT:
+            kept, state = msgspec.msgpack.decode(bytes(parts["document"]), type=Kept), decode(bytes(parts["state"]))
+        else:
+            kind, log, body, state = format_1.converted(parts)
+            kept = Kept(kind=kind, log=log, body=body)
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}") from None
     return kept, state
 
@@ -106,8 +114,8 @@ def _checksum(*parts: Any) -> str:
     return digest.hexdigest()
 
 
-def _all(at: Group, name: str) -> Any:
-    data = at.data(name, "u", 1)
-    if len(data) > _BYTES:
-        raise at.fault(f"{name!r} has {len(data)} bytes, more than {_BYTES}")
-    return np.asarray(data[:], dtype=np.uint8)
+def _all(at: Group, name: str, kind: str) -> Any:
+    data = at.data(name, kind, 1)
+    if len(data) * data.dtype.itemsize > _BYTES:
+        raise at.fault(f"{name!r} has {len(data)} numbers, more than {_BYTES // data.dtype.itemsize}")
+    return np.asarray(data[:], dtype=_DTYPES[kind])

@@ -23,10 +23,14 @@ def report(
     loads: Sequence[Load],
     controls: Collection[str],
     given: Prescribed,
+    called: Sequence[str] = (),
 ) -> str:
     """Lines of what was decided, what acts, and what the model has that does not act. `in_python`: why steps are not
-    compiled, empty where they are."""
+    compiled, empty where they are; `called` are functions that compiled steps call."""
     steps = f"one by one in Python, since {in_python}" if in_python else "compiled, many in one call"
+    if called and not in_python:
+        steps += f", which call Python for {', '.join(called[:6])}"
+        steps += f" and {len(called) - 6} more" if len(called) > 6 else ""
     lines = [f"{mb.name!r}: {len(mb)} bodies, {mb.nv} dofs", f"solver: {solver}", f"integrator: {integrator}"]
     lines += [f"steps: {steps}", "acts:"]
     acting = [f"gravity {tuple(float(x) for x in mb.gravity)}"] if mb.gravity.any() else []

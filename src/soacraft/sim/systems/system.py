@@ -14,7 +14,15 @@ import numpy as np
 
 from soacraft.arguments import whole_number
 from soacraft.attributes import Strict, Uncopied
-from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
+from soacraft.errors import (
+    AlgebraicLoopError,
+    CheckpointError,
+    SoacraftError,
+    StaleError,
+    StateError,
+    WiringError,
+    near,
+)
 from soacraft.hints import hinted
 from soacraft.markup import Text
 from soacraft.model.states.state import State
@@ -441,19 +449,79 @@ class System(Uncopied, Strict):
         from soacraft.sim.systems.checkpoint import writer
 
         with self._alone.held("checkpoint"):
-            _, _, flow = self._compiled()
-            assert self._joined is not None
-            if self._joined.stale and self._propagator is not None:
-                restart(self, flow)
-            self._joined.take()
-            writer(self, path)(self._moved().state(), None)
+            write = writer(self, path)
+            write(self._present(), None)
 
-    def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
-        """Be where another one was."""
-        moved = self._moved()
-        moved.set_state(state, f"the checkpoint {file!r}")
+    def state(self) -> SimState:
+        """Return the state of all plants and components as one value, from which `set_state` continues with the same
+        bits, here or in another system made alike. Parameters are not in it, nor are phases of sequences.
+
+        Two futures of one motion, the second under another command:
+
+        >>> import soacraft as sc
+        >>> s = sc.sim.System("swing", integrator="rk4", step=1e-3)
+        >>> bob = s.add("bob", sc.sim.Plant(sc.load("pendulum")))
+        >>> _ = s.add("drive", sc.sim.Force(), at=bob.dof("bob"))
+        >>> _ = s.add("target", sc.sim.Constant(value=0.0, unit="N m"))
+        >>> s.connect("target.y", "drive.command")
+        >>> _ = s.run(0.5)
+        >>> state = s.state()
+        >>> still = s.run(1.0).q[-1, 0]
+        >>> s.set_state(state)
+        >>> s.params["target.value"] = 1.0
+        >>> s.t, bool(s.run(1.0).q[-1, 0] > still)
+        (0.5, True)
+        """
+        from soacraft.sim.systems.checkpoint import require_kept
+
+        with self._alone.held("state"):
+            require_kept(self)
+            self._refuse_phases()
+            return self._present()
+
+    def set_state(self, state: SimState) -> None:
+        """Continue from a state that `s.state()` returned, of this system or of one with the same plants and
+        components. One of another system is refused, and nothing changes."""
+        from soacraft.sim.systems.checkpoint import require_kept
+
+        if not isinstance(state, SimState):
+            raise StateError(
+                f"set_state takes what s.state() gave, got {state!r:.60}. Coordinates are set by "
+                "s.plants[name].mb.set_state(q, v)."
+            )
+        with self._alone.held("set_state"):
+            require_kept(self)
+            self._refuse_phases()
+            self._present()
+            self._take(state, "this SimState")
+
+    def _refuse_phases(self) -> None:
+        """Raise for a system with sequences: their phases, and the bodies that they detach, are not in a state."""
+        if self._sequences:
+            raise CheckpointError(
+                f"the system {self._name!r} has the sequence {next(iter(self._sequences))!r}, whose phases are in no "
+                "SimState. Write s.checkpoint(path), and read it with sc.sim.restore(path)."
+            )
+
+    def _present(self) -> SimState:
+        """Return the state of all that moves, with the states that plants were given meanwhile."""
+        _, _, flow = self._compiled()
+        assert self._joined is not None
+        if self._joined.stale and self._propagator is not None:
+            restart(self, flow)
+        self._joined.take()
+        return self._moved().state()
+
+    def _take(self, state: SimState, whose: str) -> None:
+        """Move to a state, and so the models of the plants."""
+        self._moved().set_state(state, whose)
         assert self._joined is not None
         self._joined.give()
+        self._restored, self._going = None, False  # a log of before is not of this motion
+
+    def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
+        """Continue from a checkpoint."""
+        self._take(state, f"the checkpoint {file!r}")
         self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:

@@ -118,7 +118,7 @@ def advance(
         if keeping.write is not None:
             write, log = keeping.write, keeping.log
             place = None if log is None else log.place._replace(ended=True)
-            system._moved().write_memory(lambda memory, _: write(memory, place))
+            write(system._moved().state(), place)
     finally:
         if keeping.log is not None:
             keeping.log.close()

@@ -1,0 +1,88 @@
+"""States of steppers as `SimState`: the value of one of them, and the point and numbers that a value gives to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from soacraft.errors import CheckpointError
+from soacraft.sim.fitting import Fit, refuse_other
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.sim_state import SimState
+from soacraft.sim.stride import Stride
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array
+
+
+def fixed_controls(problem: Mechanism, driven: Sequence[str]) -> dict[str, Control]:
+    """Return the controls of a stepper that are numbers and not driven by it, by name."""
+    return {x.name: x for x in problem.loads if isinstance(x, Control) and x.is_number and x.name not in driven}
+
+
+def state_of(
+    problem: Mechanism,
+    parts: tuple[Contact | None, Stride],
+    when: int,
+    x: Array,
+    controls: Mapping[str, float],
+    run: tuple[Sequence[str], Sequence[str]],
+) -> SimState:
+    """Return the state of a stepper at a point, with the forces and controls of runs of its propagator (`run`, names of
+    both), and besides these the ones that push."""
+    touch, stride = parts
+    q, v, _ = problem.parts(x)
+    work = dict(zip(problem.names, problem.work_of(x).tolist(), strict=True))
+    numbers = {name: u for name, u in controls.items() if name in run[1] or u or work.get(name)}
+    silent = set(controls) - set(numbers)
+    names = [name for name in problem.names if name not in silent]
+    if set(names) == set(run[0]):
+        names = list(run[0])
+    length, longest, counts = stride.memory
+    closures, independent, embedding = ({}, None, None) if problem.closed is None else problem.closed.memory
+    return SimState(
+        ns=when,
+        rest=0.0,
+        origin=stride.origin,
+        q=q,
+        v=v,
+        work=np.array([work[name] for name in names]),
+        z=np.zeros(0),
+        forces=tuple(names),
+        dofs=tuple(problem.mb.dof_names),
+        length=length,
+        longest=longest,
+        counts=counts,
+        closures={name: tuple(theta) for name, theta in closures.items()},
+        independent=None if independent is None else tuple(independent),
+        embedding=None if embedding is None else (tuple(embedding[0]), embedding[1]),
+        began=touch is not None and touch.began,
+        controls=numbers,
+    )
+
+
+def point_of(state: SimState, problem: Mechanism) -> Array:
+    """Return the point of a state that fits, with the work of forces by name; of new ones it is zero."""
+    work = dict(zip(state.forces, state.work.tolist(), strict=True))
+    return np.concatenate([state.q, state.v, [work.get(name, 0.0) for name in problem.names]])
+
+
+def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str]) -> None:
+    """Raise `CheckpointError` for a state that a stepper cannot continue from."""
+    within = {
+        "an instant between two nanoseconds": state.rest > 0.0,
+        "events": bool(state.events),
+        "callbacks": bool(state.callbacks),
+        "states of components": bool(len(state.z) or state.held or state.ticks),
+    }
+    for what, has in within.items():
+        if has:
+            raise CheckpointError(
+                f"this SimState has {what}, which belong to runs: continue from it with p.set_state(state)."
+            )
+    names, fixed = problem.names, set(fixed_controls(problem, driven))
+    fits = set(names) - set(driven) <= set(state.forces) <= set(names) and len(set(state.forces)) == len(state.forces)
+    known = fixed <= set(state.controls) <= fixed | set(driven)
+    controls = tuple(sorted(state.controls)) if known else tuple(sorted(fixed))
+    refuse_other(state, Fit(problem.mb, state.forces if fits else names, controls=controls), "this SimState")

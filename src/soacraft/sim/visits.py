@@ -1,0 +1,163 @@
+"""Visits: calls of the user's functions between compiled steps, at multiples of their periods.
+
+`p.every(period, f)` gives f the model at the present state, and f may change it: where it changed more than numbers of
+controls, the compiled steps end there and the run goes on from what it made. `p.control(f, every=period)` asks f for
+numbers that are held for a period; f gets a `State` and may not change the model, which stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.drives import Control, Together
+from soacraft.sim.forces.evaluation import States
+from soacraft.spatial.checks import Array
+
+#: A time after all others, in nanoseconds.
+NEVER = 2**62
+Callback = tuple[int, int, Callable[[float, State], Any]]
+"""The time of the next call, the period, both in nanoseconds, and the function."""
+
+
+class HeldNumbers:
+    """The callback of `p.control(f, every=)`: numbers of controls that stay until its next call."""
+
+    def __init__(
+        self, together: Together, names: Sequence[str], mb: Multibody, assign: Callable[[Mapping[str, float]], None]
+    ) -> None:
+        self.names = tuple(names)
+        self._together, self._mb, self._assign = together, mb, assign
+
+    def __call__(self, t: float, state: State) -> None:
+        """Give the controls the numbers of a state."""
+        self._assign(self.numbers(t, state))
+
+    def numbers(self, t: float, state: State) -> Mapping[str, float]:
+        """Return the numbers of a state by name. A `StateError` where the function changed the model."""
+        before = self._mb.current, self._mb.revision
+        numbers = self._together.numbers(t, state)
+        self._require_unchanged(before)
+        return numbers
+
+    def write(self, t: float, state: State, values: Array, places: Mapping[str, int], all_places: Any) -> None:
+        """Write the numbers of a state into `values`, each to its place."""
+        before = self._mb.current, self._mb.revision
+        numbers = self._together.held_numbers(t, state)
+        self._require_unchanged(before)
+        if isinstance(numbers, np.ndarray):
+            values[all_places] = numbers
+        else:
+            for name, u in numbers.items():
+                values[places[name]] = u
+
+    def _require_unchanged(self, before: tuple[State, int]) -> None:
+        if self._mb.current is not before[0] or self._mb.revision != before[1]:
+            raise StateError(
+                f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and gets "
+                "the state as an argument. What changes the model is a callback: p.every(period, f)."
+            )
+
+
+class Visits(NamedTuple):
+    """Arrays and the call that compiled steps make between them."""
+
+    next: int
+    """The nanosecond of the next visit."""
+    x: Array
+    """The point there,"""
+    w: Array
+    """and its rates."""
+    call: Callable[[int], int]
+    """The visit at a nanosecond: that of the next one, or -1 where the steps end."""
+
+
+class VisitPlan:
+    """The callbacks of a run as visits: `callbacks` is the list of the run, whose times of next calls go on.
+
+    `changes` gives an account of all that compiled steps were made with but the numbers of controls.
+    """
+
+    def __init__(
+        self,
+        callbacks: list[Callback],
+        mb: Multibody,
+        sizes: tuple[int, int, int],
+        widths: tuple[int, int],
+        changes: Callable[[], Any],
+    ) -> None:
+        self._callbacks, self._mb, self._sizes, self._changes = callbacks, mb, sizes, changes
+        self._x, self._w = (np.zeros(n) for n in widths)
+        self._states = States(mb)
+        self._point = np.zeros(1 + mb.nq + mb.nv)
+        self._values, self._numbers = np.zeros(0), list[tuple[int, Control]]()
+        self._places: dict[str, int] = {}
+        self._at: dict[int, Any] = {}
+        self.before: State | None = None
+        """The state of the model before a callback that changed it, so that the steps ended; None where none did."""
+        self.raised: BaseException | None = None
+        """The error of a callback."""
+
+    @property
+    def next(self) -> int:
+        """The nanosecond of the next visit."""
+        return min((due for due, _, _ in self._callbacks), default=NEVER)
+
+    def begin(self, values: Array, numbers: Sequence[tuple[int, Control]]) -> Visits:
+        """Return what compiled steps read. `values` has the numbers of controls, each at its place."""
+        self._values, self._numbers = values, list(numbers)
+        self._places = {control.name: at for at, control in numbers}
+        for i, (_, _, callback) in enumerate(self._callbacks):
+            if isinstance(callback, HeldNumbers):
+                self._at[i] = np.array([self._places[name] for name in callback.names], dtype=np.intp)
+        return Visits(self.next, self._x, self._w, self._call)
+
+    def end(self) -> None:
+        """Give the controls the numbers that they have in the compiled steps."""
+        for at, control in self._numbers:
+            u = float(self._values[at])
+            if control.number != u:
+                control.set(u)
+
+    def _call(self, ns: int) -> int:
+        try:
+            nearest = NEVER
+            for i, (due, period, callback) in enumerate(self._callbacks):
+                if due > ns:
+                    nearest = min(nearest, due)
+                    continue
+                nearest = min(nearest, due + period)
+                self._callbacks[i] = (due + period, period, callback)
+                if isinstance(callback, HeldNumbers):
+                    callback.write(ns / 1e9, self._state(), self._values, self._places, self._at[i])
+                elif self._changes_model(ns / 1e9, callback):
+                    return -1
+        except BaseException as wrong:
+            self.raised = wrong
+            raise
+        return nearest
+
+    def _state(self) -> State:
+        nq, nt, nv = self._sizes
+        self._point[1:] = self._x[: nq + nv]
+        return self._states.at(self._point, self._w[nt : nt + nv])
+
+    def _changes_model(self, t: float, callback: Callable[[float, State], Any]) -> bool:
+        """Call a function with the model at the present state; whether it changed more than numbers of controls."""
+        mb, (nq, nt, nv) = self._mb, self._sizes
+        self.end()
+        mb.set_state(self._x[:nq], self._x[nq : nq + nv], self._w[nt : nt + nv])
+        before, changes = mb.current, self._changes()
+        callback(t, before)
+        for at, control in self._numbers:
+            self._values[at] = control.number
+        now = mb.current
+        moved = now is not before and not (np.array_equal(now.q, before.q) and np.array_equal(now.v, before.v))
+        if moved or changes != self._changes():
+            self.before = before
+        return self.before is not None
