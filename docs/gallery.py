@@ -124,7 +124,7 @@ def flexible_arm(made: Names) -> np.ndarray:
 
 def walking(made: Names) -> np.ndarray:
     """The first second of a walk."""
-    (t, rows), look = made["run"], dict(azimuth=-70.0, elevation=12.0, zoom=2.0)
+    (t, rows), look = made["run"], dict(azimuth=-70.0, elevation=12.0, zoom=1.5)
     return instants({"mb": made["dog"], "run": (t[:51], rows[:51])}, (0.4, 0.6, 0.8), **look)
 
 
