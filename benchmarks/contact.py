@@ -25,6 +25,8 @@ Environments: as many quadrupeds as a vector of `sim.gym`, with a policy in NumP
 every 10 ms; next to a loop around MuJoCo's `rollout` with the same policy, which holds them as long. One thread each.
 Ours observes, rewards and looks for what has fallen besides. `policy` is the policy alone.
 
+Closed chains: steps with contact next to those of the same bodies as a tree (`contact_loops.py`).
+
 Coordinates: one contact problem in minimal and in redundant coordinates (`redundant.py`).
 """
 
@@ -38,6 +40,8 @@ import coal
 import fcl
 import mujoco
 import numpy as np
+from contact_loops import SCENES as CHAINS
+from contact_loops import compared as beside_its_tree
 from contact_scenes import STEP, InMujoco, Scene, humanoid, quadruped, spheres, trot, wall
 from growth import table
 from measure import growth, microseconds, repeated, shortest
@@ -78,6 +82,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         ],
         "batch": batch(*((4, 5) if quick else (1024, 200))),
         "environments": environments(*((4, 2) if quick else (1024, 20))),
+        "chains": [beside_its_tree(name, *((5, 2) if quick else (400, 2000)), quick) for name in CHAINS],
         "coordinates": [{"scene": name} | row for name, make in robots.items() for row in compared(make(), quick)],
     }
 
@@ -87,18 +92,19 @@ def stepped(name: str, make: Callable[[], Scene], settle: int, steps: int, quick
     theirs = InMujoco(make())
     theirs.loop(settle)
     loops: dict[str, Callable[[int], Any]] = {"MuJoCo": lambda n: theirs.loop(n * steps)}
-    touching = {}
+    runs: dict[str, tuple[sc.sim.Propagator, sc.sim.Run]] = {}
     for method in METHODS:
-        p, touching[method] = make().propagator(integrator=method)
-        p.advance_to(settle * STEP)
+        p, _ = make().propagator(integrator=method)
+        runs[method] = p, p.advance_to(settle * STEP)
         loops[method] = repeated(lambda p=p: p.advance_to(p.t + steps * STEP))
     times = {who: t / steps for who, t in shortest(loops, 2 if quick else 4, 0.0).items()}
-    ends = [x.steps[-1].pairs if x.steps else () for x in touching.values()]
+    touching = {who: [*settled.contacts, *p.last_run.contacts] for who, (p, settled) in runs.items()}
+    ends = [x[-1].pairs if x else () for x in touching.values()]
     return {
         "scene": name, "us": times, "contacts": len(ends[0]), "theirs": int(theirs.data.ncon),
         "their depth": theirs.depth(),
-        "residual": {who: max((x.residual for x in touch.steps), default=0.0) for who, touch in touching.items()},
-        "depth": {who: deepest(touch) for who, touch in touching.items()},
+        "residual": {who: max((x.residual for x in steps), default=0.0) for who, steps in touching.items()},
+        "depth": {who: deepest(steps) for who, steps in touching.items()},
     }  # fmt: skip
 
 
@@ -137,9 +143,9 @@ def controlled(
     return {"scene": name, "method": METHODS[method], "us": times}
 
 
-def deepest(touch: sc.sim.Contact) -> float:
-    """How deep shapes were in each other."""
-    return max([0.0, *(-float(x.gap.min()) for x in touch.steps if len(x.gap))])
+def deepest(steps: list[sc.sim.ContactStep]) -> float:
+    """The largest depth of shapes in each other, in metres."""
+    return max([0.0, *(-float(x.gap.min()) for x in steps if len(x.gap))])
 
 
 def batch(count: int, steps: int) -> dict[str, Any]:
@@ -297,14 +303,8 @@ def text(result: dict[str, Any]) -> str:
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
     text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
-    return (
-        text
-        + _steps_text(result)
-        + _controlled_text(result)
-        + _batch_text(result)
-        + _environments_text(result)
-        + _coordinates_text(result)
-    )
+    text += _steps_text(result) + _controlled_text(result) + _batch_text(result) + _environments_text(result)
+    return text + _chains_text(result) + _coordinates_text(result)
 
 
 def _steps_text(result: dict[str, Any]) -> str:
@@ -359,6 +359,16 @@ def _environments_text(result: dict[str, Any]) -> str:
         rows.append([name, str(x["environments"]), str(x["held"]), f"{1e6 / ours:,.0f}", f"{1e6 / theirs:,.0f}"])
         rows[-1] += [f"{theirs / ours:.2f}", f"{x['us']['policy']:.2g}", f"{x['apart'][who]:.0e}"]
     return f"\n\n## Environments of quadrupeds, with a policy in NumPy\n\n{table(head, rows, 1)}"
+
+
+def _chains_text(result: dict[str, Any]) -> str:
+    head = ["closed chain", "contacts", "us a step", "as a tree", "closed / tree"]
+    rows = []
+    for x in result.get("chains", []):  # younger than some results
+        closed, tree = (x["us"][kind] for kind in ("closed", "tree"))
+        count = " and ".join(str(n) for n in sorted(set(x["contacts"].values())))
+        rows.append([x["scene"], count, f"{closed:.3g}", f"{tree:.3g}", f"{closed / tree:.2f}"])
+    return f"\n\n## Closed chains next to their trees\n\n{table(head, rows, 1)}"
 
 
 def _coordinates_text(result: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 // in whole nanoseconds.
 #pragma once
 
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -44,6 +45,7 @@ public:
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
         index done = 0;
+        const auto began = std::chrono::steady_clock::now();
         Plan* const plan = m_.plan();
         if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
             between(course_.now, course_.now);
@@ -73,12 +75,17 @@ public:
             keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
             if (track_.energies) m_.energies(x, track_.energies + 3 * done);
             course_.now = track_.ends[done];
+            if (patience > 0.0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > patience) {
+                ++done;
+                break;
+            }
         }
         return done;
     }
 
     std::function<bool(index)> pause;  // called with the end of each step, before components tick there
     Visits* visits = nullptr;          // calls between steps, or null
+    double patience = 0.0;             // seconds after which no further step is taken, where it is positive: rows do not wait long
 
     const ContactLog* contacts() const { return stepper_.contacts(); }
 

@@ -142,3 +142,18 @@ def test_what_mjcf_says_is_told(tmp_path):
 def test_solref_that_means_nothing_is_refused(solref, text):
     with pytest.raises(sc.errors.ModelError, match=f"solref of shape 'x' is .*{text}"):
         restitution_of(solref, "shape 'x'")
+
+
+def test_every_run_keeps_its_own_contacts():
+    """`Contact.steps` are those of the last run, so that a long life of short runs does not fill the memory."""
+    mb = ground()
+    box(mb, "low", mass=3.0)
+    mb.set_state(free(0, 0, 0.1), np.zeros(6))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    touch = sc.sim.Contact()
+    p.add(touch)
+    runs = [p.advance_to(0.05 * (i + 1)) for i in range(4)]
+    assert [round(x.t, 2) for x in touch.steps] == [0.16, 0.17, 0.18, 0.19, 0.2]
+    for i, x in enumerate(runs):
+        np.testing.assert_allclose([y.t for y in x.contacts], 0.05 * i + 0.01 * np.arange(1, 6))
+        np.testing.assert_allclose(x.contacts.force("low")[1:], [[0, 0, 3.0 * G]] * 5, atol=1e-7)

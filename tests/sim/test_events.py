@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import in_python
-from tests.sim.test_stepper import box_on_floor
+from tests.sim.steppers.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
-from tests.sim.test_stepper import box_on_floor
+from tests.sim.steppers.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError
@@ -227,3 +227,19 @@ def test_controls_have_the_last_numbers_after_a_run():
     p.control(lambda t, state: {p.mb.dof_names[1]: 2.0 * t}, every=0.004)
     p.advance_to(0.03)
     assert p.state().controls == {p.mb.dof_names[0]: 0.0, p.mb.dof_names[1]: pytest.approx(0.056)}
+
+
+def test_forces_between_rows_are_those_of_the_numbers_then():
+    """A force of 1, 2, 3, ... N that is held for 4 ms each: asked for in the middle of every step."""
+    mb = sc.Multibody("lift", gravity=(0, 0, 0))
+    mb.add_body("cart", None, sc.Prismatic((0, 0, 1)), sc.Inertia.box(2.0, (0.1, 0.1, 0.1)))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.002)
+    p.control("cart", lambda t, state: 1.0 + round(t / 0.004), every=0.004)
+    run = p.advance_to(0.02)
+    assert is_compiled(run)
+    middle = 0.001 + 0.002 * np.arange(10)
+    held = 1.0 + np.arange(10) // 2
+    sample = run.at(middle)
+    np.testing.assert_allclose(sample.forces["cart"][:, 0], held, rtol=1e-12)
+    np.testing.assert_allclose(sample.vdot[:, 0], held / 2.0, rtol=1e-12)
+    np.testing.assert_allclose(sample.v[:, 0], np.cumsum(np.repeat(held, 1)) * 0.001 - held * 0.0005, rtol=1e-12)

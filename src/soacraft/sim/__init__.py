@@ -73,14 +73,17 @@ from soacraft.sim.links.shared import SharedMemory
 from soacraft.sim.links.split import Crew, ShareRun, Split, SplitRun, split
 from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
+from soacraft.sim.runs.balance import Balance
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.reading import read
-from soacraft.sim.runs.run import Balance, Run, Sample
+from soacraft.sim.runs.run import Run
+from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.record import Recording
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.changes.sequence import Action, Sequence, Transition
@@ -144,6 +147,7 @@ __all__ = [
     "Product",
     "Propagator",
     "Ramp",
+    "Recording",
     "Run",
     "Sample",
     "SampleHold",

@@ -47,6 +47,10 @@ class Carried(Protocol):
         """Of the forces on the model."""
 
     @property
+    def on_nodes(self) -> Sequence[str]:
+        """Names of those forces that are wrenches on nodes."""
+
+    @property
     def size(self) -> int:
         """How many continuous states there are."""
 

@@ -11,6 +11,7 @@ the motion along the branch as it is. `Stabilized` projects nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,12 @@ class Closed:
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
+
+    def copied(self) -> Closed:
+        """The same with a solver of its own, which follows no run."""
+        made = copy(self)
+        made.solver = copy(self.solver)
+        return made
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot at a state on the closures."""

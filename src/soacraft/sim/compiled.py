@@ -1,12 +1,12 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
-Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4" and "gauss6" of trees and of
-closed chains, and those of "variational", "variational4", "moreau" and "moreau_midpoint" (with contact) of trees, under
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6" and "moreau" (with
+contact) of trees and of closed chains, and those of "variational", "variational4" and "moreau_midpoint" of trees, under
 what the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not
 sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
 converge): Python takes that one, or says what is wrong.
 
-Functions of the user and force elements are called from these steps (`forces.evaluation`), and so is what is due between
+Functions of the user and force elements are called from these steps (`forces.evaluation`), and so are callbacks between
 them (`sim.visits`).
 """
 
@@ -34,6 +34,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.push import Push
 from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
@@ -41,7 +42,7 @@ from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.integrators.variational import Variational, Variational4
+from soacraft.sim.integrators.variational import Variational, Variational4, turning_rotor
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan, Visits
@@ -156,6 +157,29 @@ class Course(NamedTuple):
     """Times in seconds at which components jump: `stops` has their nanoseconds."""
 
 
+class LaneArrays(NamedTuple):
+    """Where lanes are and what drives them, a row for each: shared with compiled code, which writes x, theta, now."""
+
+    x: Array
+    """Points, (lanes, size)."""
+    theta: Array
+    """Coordinates of the closures' hinges, which are followed, (lanes, turns)."""
+    u: Array
+    """Numbers of the controls, (lanes, controls)."""
+    now: Integers
+    """Nanoseconds, (lanes)."""
+    driven: Integers
+    """The loads that have the numbers of u."""
+    pushed: int
+    """The load that is wrenches, or -1."""
+    stops: Integers
+    """Nanoseconds at which steps end."""
+    step: int
+    origin: int
+    """The grid of steps, in nanoseconds."""
+    threads: int
+
+
 class Track(NamedTuple):
     """What is written, a row for each step."""
 
@@ -209,19 +233,23 @@ def obstacle_to_run(
     touches = any(isinstance(x, Contact) for x in loads)
     if method.touches and not touches:
         return "nothing touches"
-    if touches and mb.is_closed:
-        return "contacts of a closed chain are solved in Python"
-    if isinstance(method, Variational) and mb.is_closed:
+    if isinstance(method, Variational | MoreauMidpoint) and mb.is_closed:
         return f"{method.name!r} on a closed chain is written in Python"
-    if is_told:
-        return "a motion is prescribed"
+    if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
+        return f"{method.name!r} with the armature of {hinge!r} is written in Python"
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
                 return load.obstacle
             continue
+        if isinstance(load, Push):
+            if load.wrenches:
+                return "a push acts"
+            continue
         if isinstance(load, Touching) or getattr(load, "switches", False):
             return f"{load.name!r} is a {type(load).__name__}"
+    if is_told:
+        return "a motion is prescribed"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"
     if mb.is_closed and rows_of(mb) is None:
@@ -229,6 +257,13 @@ def obstacle_to_run(
     if constant_measure_of(mb).length <= 0.0:
         return "its lengths depend on its state"
     return obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))
+
+
+def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
+    """The kernels of a model with the parameters of now, and nodes as they read them."""
+    model = CompiledModel.any_of(mb.layout)
+    assert model is not None
+    return model.kernels, frames_of(mb, model)
 
 
 class CompiledMotion:
@@ -314,7 +349,7 @@ class CompiledMotion:
             if plan is None:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
-            most = max(1, min(most, int(_WORK / cost), _NUMBERS // row))
+            most = max(1, min(most, int(_WORK / cost), _NUMBERS // max(row, 1)))
             if pause is not None:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
@@ -356,6 +391,7 @@ class CompiledMotion:
             None if carried is None else track.signals[:done],
             None if visits is None else track.starts[:done],
             None if visits is None else track.energies[:done],
+            ((), ()) if visits is None else visits.history,
         ), paced
 
     def _read_numbers(self) -> None:
@@ -397,19 +433,15 @@ class CompiledMotion:
         self.raised = carried.fault(raised)
         return done, *after, log
 
-    def lanes(
-        self,
-        states: tuple[Array, Array, Integers],
-        driven: Integers,
-        stops: Integers,
-        grid: tuple[int, int],
-        threads: int,
-    ) -> Any:
-        """Compiled steps of states (points, numbers of controls, nanoseconds) that go on side by side: `_core.Lanes`.
-        `driven` are the loads that have these numbers, `grid` the step and the origin in nanoseconds."""
+    def lanes(self, arrays: LaneArrays, chain: Chain | None) -> Any:
+        """Compiled steps of states that go on side by side: `_core.Lanes`. `chain` is that of a closed chain."""
+        return _core.Lanes(*self.of_lane(chain), arrays)
+
+    def of_lane(self, chain: Chain | None) -> tuple[Any, Setting]:
+        """The kernels and the setting of a lane, with the parameters and numbers of now."""
         touch = self._problem.contact
-        setting = self._setting._replace(contact=None if touch is None else touch.compiled())
-        return _core.Lanes(self._kernels, setting, *states, driven, stops, *grid, threads)
+        contact = None if touch is None else touch.compiled()
+        return self._kernels, self._setting._replace(chain=chain, contact=contact)
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,

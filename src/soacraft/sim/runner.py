@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -44,6 +45,8 @@ from soacraft.spatial.checks import Array
 _JUMPS = 100
 #: Steps that are taken before events are looked for in them: at first, and at most.
 _AHEAD = (4, 256)
+#: Seconds after which fewer steps are taken ahead: rows do not wait for long.
+_SECONDS = 0.1
 #: What `Look.look` gives where it has changed a value that rates depend on.
 CHANGED = "changed"
 
@@ -144,12 +147,12 @@ class Runner:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
 
-    def follow(self, other: Runner) -> None:
+    def follow(self, other: Runner, names: Mapping[str, str]) -> None:
         """Go on where another runner is: at its instant, on its grid of steps, with the work of forces of the same
-        names."""
+        names, or of the `names` that they have here."""
         self.now, self.look = other.now, other.look
         self._stride.origin = other._stride.origin
-        self._work = dict(other._work)
+        self._work = {names.get(key, key): work for key, work in other._work.items()}
         self.last = other.last
 
     # -- running -----------------------------------------------------------------------------------------------
@@ -201,6 +204,8 @@ class Runner:
         if log is not None:
             made = problem.names, self._method.name, labels_of(problem.mb), columns, keeping.documents
             logged = log.begin(Layout(_sizes(problem), *made), keeping.goes_on)
+        if problem.contact is not None:
+            problem.contact.begin_run()
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
         if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for
@@ -324,7 +329,8 @@ class Runner:
         if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None
         widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
-        return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account)
+        logged = self._keeping.log is not None  # rows are written before a callback
+        return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account, logged)
 
     def _account(self) -> tuple[object, ...]:
         """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
@@ -359,7 +365,8 @@ class Runner:
             return None
         kept = None if carried is None else carried.keep()
         wait = None if self._pace is None else self._pace.wait
-        stop = min([goal, *self._saved] + ([] if visits is not None else [x[0] for x in self.callbacks]))
+        stops = [x[0] for x in self.callbacks] if visits is None else visits.stops
+        stop = min([goal, *self._saved, *stops])
         if self.look is not None and carried is not None:
             ahead = self.look.ahead
             stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
@@ -386,7 +393,7 @@ class Runner:
     def _without_events(self, problem: Mechanism, x: Array, w: Array, stop: int) -> Block | None:
         """Compiled steps up to the one in which an event happens, which Python takes: None where that is the next.
         Steps are taken ahead, twice as many each time that none happens; those beyond an event are taken back."""
-        now, memory = self.now, self._stride.memory
+        now, memory, began = self.now, self._stride.memory, time.perf_counter()
         follows = None if problem.closed is None else problem.closed.memory
         block = self._stride.many(problem, now, x, w, stop, most=self._ahead)
         if block is None:
@@ -394,7 +401,8 @@ class Runner:
         count = len(block.ns) - 1
         quiet = next((i for i in range(count) if self._happens_in(block.step(i))), count)
         if quiet == count:
-            self._ahead = min(2 * self._ahead, _AHEAD[1])
+            slow = time.perf_counter() - began > _SECONDS
+            self._ahead = max(1, self._ahead // 2) if slow else min(2 * self._ahead, _AHEAD[1])
             return block
         self._ahead = _AHEAD[0]
         self._stride.resume(*memory)
@@ -757,7 +765,7 @@ class Runner:
         if problem.contact is not None:
             x = problem.contact.pushed_out(problem, self.t, x)
         problem.see(window(self._acting.breaks, self.now))
-        x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+        x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x)
         self._stability.begin(problem, self.t, x)

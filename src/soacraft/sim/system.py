@@ -45,15 +45,27 @@ from soacraft.spatial.inertia import Inertia
 _SLOWEST = 1e-3
 #: Times closer than this are one instant: times of runs are whole nanoseconds.
 _INSTANT = 0.5e-9
+#: A force that is evaluated again where it was evaluated before is the same to this part of it.
+_REPEATED = 1e-9
 #: What settling moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
 _SAME = 1e-14
 
 
 class Told(NamedTuple):
-    """What a step was taken with: the motions prescribed then, and, of a closed chain, the versions of its model."""
+    """Conditions under which a step was taken: what may be other ones in the next."""
 
     motions: Prescribed | None
-    model: tuple[int, int] | None
+    """The motions prescribed then."""
+    model: tuple[int, int]
+    """The versions of the model."""
+    edition: int
+    """The edition of the loads."""
+    numbers: tuple[float, ...]
+    """The numbers of controls that are numbers."""
+    modes: tuple[float, ...]
+    """The modes of loads that hold: sides and directions."""
+    stored: tuple[Any, ...]
+    """The forces of `mb.set_force`, by node."""
 
 
 class Mechanism:
@@ -298,6 +310,15 @@ class Mechanism:
     def varies(self) -> bool:
         """True if masses of bodies are functions of time and state."""
         return self._varying is not None
+
+    @property
+    def memoryless(self) -> bool:
+        """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings,
+        no contacts that components feel, no masses that vary."""
+        carried = self.carried
+        return carried is None or not (
+            self.varies or carried.crossings or carried.feels or carried.next_tick is not None
+        )
 
     @property
     def masses(self) -> Array | None:
@@ -626,6 +647,8 @@ class Mechanism:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
         end = self.settle(t, x, True)
+        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+            return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
         way = np.abs(unit * self.mb.difference(q, q1)).max(initial=0.0)
@@ -651,10 +674,77 @@ class Mechanism:
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions = None if self.given is None else self.given.kept
-        return Told(motions, None if self.closed is None else self._model)
+        numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
+        modes = tuple(x.mode for x in self.holds.all)
+        return Told(motions, self.versions, self.edition, numbers, modes, tuple(self.mb.acting_forces.items()))
+
+    def require_unchanged(self, told: Told, t: float, what: str) -> None:
+        """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
+        changed = ""
+        if told.model != self.versions:
+            changed = f"{self.mb.name!r} was changed"
+        elif told.edition != self.edition:
+            changed = f"a control or a force on {self.mb.name!r} was replaced"
+        elif told.stored != tuple(self.mb.acting_forces.items()):
+            changed = f"the forces of mb.set_force on {self.mb.name!r} were changed"
+        if changed:
+            raise StaleError(
+                f"{changed} after the step around t = {t:.9g} s, so {what} between rows are not known: ask run.at "
+                "before, or interpolate the rows of the run."
+            )
+
+    def require_same_forces(self, t: float, q: Array, v: Array, forces: Array) -> None:
+        """Raise `StaleError` where a load does not give at a row of a run, (t, q, v), what it gave there, (names, nv):
+        it reads what was changed since. Where it jumps at t it may give either side. Loads that hold, and controls that
+        are numbers, change by themselves: they are left out."""
+        state = self.mb.state(q, v)
+        for load, before in zip(self._loads, forces, strict=False):
+            if getattr(load, "switches", False) or (isinstance(load, Control) and load.is_number):
+                continue
+            scale = float(np.abs(before).max(initial=0.0))
+            sides = (t, float(np.nextafter(t, -np.inf)))
+            if not any(np.abs(load.force(s, state) - before).max(initial=0.0) <= _REPEATED * scale for s in sides):
+                raise StaleError(
+                    f"the force {load.name!r} is another one now than at t = {t:.9g} s of the run: it reads what was "
+                    "changed since, so forces and accelerations between rows are not known. Interpolate run.forces."
+                )
+
+    @contextmanager
+    def under(self, told: Told) -> Iterator[None]:
+        """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
+        while; afterwards all is as it was."""
+        before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed
+        values, held = None if self.carried is None else self.carried.keep(), self._values
+        try:
+            self._set_conditions(told)
+            self._span, self._placed, self._values = ALWAYS, None, None
+            if told.motions is not None:
+                self._prescribed = told.motions
+            if closed is not None:
+                self.closed = closed.copied()
+            yield
+        finally:
+            self._set_conditions(before)
+            self._prescribed, self.closed, self._span, self._placed, self._values = motions, closed, span, placed, held
+            if self.carried is not None:
+                self.carried.restore(values)
+
+    def _set_conditions(self, told: Told) -> None:
+        """Let controls have these numbers, and loads that hold these modes."""
+        controls = [x for x in self._loads if isinstance(x, Control) and x.is_number]
+        for control, number in zip(controls, told.numbers, strict=True):
+            control.set(number)
+        for hold, mode in zip(self.holds.all, told.modes, strict=True):
+            hold.mode = mode
+
+    def solved(self, t: float, x: Array) -> tuple[Array, Array]:
+        """vdot (nv), and the forces of everything in `names` (names, nv), at a point."""
+        q, v, _ = self.parts(x)
+        self.place(t, x)
+        return self._solved(t, q, v)
 
     @property
-    def _model(self) -> tuple[int, int]:
+    def versions(self) -> tuple[int, int]:
         """Versions of the model, masses that vary left out."""
         return self.mb.version, self.mb.parameters - self._reweighed
 
@@ -669,7 +759,7 @@ class Mechanism:
         if told.motions is not None:
             told.motions.impose(t, q, v)
         if self.closed is not None:
-            if told.model != self._model:
+            if told.model != self.versions:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
                     "put on its closures: ask run.at before, or interpolate run.q."

@@ -80,7 +80,8 @@ class Visits(NamedTuple):
 class VisitPlan:
     """The callbacks of a run as visits: `callbacks` is the list of the run, whose times of next calls go on.
 
-    `changes` gives an account of all that compiled steps were made with but the numbers of controls.
+    `changes` gives an account of all that compiled steps were made with but the numbers of controls. With `held_alone`
+    visits are those of held numbers, and the run stops at other callbacks (`stops`), as where rows go to a log.
     """
 
     def __init__(
@@ -90,28 +91,40 @@ class VisitPlan:
         sizes: tuple[int, int, int],
         widths: tuple[int, int],
         changes: Callable[[], Any],
+        held_alone: bool,
     ) -> None:
         self._callbacks, self._mb, self._sizes, self._changes = callbacks, mb, sizes, changes
+        self._visited = [not held_alone or isinstance(x, HeldNumbers) for _, _, x in callbacks]
         self._x, self._w = (np.zeros(n) for n in widths)
         self._states = States(mb)
         self._point = np.zeros(1 + mb.nq + mb.nv)
         self._values, self._numbers = np.zeros(0), list[tuple[int, Control]]()
         self._places: dict[str, int] = {}
+        self._all_places = np.zeros(0, dtype=np.intp)
         self._at: dict[int, Any] = {}
         self.before: State | None = None
         """The state of the model before a callback that changed it, so that the steps ended; None where none did."""
         self.raised: BaseException | None = None
         """The error of a callback."""
+        self._since: list[int] = []
+        self._history: list[tuple[float, ...]] = []
 
     @property
     def next(self) -> int:
         """The nanosecond of the next visit."""
-        return min((due for due, _, _ in self._callbacks), default=NEVER)
+        return min((x[0] for x, visited in zip(self._callbacks, self._visited, strict=True) if visited), default=NEVER)
+
+    @property
+    def stops(self) -> list[int]:
+        """The nanoseconds of the callbacks that are no visits."""
+        return [x[0] for x, visited in zip(self._callbacks, self._visited, strict=True) if not visited]
 
     def begin(self, values: Array, numbers: Sequence[tuple[int, Control]]) -> Visits:
         """Return what compiled steps read. `values` has the numbers of controls, each at its place."""
         self._values, self._numbers = values, list(numbers)
         self._places = {control.name: at for at, control in numbers}
+        self._all_places = np.array([at for at, _ in numbers], dtype=np.intp)
+        self._since, self._history = [0], [tuple(values[self._all_places].tolist())]
         for i, (_, _, callback) in enumerate(self._callbacks):
             if isinstance(callback, HeldNumbers):
                 self._at[i] = np.array([self._places[name] for name in callback.names], dtype=np.intp)
@@ -125,14 +138,18 @@ class VisitPlan:
                 control.set(u)
 
     def _call(self, ns: int) -> int:
+        asked_users = False  # a callback may change what functions read
         try:
             nearest = NEVER
             for i, (due, period, callback) in enumerate(self._callbacks):
+                if not self._visited[i]:
+                    continue
                 if due > ns:
                     nearest = min(nearest, due)
                     continue
                 nearest = min(nearest, due + period)
                 self._callbacks[i] = (due + period, period, callback)
+                asked_users = asked_users or not isinstance(callback, HeldNumbers)
                 if isinstance(callback, HeldNumbers):
                     callback.write(ns / 1e9, self._state(), self._values, self._places, self._at[i])
                 elif self._changes_model(ns / 1e9, callback):
@@ -140,7 +157,16 @@ class VisitPlan:
         except BaseException as wrong:
             self.raised = wrong
             raise
+        numbers = tuple(self._values[self._all_places].tolist())
+        if numbers != self._history[-1] or asked_users:
+            self._since.append(ns)
+            self._history.append(numbers)
         return nearest
+
+    @property
+    def history(self) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
+        """Nanoseconds from which controls may have had other numbers, and these numbers, in the order of the loads."""
+        return (tuple(self._since), tuple(self._history)) if len(self._since) > 1 else ((), ())
 
     def _state(self) -> State:
         nq, nt, nv = self._sizes

@@ -5,7 +5,7 @@ import pytest
 from tests.model.modal.trees import flexible_tree
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
-from tests.sim.test_stepper import box_on_floor
+from tests.sim.steppers.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 import soacraft as sc
 from soacraft import sim
-from soacraft.errors import LinkError, StateError, WiringError
+from soacraft.errors import LinkError, SimulationError, StateError, WiringError
 
 
 def cart_pole():
@@ -234,21 +234,17 @@ def test_a_single_one_that_cannot_go_on_says_why():
     assert e.step(np.zeros(2))[1:] == (1.0, False, False, {"t": 0.01})
 
 
-def test_steps_too_long_for_one_end_that_one():
-    """A damper that is stiff in one configuration alone: the watch of stability names that state."""
+@pytest.mark.parametrize("count", [None, 2])
+def test_steps_that_are_too_long_are_an_error_of_all(count):
     mb = sc.Multibody("lever")
     mb.add_body("arm", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, com=(0, 0, -1), moment=np.eye(3) * 0.01))
     mb["arm"].passive = sc.Passive(damping=400.0)
     p = sim.Propagator(mb, integrator="rk4", step=0.01)
-    starts = iter([0.0, 1.0, *[0.0] * 10])
-    e = sim.gym(
-        p, ["q"], None, lambda s, u: 0.0, begin=lambda rng: (np.zeros(1), np.array([next(starts)])), num_envs=2
-    )  # fmt: skip
+    e = sim.gym(p, ["q"], None, lambda s, u: 0.0, begin=lambda rng: ([0.0], [1.0]), num_envs=count)
     e.reset(seed=1)
-    with pytest.warns(RuntimeWarning, match="stability limits the steps"):
-        texts = [e.step(np.zeros((2, 1)))[4].get("error", [None, None]) for _ in range(80)]
-    assert any(x[1] is not None and "stability limits the steps" in x[1] for x in texts)
-    assert all(x[0] is None for x in texts)
+    zero = np.zeros(e.action_space.shape)
+    with pytest.raises(SimulationError, match="stability limits the steps"):
+        _ = [e.step(zero) for _ in range(80)]
 
 
 # -- what is no batch ----------------------------------------------------------------------------------------------
@@ -408,3 +404,20 @@ def test_a_start_with_shapes_in_each_other_is_taken_out_alone_and_refused_in_a_b
         StateError, match=r"state 0 of the stepper begins with .* 0\.01 m in each other; move them apart"
     ):
         many.reset(seed=1)
+
+
+def test_what_a_stepper_has_that_environments_ask_for():
+    mb = sc.load("cart_pole")
+    p = sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.control("cart", 1.0)
+    step = p.stepper(["pole"], labels=["tip"])
+    assert step.is_autonomous
+    assert not step.obstacle
+    assert step.shapes == ()
+    assert step.names == ("tip",)
+    step.u = {"tip": 2.0}
+    with pytest.raises(StateError, match="the stepper drives no control 'pole'"):
+        step.u = {"pole": 2.0}
+    p.add(lambda t, state: [np.sin(t), 0.0])
+    assert not p.stepper(["pole"]).is_autonomous
+    assert "inertial/floor" in hopper().stepper().shapes

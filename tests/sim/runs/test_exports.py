@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -108,3 +110,59 @@ def test_what_cannot_be_is_refused(run, tmp_path, monkeypatch):
     with pytest.raises(StateError, match=r"MCAP files need the package mcap: pip install 'soacraft\[bag\]'"):
         run.to_mcap(tmp_path / "run.mcap")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_of_text_has_every_number(run, tmp_path):
+    """Numbers read back are the same in all bits; names and units are in the first line."""
+    with open(run.to_csv(tmp_path / "run.csv"), newline="", encoding="utf-8") as stream:
+        head, *rows = csv.reader(stream)
+    columns = dict(zip(head, np.array(rows, dtype=float).T, strict=True))
+    assert len(columns) == len(head)
+    np.testing.assert_array_equal(columns["t (s)"], run.t)
+    for i, (name, unit) in enumerate(zip(run.labels.v, run.labels.v_units, strict=True)):
+        np.testing.assert_array_equal(columns[f"v[{name}] ({unit}/s)"], run.v[:, i])
+        np.testing.assert_array_equal(columns[f"vdot[{name}] ({unit}/s^2)"], run.vdot[:, i])
+    for name, unit in run.signals.units.items():
+        if run.signals[name].ndim == 1:
+            np.testing.assert_array_equal(columns[f"{name} ({unit})" if unit else name], run.signals[name])
+    for name, work in run.work.items():
+        np.testing.assert_array_equal(columns[f"work[{name}] (J)"], work)
+    assert list(tmp_path.iterdir()) == [tmp_path / "run.csv"]
+
+
+def test_forces_and_vectors_have_a_column_for_each_number(tmp_path):
+    s = sim.System("s", integrator="rk4", step=0.1)
+    s.add("arm", sim.Plant(sc.load("cart_pole")))
+    s.add("ab", sim.Constant(value=(1.0, 2.0), unit="V"))
+    s.add("pull", sim.Constant(value=3.0))
+    s.connect("pull.y", "arm.force[cart]")
+    with open(s.run(0.1).to_csv(tmp_path / "run.csv"), newline="", encoding="utf-8") as stream:
+        head, first, *_ = csv.reader(stream)
+    told = dict(zip(head, map(float, first), strict=True))
+    assert (told["ab.y[0] (V)"], told["ab.y[1] (V)"]) == (1.0, 2.0)
+    forces = {name: x for name, x in told.items() if name.startswith("forces[pull.y]")}
+    assert {name.rpartition(" (")[2]: x for name, x in forces.items()} == {"N)": 3.0, "N m)": 0.0}
+
+
+def test_a_table_that_cannot_be_written_leaves_what_was_there(run, tmp_path):
+    file = tmp_path / "there.csv"
+    file.mkdir()
+    with pytest.raises(ModelFileError, match="cannot be written"):
+        run.to_csv(file)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_table_of_pandas_has_times_as_its_index(run, tmp_path, monkeypatch):
+    made = types.ModuleType("pandas")
+    made.Index = lambda values, name: (name, values)
+    made.DataFrame = lambda columns, index: (columns, index)
+    monkeypatch.setitem(sys.modules, "pandas", made)
+    columns, (name, t) = run.to_pandas()
+    assert name == "t (s)"
+    np.testing.assert_array_equal(t, run.t)
+    with open(run.to_csv(tmp_path / "run.csv"), newline="", encoding="utf-8") as stream:
+        assert next(csv.reader(stream)) == [name, *columns]
+    np.testing.assert_array_equal(columns[f"v[{run.labels.v[0]}] (rad/s)"], run.v[:, 0])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(StateError, match=r"need the package pandas: pip install pandas\. Without it write run.to_csv"):
+        run.to_pandas()

@@ -57,6 +57,31 @@ def test_lines_pass_through_the_states_between_rows(cart):
     assert set(run.t) <= set(t)
 
 
+def test_forces_and_accelerations_have_their_peaks():
+    """An adaptive method has few rows, and the largest of them is off by parts of a hundred."""
+    mb = sc.load("cart_pole")
+    p = sc.sim.Propagator(mb)
+    p.control("cart", lambda t, state: 3.0 * np.exp(-20.0 * (t - 0.77) ** 2))
+    run = p.advance_to(1.5)
+    force, acceleration, energy = sc.view.plot(run, "forces", "accelerations", "energy", dofs="cart").panels
+    assert 3.0 - run.forces["cart"].max() > 1e-3
+    assert force.lines["cart"][1].max() == pytest.approx(3.0, abs=1e-3)  # of lines between 400 points
+    t, vdot = acceleration.lines["cart"]
+    assert len(t) >= SMOOTH
+    for i in (7, 111, 300):
+        assert vdot[i] == pytest.approx(run.at(t[i]).vdot[0], abs=1e-9)
+    np.testing.assert_allclose(energy.lines["kinetic"][1], run.at(t).kinetic, atol=1e-12)
+
+
+def test_a_run_whose_model_was_changed_is_drawn_by_its_rows():
+    mb = sc.load("cart_pole")
+    run = sc.sim.Propagator(mb).advance_to(0.5)
+    mb["pole"].inertia = sc.Inertia(9.0, (0, 0, 0), np.eye(3))
+    rates, places = sc.view.plot(run, "accelerations", "coordinates", dofs="pole").panels
+    assert np.array_equal(rates.lines["pole"][1], run.vdot[:, 1])
+    assert len(places.lines["pole"][0]) >= SMOOTH
+
+
 def test_a_phase_portrait_of_a_free_oscillator_is_a_circle():
     mb = sc.Multibody(gravity=(0, 0, 0))
     body = mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0))

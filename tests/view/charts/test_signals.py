@@ -32,7 +32,7 @@ def test_a_run_without_coordinates_shows_its_signals():
     run = s.run(0.1)
     (panel,) = sc.view.plot(run).panels
     assert list(panel.lines) == ["a.y[0]", "a.y[1]"]
-    assert panel.lines["a.y[1]"][1].tolist() == [2.0] * 11
+    assert set(panel.lines["a.y[1]"][1].tolist()) == {2.0}
 
 
 def test_a_log_is_drawn_by_its_path(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from soacraft.contact.dynamics.rows import ContactRows, contact_rows
@@ -11,8 +13,9 @@ from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
-from soacraft.sim.forces.touching import Touching
+from soacraft.sim.forces.touching import Touching, body_wrenches
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
 
 #: Shapes that are in each other by more than this part of their thickness are about to leave on the other side.
 _THROUGH = 0.45
@@ -80,6 +83,18 @@ class CompliantContact(Touching):
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
+        rows, p = self._pressed(t, state)
+        return np.asarray(rows.J.T @ p)
+
+    def wrenches(self, t: float, state: State) -> dict[Any, Wrench]:
+        """The wrenches on the bodies, in inertial axes."""
+        rows, p = self._pressed(t, state)
+        contacts, on = rows.contacts, rows.wrenches(p)
+        points = 0.5 * (contacts.point_a + contacts.point_b)
+        return body_wrenches(self.scene.model, state, contacts.pairs, points, on[:, :3], on[:, 3:])
+
+    def _pressed(self, t: float, state: State) -> tuple[ContactRows, Array]:
+        """The rows of the contacts, and the force along each."""
         if self.scene.placed != self._placed:
             self.bind(self.scene.model)
         rows = contact_rows(self.scene, self._surfaces, np.asarray(state.q), 0.0)
@@ -93,7 +108,7 @@ class CompliantContact(Touching):
                 way = mu * u[mine]
                 root = np.hypot(np.linalg.norm(way), mu[0] * self._slip)
                 p[mine] = -mu * N * way / root if root > 0.0 else 0.0
-        return np.asarray(rows.J.T @ p)
+        return rows, p
 
     def _require_shallow(self, t: float, rows: ContactRows) -> None:
         """Raise where shapes are so deep in each other that the way out is on the other side, next."""

@@ -13,6 +13,7 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.errors import StateError
 from soacraft.model.states.state import State
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
@@ -53,8 +54,11 @@ class Drag:
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
+        return dyn.compensating_force(self._mb, state.q, self.wrenches(t, state), ignore_loops=True)
+
+    def wrenches(self, t: float, state: State) -> dict[Frame, Wrench]:
+        """The wrench on the node."""
         moving = self._mb.velocity(self._frame, state=state)
         u, w = np.asarray(moving.linear), np.asarray(moving.angular)
         push = -(self._linear + self._quadratic * np.linalg.norm(u)) * u
-        wrench = Wrench(-self._turning * w, push, expressed_in=self._mb.root)
-        return dyn.compensating_force(self._mb, state.q, {self._frame: wrench}, ignore_loops=True)
+        return {self._frame: Wrench(-self._turning * w, push, expressed_in=self._mb.root)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array
+from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
@@ -78,6 +80,15 @@ class HingeFriction:
         return self.smooth is None
 
     @property
+    def mode(self) -> float:
+        """The direction in which the dof slips."""
+        return self.sign
+
+    @mode.setter
+    def mode(self, sign: float) -> None:
+        self.sign = sign
+
+    @property
     def sticks(self) -> bool:
         """Whether the dof is held now."""
         return self.smooth is None and self.sign == 0.0
@@ -100,6 +111,10 @@ class HingeFriction:
         dry = self.coulomb + (extra * float(np.exp(-((v / self._stribeck) ** 2))) if self._stribeck and extra else 0.0)
         total[self.number] = -sign * dry - self._viscous * v
         return total
+
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """None on nodes: it acts through the hinge."""
+        return {}
 
     # -- sticking and slipping ---------------------------------------------------------------------------------------
 

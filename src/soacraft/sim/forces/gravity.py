@@ -84,6 +84,15 @@ class GravityField:
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
+        wrenches, by_modes = self._acting(t, state)
+        return dyn.compensating_force(self._mb, state.q, wrenches, ignore_loops=True) + by_modes
+
+    def wrenches(self, t: float, state: State) -> dict[Frame, Wrench]:
+        """The wrenches on the bodies."""
+        return self._acting(t, state)[0]
+
+    def _acting(self, t: float, state: State) -> tuple[dict[Frame, Wrench], Array]:
+        """The wrenches on the bodies, and what acts along the modes besides."""
         mb, by_modes = self._mb, np.zeros(self._mb.nv)
         wrenches: dict[Frame, Wrench] = {}
         for body in self._bodies:
@@ -99,7 +108,7 @@ class GravityField:
                 due = spread.modes.p @ (g - G @ spread.centre) + np.einsum("ab,jba->j", G, spread.modes.Z)
                 own = np.concatenate([at.rotation.T @ moment, at.rotation.T @ push])
                 by_modes[layout.hinge_v[k].stop : layout.v_slices[k].stop] = due - modal_block(state, point).T @ own
-        return dyn.compensating_force(mb, state.q, wrenches, ignore_loops=True) + by_modes
+        return wrenches, by_modes
 
     def _spread(self, body: Body, state: State) -> Spread:
         """Mass, centre of mass and second moments of a body as they are now."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from soacraft import dynamics as dyn
@@ -23,6 +26,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.contact_steps import ContactStep, step_of
 from soacraft.sim.forces.touching import Touching, closures, read_choice, read_tolerance
 from soacraft.spatial.checks import Array
+from soacraft.spatial.wrench import Wrench
 
 #: Shapes nearer than this part of the size of the smaller one touch: what locating an event leaves.
 _TOUCH = 1e-7
@@ -89,6 +93,10 @@ class Impacts(Touching):
     def force(self, t: float, state: State) -> Array:
         """Nothing between impacts."""
         return np.zeros(self._mb.nv)
+
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """None between impacts."""
+        return {}
 
     def gap(self, t: float, state: State) -> float:
         """The least distance: where it falls through zero something strikes."""

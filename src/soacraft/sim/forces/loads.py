@@ -14,6 +14,7 @@ from soacraft.model.states.coordinates import in_graph_order
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
 
 
 class Load(Protocol):
@@ -70,10 +71,7 @@ class Function:
 
     def force(self, t: float, state: State) -> Array:
         """What the function gives, as a generalized force."""
-        given = self._function(t, state)
-        wrenches, forces = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-        if not isinstance(wrenches, Mapping) and forces is None:
-            wrenches, forces = None, wrenches
+        wrenches, forces = self._parts(t, state)
         total = np.zeros(self._mb.nv)
         if forces is not None:
             what = f"the force of {self.name!r} at t = {t:.9g} s"
@@ -87,6 +85,18 @@ class Function:
         if wrenches:
             total += dyn.compensating_force(self._mb, state.q, wrenches, ignore_loops=True)
         return total
+
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """The wrenches that the function gives; a generalized force acts through the hinges."""
+        return self._parts(t, state)[0] or {}
+
+    def _parts(self, t: float, state: State) -> tuple[Any, Any]:
+        """Wrenches by node, and a generalized force; None where there is none."""
+        given = self._function(t, state)
+        wrenches, forces = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        if not isinstance(wrenches, Mapping) and forces is None:
+            return None, wrenches
+        return wrenches, forces
 
 
     def held(self, t: float, state: State) -> Constant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
@@ -95,12 +97,25 @@ class JointLimit:
                 total[self.number] += way * max(self._stiffness * depth * (1.0 + self._damping * speed), 0.0)
         return total
 
+    def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
+        """None on nodes: it acts through the hinge."""
+        return {}
+
     # -- a rigid stop ------------------------------------------------------------------------------------------------
 
     @property
     def switches(self) -> bool:
         """Whether it is rigid: then it holds a dof or does not."""
         return self._stiffness is None
+
+    @property
+    def mode(self) -> float:
+        """The side on which the dof leans."""
+        return self.side
+
+    @mode.setter
+    def mode(self, side: float) -> None:
+        self.side = int(side)
 
     @property
     def sticks(self) -> bool:
@@ -141,11 +156,17 @@ class JointLimit:
                 f"be: begin between {self._lower:g} and {self._upper:g}, or give the stop a stiffness."
             )
 
-    def require_kept(self, q: Array) -> None:
-        """Raise where a step has ended beyond a rigid stop: hops between several that were too short to be seen."""
+    def require_kept(self, q: Array, is_prescribed: bool = False) -> None:
+        """Raise where a step has ended beyond a rigid stop: by hops between several that were too short to be seen, or
+        by a prescribed motion."""
         x = float(q[self.place])
         beyond = max(x - self._upper, self._lower - x)
         if beyond > 0.0 and beyond > _PASSED * self.unit(q):
+            if is_prescribed:
+                raise SimulationError(
+                    f"the motion that is prescribed for dof {self.hinge!r} leads beyond the {self.name} by "
+                    f"{beyond:.3g}: prescribe one between {self._lower:g} and {self._upper:g}, or leave the stop out."
+                )
             raise SimulationError(
                 f"dof {self.hinge!r} has passed the {self.name} by {beyond:.3g} unseen, by hops short next to a step. "
                 "Give the stops restitution=0, or a stiffness."

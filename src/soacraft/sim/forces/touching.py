@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ from soacraft.contact.solvers.blocks import Bilateral
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import tied_rows
+from soacraft.model.states.state import State
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
 
 #: No two shapes pass each other where nothing moves by more than this part of the least thickness of two.
 _NEVER = 0.1
@@ -38,6 +42,7 @@ class Touching:
         if scene is not None and not isinstance(scene, Scene):
             raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
+        self._sliding: dict[str, float] = {}  # of shapes whose friction is another one than the model says
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -75,11 +80,28 @@ class Touching:
 
     def made_surfaces(self) -> Surfaces:
         """Friction and restitution of all pairs, as the model has them now."""
-        return Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        made = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        return made.with_friction(self._sliding) if self._sliding else made
 
     def _coefficients(self) -> str:
         """What is said of shapes that say nothing themselves."""
         return f"{self._friction} friction, {self._restitution:g} restitution"
+
+
+def body_wrenches(
+    mb: Multibody, state: State, pairs: Sequence[tuple[str, str]], points: Array, moments: Array, forces: Array
+) -> dict[Any, Wrench]:
+    """Wrenches of contact on bodies about their origins, in inertial axes: `moments` and `forces` (points, 3) act at
+    `points` (points, 3) on the second shape of each pair, "body/shape", and against it on the first. O(points)."""
+    totals: dict[Any, Array] = {}
+    for pair, point, moment, force in zip(pairs, points, moments, forces, strict=True):
+        for shape, sign in zip(pair, (-1.0, 1.0), strict=True):
+            frame = mb.frame(shape.rpartition("/")[0])
+            if isinstance(frame.carrier, Body):
+                arm = point - mb.pose(frame, state=state).translation
+                totals.setdefault(frame, np.zeros(6))
+                totals[frame] += sign * np.concatenate([moment + np.cross(arm, force), force])
+    return {frame: Wrench(w[:3], w[3:], expressed_in=mb.root) for frame, w in totals.items()}
 
 
 def read_choice(value: Any, name: str, known: tuple[str, ...]) -> None:

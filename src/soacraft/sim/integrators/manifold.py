@@ -51,7 +51,7 @@ class Manifold(Protocol):
         """Whether `rate(x, u, w)` is w everywhere."""
 
     def move(self, x: Array, u: Array) -> Array:
-        """The point with coordinates u in the chart of x."""
+        """The point with coordinates u in the chart of x; with as many leading axes as both have."""
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
         """The rate of u when the point moves with velocity w."""
@@ -140,9 +140,10 @@ class Coordinates:
             moved[..., travels] = x[..., travels] + _turned(x, self.free_q, u[..., self.free_v[:, 3:]])
         at = self.nv
         for group in self._rolling:
-            travel = u[at : at + 2 * len(group.bodies)].reshape(-1, 2)
-            moved[group.q_index[:, 4:]] = x[group.q_index[:, 4:]] + travel
-            at += travel.size
+            count = len(group.bodies)
+            travel = u[..., at : at + 2 * count].reshape(*u.shape[:-1], count, 2)
+            moved[..., group.q_index[:, 4:]] = x[..., group.q_index[:, 4:]] + travel
+            at += 2 * count
         return moved
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
@@ -241,9 +242,10 @@ class Motions:
         """The coordinates as `Coordinates` has them, and the velocities v + dv in the axes of the start."""
         if self.flat:
             return np.asarray(x + u)
-        q = self.coordinates.move(x[: self._nq], u[: self._nt])
-        v = self.coordinates.velocity(q, x[self._nq :] + u[self._nt :], x[: self._nq])
-        return np.concatenate([q, v])
+        start = x[..., : self._nq]
+        q = self.coordinates.move(start, u[..., : self._nt])
+        v = self.coordinates.velocity(q, x[..., self._nq :] + u[..., self._nt :], start)
+        return np.concatenate([q, v], axis=-1)
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
         """Of the coordinates as `Coordinates` has it, but for rounding: the rate of travel is v + dv."""
@@ -291,7 +293,7 @@ class Product:
         """Each factor on its own."""
         if self._added:
             return np.asarray(x + u)
-        return np.concatenate([np.zeros(0), *(f.move(x[p], u[t]) for f, p, t in self._parts)])
+        return np.concatenate([x[..., :0], *(f.move(x[..., p], u[..., t]) for f, p, t in self._parts)], axis=-1)
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
         """Each factor on its own."""

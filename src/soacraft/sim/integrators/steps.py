@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.errors import SimulationError
 from soacraft.sim.integrators.manifold import LARGEST_TURN, Manifold
@@ -96,6 +97,14 @@ class Step:
         if self.told is None:
             self.told = self.problem.told_now
 
+    def of_versions(self, old: Any, new: Any) -> Step:
+        """The same after its model was copied, where the versions of the model were old."""
+        return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
+
+    def told_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
+        """The conditions of the step, with the indices of some times. A block of many steps has the same."""
+        return [(self.told, np.arange(len(t)))]
+
     def around(self, t: float) -> Step:
         """The step that t is in: itself. A block of many steps has the same."""
         return self
@@ -110,6 +119,20 @@ class Step:
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
         return self.problem.inside(self.t0 + theta * self.h, moved, self.told)
 
+    def states(self, t: Array) -> Array:
+        """The states at times within it, (m, size)."""
+        theta = ((t - self.t0) / self.h)[:, None]
+        origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
+        u = u0 + dense(self.F[:, None], theta)
+        moved = self.problem.manifold.move(np.broadcast_to(origin, (len(t), len(origin))), u)
+        return within(self.problem, t, theta, (self.x0, self.x1), moved, self.told)
+
+
+def within(problem: Problem, t: Array, theta: Array, ends: tuple[Array, Array], moved: Array, told: Any) -> Array:
+    """Points inside steps, (m, size), put on closures; those of the steps at the ends, theta (m, 1) 0 or 1."""
+    placed = [problem.inside(float(s), x, told) for s, x in zip(t, moved, strict=True)]
+    return np.where(theta <= 0.0, ends[0], np.where(theta >= 1.0, ends[1], np.reshape(placed, moved.shape)))
+
 
 def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
     """The end of a step, put on closures, and by how much that moved its velocities: an error of the step that its
@@ -119,7 +142,7 @@ def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
     return end, end[nq : nq + nv] - x[nq : nq + nv]
 
 
-def dense(F: Array, theta: float) -> Array:
+def dense(F: Array, theta: Any) -> Array:
     """u(theta) = theta (F0 + (1 - theta) (F1 + theta (F2 + (1 - theta) (F3 + ...)))).
 
     >>> dense(np.array([[2.0], [1.0]]), 0.5)

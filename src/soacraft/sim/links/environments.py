@@ -71,8 +71,8 @@ def gym(
 
     The same seed gives the same bits. What cannot go on, such as a state that is not finite, is truncated, with the
     reason in info["error"], a reward of 0 and what was observed last; the others go on. A warning tells of the first.
-    An environment that was closed takes no steps. A link to a program whose state is not known is refused. Needs
-    gymnasium: pip install 'soacraft[gym]'.
+    Steps that are too long for what is fast are an error of all, as in runs. An environment that was closed takes no
+    steps. A link to a program whose state is not known is refused. Needs gymnasium: pip install 'soacraft[gym]'.
 
     >>> import soacraft as sc
     >>> from soacraft import sim

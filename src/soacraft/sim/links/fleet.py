@@ -31,8 +31,8 @@ class Fleet(Protocol):
     def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
         """Begin some of them anew, each by its generator."""
 
-    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, Exception]:
-        """Hold an action of each for a period, but of those that are to begin anew; the errors of those that could not
+    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
+        """Hold an action of each for a period, but of those that are to begin anew; why some could not
         go on, which stay at their last good step."""
 
     def look(self, t: Array) -> dict[str, Array]:
@@ -78,7 +78,7 @@ class Rules(NamedTuple):
         return numbers
 
 
-def warn_of(errors: Mapping[int, Exception]) -> None:
+def warn_of(errors: Mapping[int, str]) -> None:
     """Warn of the first environment that could not go on."""
     for i, error in errors.items():
         text = (

@@ -171,7 +171,7 @@ class FlockFleet:
         self.start = next(iter(systems.values())).t
         self._flock.begin(systems)
 
-    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, Exception]:
+    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
         """Hold an action of each for a period."""
         source, at, held = self._source, 0, {}
         for name, size, shape in zip(source.actions, source.sizes, source.shapes, strict=True):

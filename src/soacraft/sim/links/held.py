@@ -41,7 +41,7 @@ def hold(system: System, ports: Sequence[str]) -> dict[str, str]:
     """Let values from outside fill these inputs, which nothing fills; the state that holds each."""
     held: dict[str, str] = {}
     for i, port in enumerate(ports):
-        path, _, name = system._exports.get(str(port), str(port)).rpartition(".")
+        path, _, name = system.diagram.exports.get(str(port), str(port)).rpartition(".")
         part = system._parts.get(path)
         if part is None or name not in part.component.interface.inputs:
             known = [f"{x}.{y}" for x, z in system._parts.items() for y in z.component.interface.inputs]

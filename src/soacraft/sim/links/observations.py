@@ -19,7 +19,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.forces.contact_steps import is_of, require_names
 from soacraft.sim.sensor_values import Measured, measured, value_of
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.frames import of_frame
 from soacraft.spatial.checks import Array
 

@@ -15,7 +15,8 @@ from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.forces.drives import Law, controls_of
 from soacraft.sim.links.observations import Observation, View
 from soacraft.sim.propagator import Propagator
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.stability import Stiff
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.spatial.checks import Array, finite
 
 #: Coordinates and velocities at which some environments begin, by the generators of all.
@@ -89,8 +90,11 @@ class SteppedFleet:
             self._batch: Stepper | None = None
             self.steppers = [first, *(driven.make() for _ in range(count - 1))]
         else:
-            self._batch = driven.make(states=count, threads=threads)
+            self._batch = driven.make(states=count, threads=threads, on_error="keep")
             self.steppers = [self._batch]
+        self._states = [] if self._batch else [x.sim_state() for x in self.steppers]
+        # steppers whose time is to be that of the start when they begin anew: a step ended early, or time acts
+        self._late = set() if self._batch or first.is_autonomous else set(range(count))
         self._shapes = self._measure()
         self.seen_size = sum(int(np.prod(x, dtype=int)) for x in self._shapes)
 
@@ -126,21 +130,34 @@ class SteppedFleet:
             self._batch.u[list(which)] = self._controls
             return
         for i, q, v in zip(which, Q, V, strict=True):
-            self.steppers[i].restart(q, v)
-            self.steppers[i].u[:] = self._controls
+            step = self.steppers[i]
+            if i in self._late:
+                step.set_state(self._states[i])
+            step.set_state(q, v)
+            step.u[:] = self._controls
+        self._late -= {*which} if self._first.is_autonomous else set()
 
-    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, SimulationError]:
-        """Hold an action of each for a period; the errors of those that could not go on."""
+    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
+        """Hold an action of each for a period; why some could not go on. Steps that are too long raise, for all."""
         if self._batch is not None:
             self._batch.u[:] = actions
-            return self._batch.attempt(1, list(still))
-        errors: dict[int, SimulationError] = {}
+            if len(still):  # they march along from a start, and begin anew afterwards
+                self._batch.reset(list(still))
+                self._batch.u[list(still)] = self._controls
+            self._batch()
+            failed = self._batch.failed
+            return dict(zip(failed.which.tolist(), failed.reasons, strict=True))
+        errors: dict[int, str] = {}
         for i in sorted({*range(self.count)} - {*still}):
             step = self.steppers[i]
             step.u[:] = actions[i]
-            failed = step.attempt()
-            if failed:
-                errors[i] = failed[0]
+            try:
+                step()
+            except SimulationError as error:
+                if isinstance(error, Stiff) or isinstance(error.__cause__, Stiff):
+                    raise
+                errors[i] = str(error)
+                self._late.add(i)
         return errors
 
     def look(self, t: Array) -> dict[str, Array]:

@@ -13,7 +13,7 @@ from soacraft.markup import Text
 from soacraft.sim.links.fleet import Rules, rows, warn_of
 from soacraft.sim.links.stepped import SteppedFleet
 from soacraft.sim.links.vector_environment import CLOSED, UNBEGUN, read_actions
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.spatial.checks import Array
 
 
@@ -69,7 +69,7 @@ def stepped_environment() -> Any:
                 if not self._warned:
                     warn_of(errors)
                 self._warned = True
-                info["error"] = str(errors[0])
+                info["error"] = errors[0]
             return rows(seen, self._fleet.names, 1)[0], float(reward[0]), bool(ended[0]), cut, info
 
         def report(self) -> Text:

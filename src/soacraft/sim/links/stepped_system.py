@@ -13,7 +13,7 @@ from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.links.observations import Observation, observations
 from soacraft.sim.links.stepped import Driven
 from soacraft.sim.links.system_source import SystemSource
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 

@@ -101,7 +101,7 @@ def vector_environment() -> Any:
                     warn_of(errors)
                 self._warned = True
                 texts = np.full(self.num_envs, None, dtype=object)
-                texts[list(errors)] = [str(x) for x in errors.values()]
+                texts[list(errors)] = list(errors.values())
                 info |= {"error": texts, "_error": texts != None}  # noqa: E711  # of each element
             return rows(seen, self._fleet.names, self.num_envs), reward, ended, cut, info
 

@@ -1,4 +1,5 @@
-"""Rollouts with contact: many steps from each state of a batch in one compiled call, on several threads."""
+"""Rollouts with contact: many steps from each state of a batch in one compiled call, on several threads; those of a
+closed chain each for itself."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.rollouts.side_by_side import Batch
+from soacraft.sim.rollouts.singly import rollout_singly
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -31,6 +33,8 @@ def rollout_contact(
             f"the control of {name!r} has a sample at {ns / 1e9:.9g} s, within a step of the rollout; give samples at "
             f"multiples of {step / 1e9:.9g} s, or use p.advance_to."
         )
+    if problem.closed is not None:
+        return rollout_singly(problem, method, q, v, force, steps, step, threads)
     batch = Batch(mb, q, v, force, steps)
     Q, V = batch.room()
     fault = CompiledMotion(problem, method).roll(batch.q, batch.v, batch.force, step, (Q, V), batch.threads(threads))
@@ -43,5 +47,5 @@ def rollout_contact(
             "contacts were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. "
             "Take a smaller step, or look at it with p.advance_to."
         )
-    check_rollout(mb, problem.closed, method, step / 1e9, Q, V, loads)
+    check_rollout(mb, None, method, step / 1e9, Q, V, loads)
     return batch.given(Q, V)

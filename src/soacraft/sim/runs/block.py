@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.sim.integrators.steps import Problem, Step, hermite
+from soacraft.sim.integrators.steps import Problem, Step, dense, hermite, within
 from soacraft.spatial.checks import Array
 
 
@@ -39,11 +39,39 @@ class Block:
     """(n, size): rates that each step begins with, where callbacks came between steps,"""
     energies: Array | None = None
     """(n, 3): and kinetic, potential and spring energy at the ends."""
+    numbers: tuple[tuple[int, ...], tuple[tuple[float, ...], ...]] = ((), ())
+    """Nanoseconds from which controls may have had other numbers, growing, and these numbers."""
+
+    def of_versions(self, old: Any, new: Any) -> Block:
+        """The same after its model was copied, where those of the model were old."""
+        return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
 
     @property
     def t(self) -> Array:
         """The instants in seconds."""
         return np.asarray(self.ns / 1e9)
+
+    def states(self, t: Array) -> Array:
+        """The states at times within the steps, (m, size)."""
+        i = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1)
+        h = ((self.ns[i + 1] - self.ns[i]) / 1e9)[:, None]
+        theta = (t - self.ns[i] / 1e9)[:, None] / h
+        x0, x1, F = self.x[i], self.x[i + 1], np.swapaxes(self.F[i], 0, 1)
+        if len(F) == 1:
+            manifold, w1 = self.problem.manifold, self.w[i + 1] if self.before is None else self.before[i]
+            if not manifold.flat:
+                w1 = np.reshape([manifold.rate(*x) for x in zip(x0, F[0], w1, strict=True)], F[0].shape)
+            w0 = self.w[i] if self.starts is None else self.starts[i]
+            F = hermite(F[0], h * w0, h * w1)
+        return within(self.problem, t, theta, (x0, x1), self.problem.manifold.move(x0, dense(F, theta)), self.told)
+
+    def told_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
+        """The conditions of the steps at times within them, with the indices of the times of each."""
+        since, numbers = self.numbers
+        if not since:
+            return [(self.told, np.arange(len(t)))]
+        which = np.maximum(np.searchsorted(np.array(since) / 1e9, t, side="right") - 1, 0)
+        return [(self.told._replace(numbers=numbers[i]), np.flatnonzero(which == i)) for i in np.unique(which)]
 
     def around(self, t: float) -> Step:
         """The step that t is in."""
@@ -57,4 +85,6 @@ class Block:
         w1 = self.w[i + 1] if self.before is None else self.before[i]
         if len(F) == 1:
             F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))
-        return Step(self.problem, float(self.ns[i]) / 1e9, h, x0, x1, w0, w1, F, told=self.told)
+        t = float(self.ns[i]) / 1e9
+        told = self.told_at(np.array([t]))[0][0]
+        return Step(self.problem, t, h, x0, x1, w0, w1, F, told=told)

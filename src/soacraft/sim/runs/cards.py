@@ -8,8 +8,9 @@ from soacraft import markup
 from soacraft.cards import card, facts, part, sparkline
 from soacraft.cards.colours import segment_colour
 from soacraft.markup import Html
+from soacraft.sim.runs.balance import Balance
 from soacraft.sim.runs.contacts import ContactHistory
-from soacraft.sim.runs.run import Balance, Run
+from soacraft.sim.runs.run import Run
 
 #: Coordinates drawn in the small picture.
 _LINES = 8

@@ -64,6 +64,15 @@ class ContactHistory:
         """By row of the run at which a step with contacts ends: the number of the step."""
         return {row: i for i, row in enumerate(self._rows)}
 
+    @cached_property
+    def _by_row(self) -> dict[int, ContactStep]:
+        return dict(zip(self._rows, self.steps, strict=True))
+
+    def at_row(self, row: int) -> tuple[ContactStep, float] | None:
+        """The step with contacts that ends at a row, and its length in seconds; None where nothing touched."""
+        step = self._by_row.get(row)
+        return None if step is None else (step, float(self._length[row]))
+
     def cones(self, number: int) -> tuple[Array, Array]:
         """The cones of friction of a step, by its number: their axes (points, 3), which are the normals on the second
         shapes, in inertial axes, and the coefficients of sliding (points). Normals are those of the shapes at the end

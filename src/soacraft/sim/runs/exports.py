@@ -1,15 +1,17 @@
-"""Runs for other programs: MATLAB files, and MCAP bags with messages in JSON."""
+"""Runs for other programs: MATLAB files, MCAP bags with messages in JSON, tables of CSV and pandas."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -161,6 +163,72 @@ def _channel(writer: Any, topic: str, schema: dict[str, Any]) -> int:
 
 def _message(writer: Any, channel: int, ns: int, content: dict[str, Any]) -> None:
     writer.add_message(channel_id=channel, log_time=ns, publish_time=ns, data=json.dumps(content).encode())
+
+
+class Column(NamedTuple):
+    """A column of a table: its name, its unit, and a number for every row."""
+
+    name: str
+    unit: str
+    values: Array
+
+    @property
+    def heading(self) -> str:
+        """The name, and the unit in parentheses where there is one."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+def table(run: Run) -> list[Column]:
+    """The columns of a run: t, q[name], v[name], vdot[name], energies, violation, work[force], forces[force][name], and
+    signals by their names, each number of a vector as one."""
+    labels = run.labels
+    q, v = ([str(i) for i in range(n)] for n in (run.q.shape[1], run.v.shape[1]))
+    q_units, v_units = [""] * len(q), [""] * len(v)
+    if labels is not None:
+        q, v, q_units, v_units = list(labels.q), list(labels.v), list(labels.q_units), list(labels.v_units)
+    rates = [f"{x}/s" if x else "" for x in v_units]
+    accelerations = [f"{x}^2" if x else "" for x in rates]
+    pushes = [{"rad": "N m", "m": "N"}.get(x, "") for x in v_units]
+    columns = [Column("t", "s", run.t)]
+    columns += [Column(f"q[{name}]", q_units[i], run.q[:, i]) for i, name in enumerate(q)]
+    columns += [Column(f"v[{name}]", rates[i], run.v[:, i]) for i, name in enumerate(v)]
+    columns += [Column(f"vdot[{name}]", accelerations[i], run.vdot[:, i]) for i, name in enumerate(v)]
+    columns += [Column(name, "J", getattr(run, name)) for name in ("energy", "kinetic", "potential")]
+    columns.append(Column("violation", "", run.violation))
+    columns += [Column(f"work[{name}]", "J", x) for name, x in run.work.items()]
+    for force, x in run.forces.items():
+        columns += [Column(f"forces[{force}][{name}]", pushes[i], x[:, i]) for i, name in enumerate(v)]
+    for name, signal in run.signals.columns.items():
+        values = run.signals[name].reshape(len(run), -1)
+        places = [""] if not signal.shape else [f"[{','.join(map(str, i))}]" for i in np.ndindex(*signal.shape)]
+        columns += [Column(name + place, signal.unit, values[:, i]) for i, place in enumerate(places)]
+    return columns
+
+
+def write_csv(run: Run, path: str | PathLike[str]) -> Path:
+    """A table as text: see `Run.to_csv`."""
+    columns = table(run)
+
+    def write(aside: Path) -> None:
+        with open(aside, "w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([x.heading for x in columns])
+            writer.writerows(zip(*(x.values.tolist() for x in columns), strict=True))
+
+    return _whole(path, "to_csv", write)
+
+
+def data_frame(run: Run) -> Any:
+    """A table of pandas: see `Run.to_pandas`."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise StateError(
+            "tables need the package pandas: pip install pandas. Without it write run.to_csv(path)."
+        ) from None
+    time, *columns = table(run)
+    index = pandas.Index(time.values, name=time.heading)
+    return pandas.DataFrame({x.heading: x.values for x in columns}, index=index)
 
 
 def _whole(path: str | PathLike[str], what: str, write: Callable[[Path], None]) -> Path:

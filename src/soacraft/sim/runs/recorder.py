@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
-from soacraft.sim.runs.signals import Signals
+from soacraft.sim.runs.signals import Signals, packed
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
@@ -148,16 +147,7 @@ class Recorder:
         if carried is None:
             return np.zeros((rows, 0))
         taken, self._samples = self._samples[:rows], self._samples[rows:]
-        widths = [int(np.prod(shape)) for shape, *_ in carried.columns.values()]
-        starts = np.cumsum([0, *widths])
-        signals = np.empty((rows, starts[-1]))
-        shaped = [bool(shape) for shape, *_ in carried.columns.values()]
-        numbers = chain.from_iterable(x for x, _ in taken)
-        signals[:, starts[:-1][np.logical_not(shaped)]] = np.fromiter(numbers, np.float64).reshape(rows, -1)
-        arrays = zip(*(x for _, x in taken), strict=True)
-        for i, given in zip(np.flatnonzero(shaped), arrays, strict=False):  # no arrays without rows
-            signals[:, starts[i] : starts[i + 1]] = np.reshape(given, (rows, widths[i]))
-        return signals
+        return packed(carried.columns, taken)
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
@@ -185,8 +175,8 @@ class Recorder:
         row = self._chunks[-1]
         return float(row["t"][-1]), np.concatenate([row[name][-1] for name in ("q", "v", "work", "carried")])
 
-    def run(self, stopped_by: str = "") -> Run:
-        """All of it."""
+    def run(self, stopped_by: str = "", dense: bool = True) -> Run:
+        """All of it; not `dense`: its rows alone, where steps were not recorded."""
         self.flush()
         rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
         names = self._problem.names
@@ -194,7 +184,8 @@ class Recorder:
         acting = [i for i, name in enumerate(names) if name not in idle or rows["forces"][:, i].any()]
         work = {names[i]: rows["work"][:, i] for i in acting}
         forces = {names[i]: rows["forces"][:, i] for i in acting}
-        made = self._integrator, stopped_by, self._steps, self.explained, self._acting, labels_of(self._problem.mb)
+        steps = self._steps if dense else None
+        made = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact
         contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
         signals = None

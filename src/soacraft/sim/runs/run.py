@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +13,14 @@ from soacraft.attributes import Strict
 from soacraft.errors import StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.runs.balance import Balance
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
+from soacraft.sim.runs.instants import Instants
 from soacraft.sim.runs.labels import Labels
+from soacraft.sim.runs.reactions import reactions_at
+from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.spatial.checks import Array, finite
 
@@ -25,63 +28,12 @@ if TYPE_CHECKING:
     from soacraft.sim.sensitivity import Sensitivity
 
 
-class Sample(NamedTuple):
-    """A state between the recorded ones."""
-
-    t: float
-    q: Array
-    v: Array
-
-
+#: Half a nanosecond, to which times are rounded, and a part of it.
+_ROUNDED = 0.5e-9 * (1.0 + 1e-6)
 #: Contacts may gain this part of the energy that moves by what leaves and is pressed back within a step.
 _GAIN = 1e-2
 #: Roundings of energies that a balance has at least: each is a sum over bodies, springs and closures.
 _ROUNDINGS = 100
-
-
-class Balance(NamedTuple):
-    """The energy balance of a run: what went in as work, what the energy grew by, and what is left."""
-
-    energy: float
-    """By how much kinetic and potential energy grew, at jumps of the state not counted."""
-    work: Mapping[str, float]
-    """The work of every force."""
-    imbalance: float
-    """The largest difference of the two over the run."""
-    accuracy: float | None
-    """What the local errors of the integrator add up to, as an energy; None where it estimates none."""
-    gain: float = 0.0
-    """The energy that contacts gave beyond restitution, where it is more than 1 % of what moves; else 0."""
-    sunk: float = 0.0
-    """By how much shapes are deeper in each other than the steps explain, in metres; else 0."""
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the imbalance is no more than the accuracy explains, and contacts give no energy and do not sink in;
-        None where the accuracy is not known."""
-        if self.gain or self.sunk:
-            return False
-        return None if self.accuracy is None else self.imbalance <= self.accuracy
-
-    def __repr__(self) -> str:
-        lines = [f"energy grew by   {self.energy: .6g} J"]
-        lines += [f"work of {name!r}: {value: .6g} J" for name, value in self.work.items()]
-        lines.append(f"imbalance        {self.imbalance: .3g} J")
-        if self.gain:
-            lines.append(f"contacts GAVE    {self.gain: .3g} J beyond restitution: take shorter steps")
-        if self.sunk:
-            lines.append(f"shapes SANK      {self.sunk: .3g} m deeper than the steps explain: take shorter steps")
-        if self.accuracy is None:
-            lines.append("accuracy         not known: the method estimates no error; compare with half the step")
-        else:
-            word = "explained by" if self.holds else "MORE than"
-            lines.append(f"accuracy         {self.accuracy: .3g} J: the imbalance is {word} the integrator's error")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from soacraft.sim.runs.cards import balance_card
-
-        return balance_card(self)
 
 
 class Run(Strict):
@@ -124,6 +76,7 @@ class Run(Strict):
         self._dense, self._explained, self._acting = dense, explained, acting
         self.labels = labels
         self.signals = Signals() if signals is None else signals
+        self._starts: Array | None = None
         self._pace: Paced | None = None
         self._cut = False
         self._segments: tuple[Run, ...] = ()
@@ -158,6 +111,10 @@ class Run(Strict):
         """The runs between changes of structure, one after the other; this one is the last."""
         return (*self._segments, self)
 
+    def follow(self, segments: Sequence[Run]) -> None:
+        """Be the last of several segments; `System.run` calls this."""
+        self._segments = tuple(segments)
+
     @property
     def documents(self) -> Mapping[str, str]:
         """Of a run read from a log: "model" and "system" as they were at its start, in their native formats, and
@@ -168,7 +125,16 @@ class Run(Strict):
         """A copy of the run of a system has its rows alone: the steps between them are tied to the system."""
         problems = [getattr(x, "problem", None) for _, x in (self._dense or ())[:1]]
         carries = any(getattr(x, "carried", None) is not None for x in problems)
-        return {**vars(self), "_dense": None, "_acting": ()} if carries else dict(vars(self))
+        if carries:
+            return {**vars(self), "_dense": None, "_acting": ()}
+        return {**vars(self), "_versions": [getattr(x, "versions", None) for x in problems]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy of a model counts its changes anew: steps of the model as it was copied are those of the copy."""
+        before = state.pop("_versions", [])
+        self.__dict__.update(state)
+        for old in before:
+            self._dense = [(t, x.of_versions(old, getattr(x.problem, "versions", None))) for t, x in self._dense or ()]
 
     @property
     def has_dense_output(self) -> bool:
@@ -176,8 +142,13 @@ class Run(Strict):
         return self._dense is not None
 
     def at(self, t: Any) -> Sample:
-        """The state at a time between the first and the last, by the dense output of the integrator. At a jump the
-        state after it.
+        """The state at a time between the first and the last, or at an array of times, by the dense output of the
+        integrator: coordinates and velocities, and when they are read accelerations, forces, work, energy, signals and
+        reactions. At a jump the side after it. Times may be half a nanosecond beyond the ends, as times are rounded.
+
+        Accelerations and forces are evaluated at these states, so that they are as accurate; with `sc.sim.Contact`
+        impulses and accelerations are means of the step. In systems with clocks, forces and signals of components are
+        those of the row before; with crossings or masses that vary they are interpolated between rows.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
@@ -186,23 +157,55 @@ class Run(Strict):
         >>> bool(abs(run.at(0.591960486894).q[0]) < 1e-8)
         True
         """
-        t = float(finite(t, (), "the time", StateError))
-        if not len(self) or not self.t[0] <= t <= self.t[-1]:
+        t = finite(t, (...,), "the times", StateError)
+        if len(self):
+            slack = np.maximum(_ROUNDED, np.spacing(np.abs(t)))
+            outside = ~((self.t[0] - slack <= t) & (t <= self.t[-1] + slack))
+        else:
+            outside = np.ones(t.shape, dtype=bool)
+        if outside.any():
             known = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
-            raise StateError(f"t = {t:.9g} s is not in this run, which covers {known}.")
+            raise StateError(f"t = {t[outside][0]:.9g} s is not in this run, which covers {known}.")
         if self._dense is None:
             raise StateError(
                 "a run read from a file has its rows alone and no dense output, and so has a copy of a run of a "
                 "system; interpolate run.q."
             )
-        i = bisect_right(self._dense, t, key=lambda x: x[0]) - 1
-        if t >= self.t[-1] or i < 0:
-            row = -1 if t >= self.t[-1] else 0
-            return Sample(t, self.q[row].copy(), self.v[row].copy())
-        step = self._dense[i][1].around(t)
-        x = step.at((t - step.t0) / step.h)
-        nq, nv = self.q.shape[1], self.v.shape[1]
-        return Sample(t, x[:nq].copy(), x[nq : nq + nv].copy())
+        if not len(self):
+            return Sample(self._instants(np.zeros(0)), t.shape)
+        return Sample(self._instants(np.clip(np.ravel(t), self.t[0], self.t[-1])), t.shape)
+
+    def _instants(self, t: Array | None) -> Instants:
+        dense = self._dense or []
+        if self._starts is None or len(self._starts) != len(dense):
+            self._starts = np.array([x for x, _ in dense])
+        return Instants(self, dense, self._starts, t)
+
+    def reactions(self, name: str, node: Any = None, expressed_in: Any = None, t: Any = None) -> Array:
+        """Reactions of a hinge, a closure or a coupling along the run, at its rows, (rows, 6), or at times, (..., 6).
+
+        Of a hinge or body the wrench [moment; force] through the hinge on the body outboard of it, about the origin of
+        the body's frame in its axes; of a closure the wrench on the body of its frame b, at b in the axes of its frame
+        a; of a coupling its multiplier, (rows). `node` is another frame about whose origin the moment is, and
+        `expressed_in` another frame, or "inertial", whose axes are used.
+
+        All hinges of trees and closed chains have them, with all that acts: forces on nodes enter where they act,
+        generalized forces act through the hinges. Impulses of contact count as mean forces of their steps, with
+        accelerations that are means, too: to first order in the step. Refused where forces on bodies are known along
+        the dofs alone: ropes of `sc.sim.Contact`, node forces of components, force elements without a method
+        `wrenches(t, state)`. O(rows n).
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")                               # 1 kg at 1 m, g = 9.81
+        >>> mb.q = [np.pi / 2]                                      # released level
+        >>> run = sc.sim.Propagator(mb, rtol=1e-12).advance_to(0.591960486894)
+        >>> tension = run.reactions("bob")[-1]                      # 3 m g at the lowest point
+        >>> round(float(np.linalg.norm(tension[3:])), 6)
+        29.43
+        """
+        if t is not None:
+            return self.at(t).reactions(name, node, expressed_in)
+        return reactions_at(self._instants(None), name, node, expressed_in)
 
     def derivatives(self, parameters: Sequence[str] | str = ()) -> Sensitivity:
         """The derivatives of every step in the state, in a force held in the step, and in parameters, named as in
@@ -244,6 +247,30 @@ class Run(Strict):
         from soacraft.sim.runs.exports import write_mat
 
         return write_mat(self, path)
+
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write its rows as a table of text, a line for every row under one of names and units: `t (s)`,
+        `q[elbow] (rad)`, `v[elbow] (rad/s)`, `vdot[elbow] (rad/s^2)`, energies, `work[motor] (J)`,
+        `forces[motor][elbow] (N m)`, and signals. Numbers read back are the same in all bits. Where structure changed
+        it is of the last segment; others are written by `run.segments[0].to_csv(path)`.
+
+        >>> import pathlib, tempfile
+        >>> import soacraft as sc
+        >>> run = sc.sim.Propagator(sc.load("pendulum"), integrator="rk4", step=0.1).advance_to(1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.to_csv(pathlib.Path(folder) / "run.csv").read_text().splitlines()[0]
+        't (s),q[bob] (rad),v[bob] (rad/s),vdot[bob] (rad/s^2),energy (J),kinetic (J),potential (J),violation'
+        """
+        from soacraft.sim.runs.exports import write_csv
+
+        return write_csv(self, path)
+
+    def to_pandas(self) -> Any:
+        """Make a `pandas.DataFrame` of its rows, with the columns of `to_csv` and the times as index. It needs the
+        package pandas, which is not installed with soacraft. At an event two rows have the same time."""
+        from soacraft.sim.runs.exports import data_frame
+
+        return data_frame(self)
 
     def to_mcap(self, path: str | PathLike[str]) -> Path:
         """Write it as an MCAP file, for Foxglove and the like (extra `bag`): messages in JSON with schemas, a topic for

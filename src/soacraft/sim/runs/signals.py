@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class Signals(Mapping[str, Array]):
         return sum(int(np.prod(x.shape, dtype=object)) for x in columns.values())
 
     @property
+    def rows(self) -> Array:
+        """All of them side by side, (rows, width)."""
+        return self._rows
+
+    @property
     def columns(self) -> Columns:
         """Shape, unit and frame of each."""
         return dict(self._columns)
@@ -77,6 +82,20 @@ class Signals(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} signals: {', '.join([*self][:6])}{', ...' if len(self) > 6 else ''}>"
+
+
+def packed(columns: Columns, samples: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> Array:
+    """Rows of signals side by side, (rows, width), from samples: of each the numbers, and the arrays."""
+    widths = [int(np.prod(x.shape)) for x in columns.values()]
+    starts = np.cumsum([0, *widths])
+    rows = np.empty((len(samples), starts[-1]))
+    shaped = np.array([bool(x.shape) for x in columns.values()], dtype=bool)
+    numbers = chain.from_iterable(x for x, _ in samples)
+    rows[:, starts[:-1][~shaped]] = np.fromiter(numbers, np.float64).reshape(len(samples), -1)
+    arrays = zip(*(x for _, x in samples), strict=True)
+    for i, values in zip(np.flatnonzero(shaped), arrays, strict=False):  # no arrays without rows
+        rows[:, starts[i] : starts[i + 1]] = np.reshape(values, (len(samples), widths[i]))
+    return rows
 
 
 def written(columns: Columns) -> list[str]:

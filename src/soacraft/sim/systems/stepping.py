@@ -18,8 +18,9 @@ from soacraft.sim.forces.drives import Law
 from soacraft.sim.library.actuators import Force
 from soacraft.sim.library.drives import Drive
 from soacraft.sim.propagator import Propagator
+from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.plants.plant import Plant
-from soacraft.sim.systems.wiring import Part, Wire
+from soacraft.sim.systems.wiring import Part
 
 #: The input of each kind of component that a control fills.
 _INPUTS: dict[type, str] = {Force: "command", Drive: "control"}
@@ -28,17 +29,10 @@ _FAR = 1e300
 
 
 class Contents(NamedTuple):
-    """What a system is made of, as `System.driven` hands it over."""
+    """The description of a system and what moves it, as `System.driven` hands it over."""
 
     name: str
-    plants: Mapping[str, Plant]
-    parts: Mapping[str, Part]
-    wires: Sequence[Wire]
-    exports: Mapping[str, str]
-    others: Mapping[str, Mapping[str, Any]]
-    """By kind what acts within runs alone: sequences, frames, inputs that hold a value."""
-    is_changed: bool
-    """True if a run has changed its structure."""
+    diagram: Diagram
     t: float
     how: Mapping[str, Any]
     """Integrator, tolerance and lengths of steps."""
@@ -66,14 +60,14 @@ def inputs_of(system: Contents) -> Inputs:
     `NotStepped`."""
     if why := _obstacle_to(system):
         raise NotStepped(system.name, why)
-    (plant,) = system.plants.values()
+    (plant,) = system.diagram.plants.values()
     controls: dict[str, str] = {}
-    for path, part in system.parts.items():
+    for path, part in system.diagram.parts.items():
         if why := _obstacle(part, plant):
             raise NotStepped(system.name, f"{path!r} {why}")
         controls[f"{path}.{_INPUTS[type(part.component)]}"] = _control(part, plant.mb)
-    own = {_wire(x, plant) for x in system.parts.values()}
-    for wire in system.wires:
+    own = {_wire(x, plant) for x in system.diagram.parts.values()}
+    for wire in system.diagram.wires:
         if (wire.source, wire.target) not in own:
             raise NotStepped(system.name, f"the connection of {wire.source!r} with {wire.target!r} acts within runs")
     names = list(controls.values())
@@ -86,16 +80,18 @@ def inputs_of(system: Contents) -> Inputs:
 
 def _obstacle_to(system: Contents) -> str:
     """Why a system as a whole is not stepped; empty where it may be."""
-    if len(system.plants) != 1:
-        return f"it has {len(system.plants)} plants, and a stepper moves one"
-    for kind, known in system.others.items():
+    if len(system.diagram.plants) != 1:
+        return f"it has {len(system.diagram.plants)} plants, and a stepper moves one"
+    diagram = system.diagram
+    others = {"sequence": diagram.sequences, "frame": diagram.frames, "held input": diagram.holds}
+    for kind, known in others.items():
         if known:
             return f"the {kind} {next(iter(known))!r} acts within runs"
-    (plant,) = system.plants.values()
+    (plant,) = system.diagram.plants.values()
     sticking = next((x for x in plant.forces if getattr(x, "switches", False)), None)
     if sticking is not None:
         return f"the force {sticking.name!r} of its plant keeps a state from step to step"
-    return "its structure was changed by a run" if system.is_changed else ""
+    return ""
 
 
 def _obstacle(part: Part, plant: Plant) -> str:
@@ -160,7 +156,7 @@ def stepped(system: Contents, controls: Sequence[str] | None) -> Driven:
     if controls is not None and (isinstance(controls, str) or not all(isinstance(x, str) for x in controls)):
         raise WiringError(f"controls is a list of inputs, such as controls=[{controls!r:.60}].")
     names = list(inputs.controls) if controls is None else list(controls)
-    ports = [system.exports.get(x, x) for x in names]
+    ports = [system.diagram.exports.get(x, x) for x in names]
     for name, port in zip(names, ports, strict=True):
         if port not in inputs.controls:
             raise WiringError(

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from soacraft.errors import ViewError
+from soacraft.errors import StaleError, ViewError
 from soacraft.sim.runs.labels import Labels
 from soacraft.sim.runs.run import Run
+from soacraft.sim.runs.sample import Sample
 from soacraft.spatial.checks import Array
 from soacraft.view.charts.chart import Panel
 
@@ -39,21 +40,27 @@ def _picked(
     return _by_unit(title, t, values[:, chosen], [names[i] for i in chosen], [units[i] for i in chosen])
 
 
-def smooth(run: Run) -> tuple[Array, Array, Array]:
-    """The rows of a run, and states between those that are far apart, by its dense output: t (m), q (m, nq), v (m, nv).
-    An adaptive method may take a step of a quarter turn."""
+def smooth(run: Run, rows: Array, between: Callable[[Sample], Array], rates: bool = True) -> tuple[Array, Array]:
+    """Rows of a run (n, ...), and values between those that are far apart, at states of its dense output: times (m) and
+    values (m, ...). An adaptive method may take a step of a quarter turn. The rows alone where the run knows no more of
+    them (`rates` are those that a sample may have from rows), or where the model was changed since."""
     span = float(run.t[-1] - run.t[0])
     if not run.has_dense_output or not span > 0.0 or len(run) >= SMOOTH:
-        return run.t, run.q, run.v
+        return run.t, rows
     instants = []
     for a, b in pairwise(run.t):
         count = int(np.ceil((b - a) / span * SMOOTH))
         instants.append(a + (b - a) * np.arange(1, count) / max(count, 1))
-    more = [run.at(x) for x in np.concatenate(instants)]
     where = np.repeat(np.arange(1, len(run)), [len(x) for x in instants])
-    t = np.insert(run.t, where, [x.t for x in more])
-    q = np.insert(run.q, where, np.array([x.q for x in more]).reshape(-1, run.q.shape[1]), axis=0)
-    return t, q, np.insert(run.v, where, np.array([x.v for x in more]).reshape(-1, run.v.shape[1]), axis=0)
+    more = np.concatenate(instants)
+    try:
+        sample = run.at(more)
+        if rates and sample.from_rows:
+            return run.t, rows
+        values = between(sample)
+    except StaleError:
+        return run.t, rows
+    return np.insert(run.t, where, more), np.insert(rows, where, values, axis=0)
 
 
 Chosen = tuple[list[int], list[int]]
@@ -61,34 +68,47 @@ Maker = Callable[[Run, Labels, Chosen], list[Panel]]
 
 
 def _coordinates(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
-    t, q, _ = smooth(run)
+    t, q = smooth(run, run.q, lambda x: x.q, rates=False)
     return _picked("coordinates", t, q, chosen[0], labels.q, labels.q_units)
 
 
 def _velocities(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     units = [f"{x}/s" if x else "1/s" for x in labels.v_units]
-    t, _, v = smooth(run)
+    t, v = smooth(run, run.v, lambda x: x.v, rates=False)
     return _picked("velocities", t, v, chosen[1], labels.v, units)
 
 
 def _accelerations(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     units = [f"{x}/s²" if x else "1/s²" for x in labels.v_units]
-    return _picked("accelerations", run.t, run.vdot, chosen[1], labels.v, units)
+    t, vdot = smooth(run, run.vdot, lambda x: x.vdot)
+    return _picked("accelerations", t, vdot, chosen[1], labels.v, units)
 
 
 def _forces(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     units = [{"rad": "N m", "m": "N"}.get(x, "") for x in labels.v_units]
-    return [x for name, values in run.forces.items()
-            for x in _picked(f"forces of {name}", run.t, values, chosen[1], labels.v, units)]  # fmt: skip
+    if not run.forces:
+        return []
+    rows = np.stack([*run.forces.values()], axis=1)
+    t, all_forces = smooth(run, rows, lambda x: np.stack([*x.forces.values()], axis=1))
+    return [x for i, name in enumerate(run.forces)
+            for x in _picked(f"forces of {name}", t, all_forces[:, i], chosen[1], labels.v, units)]  # fmt: skip
 
 
 def _energy(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
-    springs = run.energy - run.kinetic - run.potential
-    lines = {"kinetic": (run.t, run.kinetic), "potential": (run.t, run.potential)}
-    if np.abs(springs).max() > ROUNDING * np.abs([run.kinetic, run.potential]).max():
-        lines["springs"] = (run.t, springs)
+    """Parts of the energy also between rows; their sum at the rows, where it tells of the integrator alone."""
+    rows = np.stack([run.kinetic, run.potential, run.energy - run.kinetic - run.potential], axis=1)
+    t, energies = smooth(run, rows, _energies)
+    lines = {name: (t, x) for name, x in zip(("kinetic", "potential", "springs"), energies.T, strict=True)}
+    if not np.abs(rows[:, 2]).max() > ROUNDING * np.abs(rows[:, :2]).max():
+        del lines["springs"]
     lines["total"] = (run.t, run.energy)
     return [Panel("energy", "t [s]", "energy [J]", lines)]
+
+
+def _energies(sample: Sample) -> Array:
+    """Kinetic, potential and that of springs, (m, 3)."""
+    kinetic, potential = sample.kinetic, sample.potential
+    return np.stack([kinetic, potential, sample.energy - kinetic - potential], axis=1)
 
 
 def _balance(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
@@ -117,7 +137,9 @@ def _phase(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     pairs = [(i, place[labels.v[i]]) for i in chosen[1] if labels.v[i] in place]
     if not pairs:
         raise ViewError("a phase portrait needs a dof whose velocity is the rate of a coordinate; name one with dofs=.")
-    found, (_, q, v) = [], smooth(run)
+    found = []
+    _, q = smooth(run, run.q, lambda x: x.q, rates=False)
+    _, v = smooth(run, run.v, lambda x: x.v, rates=False)
     for unit in dict.fromkeys(labels.v_units[i] for i, _ in pairs):
         lines = {labels.v[i]: (q[:, j], v[:, i]) for i, j in pairs if labels.v_units[i] == unit}
         x, y = (f"coordinate [{unit}]", f"velocity [{unit}/s]") if unit else ("coordinate", "velocity [1/s]")
@@ -137,7 +159,7 @@ def _contacts(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
 def _spectrum(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     """The amplitudes of coordinates by frequency: of samples at even times, less their mean, in a Hann window
 
-        |sum over k of w(k) x(k) exp(-2 pi i f t(k))| 2 / sum of w
+    |sum over k of w(k) x(k) exp(-2 pi i f t(k))| 2 / sum of w
     """
     t, q = even_samples(run)
     window = np.hanning(len(t))
@@ -165,7 +187,7 @@ def even_samples(run: Run) -> tuple[Array, Array]:
             "(integrator='rk4', step=...), or draw the run itself."
         )
     t = np.linspace(run.t[0], run.t[-1], int(np.clip(4 * len(run), *SAMPLES)))
-    return t, np.array([run.at(x).q for x in t])
+    return t, run.at(t).q
 
 
 KINDS: dict[str, Maker] = {

@@ -10,6 +10,7 @@ from soacraft.errors import ViewError, near
 from soacraft.sim.runs.run import Run
 from soacraft.spatial.checks import Array
 from soacraft.view.charts.chart import Panel
+from soacraft.view.charts.kinds import smooth
 
 
 def signal_panels(run: Run, pattern: str) -> list[Panel]:
@@ -36,5 +37,7 @@ def _history(run: Run, name: str) -> tuple[Array, Array]:
     some = [x for x in run.segments if name in x.signals]
     width = int(np.prod(some[-1].signals.columns[name].shape))
     some = [x for x in some if int(np.prod(x.signals.columns[name].shape)) == width]
-    rows = [x.signals[name].reshape(len(x), width) for x in some]
-    return np.concatenate([x.t for x in some]), np.concatenate(rows)
+    parts = [
+        smooth(x, x.signals[name].reshape(len(x), width), lambda y: y.signals[name].reshape(-1, width)) for x in some
+    ]
+    return np.concatenate([t for t, _ in parts]), np.concatenate([y for _, y in parts])

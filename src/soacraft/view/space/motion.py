@@ -123,8 +123,8 @@ def _states(graph: Graph, motion: Any, instants: Array) -> State:
     """By the dense output of a run; otherwise between rows on the straight way of each hinge. A pair has the velocity
     of this way."""
     if isinstance(motion, Run) and motion.has_dense_output:
-        samples = [motion.at(x) for x in instants]
-        return graph.state(q=np.array([x.q for x in samples]), v=np.array([x.v for x in samples]))
+        sample = motion.at(instants)
+        return graph.state(q=sample.q, v=sample.v)
     t, q = (motion.t, motion.q) if isinstance(motion, Run) else _read_pair(graph, motion)
     i = np.clip(np.searchsorted(t, instants, side="right") - 1, 0, max(len(t) - 2, 0))
     j = np.minimum(i + 1, len(t) - 1)
