@@ -112,11 +112,8 @@ TESTS = (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_compiled_contact.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py",
-<<<<<<< HEAD
-         "sim/test_stepper.py", "sim/test_compiled_contact_loops.py"),
-=======
-         "sim/steppers/test_stepper.py"),
->>>>>>> main
+         "sim/steppers/test_stepper.py", "sim/test_compiled_contact_loops.py", "sim/test_visits.py",
+         "sim/forces/test_evaluation.py"),
     ),
     (("contact/moving", "contact/smooth"), ("robot/world/test_queries.py", "robot/world/test_edges.py")),
     (

@@ -276,7 +276,7 @@ def kick_as_time(p: sim.Propagator) -> None:
 
 
 FEATURES = {
-    "contact": added(lambda: sim.Contact(friction=0.2, restitution=0.3)),
+    "contact": added(lambda: sim.Contact(friction=0.2, restitution=0.3, tolerance=1e-12)),
     "stops": added(lambda: sim.JointLimit("first", lower=LEVEL, upper=1.0, restitution=0.4)),
     "friction": added(lambda: sim.HingeFriction("first", coulomb=25.0)),
     "prescribed": Feature(prescribe, with_part(Turning), prescribe),

@@ -27,7 +27,7 @@ from soacraft.sim.carried import Carried
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
-from soacraft.sim.compiled import obstacle_to_run
+from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Event
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
@@ -422,17 +422,12 @@ class Propagator(Uncopied, Strict):
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         acting = self._acting
         told = bool(acting.prescribed.dofs) or any(getattr(x, "switches", False) for x in acting.loads)
-        why = obstacle_to_run(self.mb, self._method, acting.all, told, acting.carried)
-        if not why and acting.closed is not None:
-            why = acting.closed.obstacle
-        if not why and any(x.jumps for x in acting.breaks) and acting.carried is None:
-            why = "a function has breaks"
-        if not why and self._runner.events:
-            why = f"event {self._runner.events[0].name!r} is looked for in each"
-        called = [f"{x.name!r}" for x in acting.loads if not isinstance(x, Contact)]
-        called += [f"the control of {name!r}" for name, x in acting.controls.items() if x.samples is None]
-        parts = acting.loads, acting.controls, acting.prescribed, called
-        listed = report(self.mb, self._why, repr(self._method), why, *parts)
+        engine = engine_of(
+            self.mb, self._method, acting.all, prescribed=told, carried=acting.carried, closed=acting.closed,
+            breaks=acting.breaks, events=[x.name for x in self._runner.events],
+        )  # fmt: skip
+        parts = acting.loads, acting.controls, acting.prescribed
+        listed = report(self.mb, self._why, repr(self._method), engine, *parts)
         starts = [f"begins with {x}" for load in acting.loads if isinstance(load, Contact)
                   for x in load.start(self.t, np.array(self.mb.q))]  # fmt: skip
         return Text("\n".join([listed, *self._notes, *starts]))

@@ -324,7 +324,7 @@ class Runner:
         self._take(state)
 
     def _visits(self) -> VisitPlan | None:
-        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled so far."""
+        """The callbacks as visits between compiled steps; None where there is none, or steps end at each."""
         acting, problem = self._acting, self._acting.problem
         if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None

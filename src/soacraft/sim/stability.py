@@ -302,7 +302,7 @@ class _Modes(NamedTuple):
 
     def log_growth(self, h: float) -> float:
         """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
-        J, nt = self.J, self.nt
+        J = self.J
         if not self.is_fast(h):
             return 0.0
         with np.errstate(over="ignore", invalid="ignore"):

@@ -88,7 +88,7 @@ class Mechanism:
         """How often a load was replaced."""
         self.servos: tuple[int, list[int]] | None = None
         """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
-        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave at a time and state
+        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]

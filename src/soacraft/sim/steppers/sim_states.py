@@ -99,4 +99,4 @@ def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str]) -> N
     fits = set(names) - set(driven) <= set(state.forces) <= set(names) and len(set(state.forces)) == len(state.forces)
     known = fixed <= set(state.controls) <= fixed | set(driven)
     controls = tuple(sorted(state.controls)) if known else tuple(sorted(fixed))
-    refuse_other(state, Fit(problem.mb, state.forces if fits else names, controls=controls), "this SimState")
+    refuse_other(state, Fit(problem.mb, state.forces if fits else tuple(names), controls=controls), "this SimState")
