@@ -596,6 +596,7 @@ class Propagator(Uncopied, Strict):
         period: float | None = None,
         parameters: Mapping[str, Any] | None = None,
         on_error: str = "raise",
+        labels: Sequence[str] | None = None,
     ) -> Stepper:
         """The motion step by step, from the present state on, under numbers that a program gives to its controls:
         those of `controls`, else the actuators of the model, or all dofs of a model without any. The step is that of
@@ -609,7 +610,8 @@ class Propagator(Uncopied, Strict):
         those that differ from state to state, {name: a number for each}: of the model as `sc.analysis.parameters` names
         them ("trunk.mass"), the friction of shapes ("foot/sole.friction") and the laws of actuators ("servo.gain",
         ".b0", ".b1", ".b2"); `step.set_parameters` changes them. Where a state cannot go on the call ends with an
-        error, and all are as before; with on_error="keep" the others go on, and `step.failed` has the state.
+        error, and all are as before; with on_error="keep" the others go on, and `step.failed` has the state. `labels`
+        are names for the controls, where `step.names` should have others.
 
         A pendulum that is held at 0.5 rad:
 
@@ -633,7 +635,7 @@ class Propagator(Uncopied, Strict):
             )
         pace = self._rtol, self._step, np.inf if self._max_step is None else self._max_step / 1e9
         now, method = runner.now.ns, self._made_method()
-        return Stepper(self._acting, method, pace, now, controls, states, threads, period, parameters, on_error)
+        return Stepper(self._acting, method, pace, now, controls, states, threads, period, parameters, on_error, labels)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

@@ -6,11 +6,12 @@ ticks are in the same places of every period in which an action is held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
 
+from soacraft.markup import Text
 from soacraft.sim.campaigns.batch import Batch, obstacle
 from soacraft.sim.campaigns.lanes import Lanes
 from soacraft.sim.clock import positive_nanoseconds
@@ -27,6 +28,11 @@ class Source(Protocol):
     every: int
     observed: list[str]
     actions: list[str]
+    sizes: list[int]
+    shapes: list[tuple[int, ...]]
+    low: Array
+    high: Array
+    seen_size: int
 
     def built(self, seed: int) -> tuple[System, dict[str, str]]:
         """A new system, and the states that hold actions."""
@@ -144,3 +150,40 @@ class Flock:
         """What is observed of all copies, by name."""
         self._batch._record(0.0, self._q, self._v, self._z, [], {})
         return {x: np.array(self._batch.V[x]) for x in self._source.observed}
+
+
+class FlockFleet:
+    """Copies of the system of a source as a fleet of environments."""
+
+    def __init__(self, source: Source, count: int, begin: Callable[..., Any] | None) -> None:
+        self.count, self.low, self.high, self.every = count, source.low, source.high, source.every
+        self.names, self.seen_size, self.start = tuple(source.observed), source.seen_size, 0.0
+        self._source, self._begin, self._flock = source, begin, Flock(source, count)
+
+    def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
+        """Begin some anew, each by its generator."""
+        systems = {}
+        for i in which:
+            system, _ = self._source.built(int(generators[i].integers(2**63)))
+            if self._begin is not None:
+                self._begin(system, generators[i])
+            systems[i] = system
+        self.start = next(iter(systems.values())).t
+        self._flock.begin(systems)
+
+    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
+        """Hold an action of each for a period."""
+        source, at, held = self._source, 0, {}
+        for name, size, shape in zip(source.actions, source.sizes, source.shapes, strict=True):
+            held[name] = actions[:, at : at + size].reshape(self.count, *shape)
+            at += size
+        self._flock.step(held)
+        return {}
+
+    def look(self, t: Array) -> dict[str, Array]:
+        """What is observed, by name, with a row for each."""
+        return self._flock.seen()
+
+    def report(self) -> Text:
+        """A text: what they stand on."""
+        return Text(f"{self.count} environments, {self.every / 1e9:g} s a step\nsteps: one batch of the system")
