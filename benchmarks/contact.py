@@ -21,6 +21,8 @@ loop of MuJoCo. `alone` is the controller without steps, `rollout` are the same 
 
 Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
 
+Closed chains: steps with contact next to those of the same bodies as a tree (`contact_loops.py`).
+
 Coordinates: one contact problem in minimal and in redundant coordinates (`redundant.py`).
 """
 
@@ -34,6 +36,8 @@ import coal
 import fcl
 import mujoco
 import numpy as np
+from contact_loops import SCENES as CHAINS
+from contact_loops import compared as beside_its_tree
 from contact_scenes import STEP, InMujoco, Scene, humanoid, quadruped, spheres, trot, wall
 from growth import table
 from measure import growth, microseconds, repeated, shortest
@@ -73,6 +77,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             for method in METHODS
         ],
         "batch": batch(*((4, 5) if quick else (1024, 200))),
+        "chains": [beside_its_tree(name, *((5, 2) if quick else (400, 2000)), quick) for name in CHAINS],
         "coordinates": [{"scene": name} | row for name, make in robots.items() for row in compared(make(), quick)],
     }
 
@@ -237,7 +242,8 @@ def text(result: dict[str, Any]) -> str:
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
     text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
-    return text + _steps_text(result) + _controlled_text(result) + _batch_text(result) + _coordinates_text(result)
+    text += _steps_text(result) + _controlled_text(result) + _batch_text(result) + _chains_text(result)
+    return text + _coordinates_text(result)
 
 
 def _steps_text(result: dict[str, Any]) -> str:
@@ -280,6 +286,16 @@ def _batch_text(result: dict[str, Any]) -> str:
         rows.append([name, str(x["states"]), str(x["steps"]), f"{ours:.3g}", f"{theirs:.3g}", f"{theirs / ours:.2f}"])
         rows[-1] += [f"{x['apart'][who]:.0e}"]
     return f"\n\n## A batch of quadrupeds that trot\n\n{table(head, rows, 1)}"
+
+
+def _chains_text(result: dict[str, Any]) -> str:
+    head = ["closed chain", "contacts", "us a step", "as a tree", "closed / tree"]
+    rows = []
+    for x in result.get("chains", []):  # younger than some results
+        closed, tree = (x["us"][kind] for kind in ("closed", "tree"))
+        count = " and ".join(str(n) for n in sorted(set(x["contacts"].values())))
+        rows.append([x["scene"], count, f"{closed:.3g}", f"{tree:.3g}", f"{closed / tree:.2f}"])
+    return f"\n\n## Closed chains next to their trees\n\n{table(head, rows, 1)}"
 
 
 def _coordinates_text(result: dict[str, Any]) -> str:

@@ -776,11 +776,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (solver.outdated() && mover.outdated()) return false;",
     ): "both are of one model, and know of its changes at once",
     (
-        "core/sim/lanes_binding.cpp",
-        "if (i < 0 || i >= static_cast<index>(set.loads.size()) || set.loads[static_cast<std::size_t>(i)].knots != 1)",
-        "if (i < 0 || i > static_cast<index>(set.loads.size()) || set.loads[static_cast<std::size_t>(i)].knots != 1)",
-    ): "what is behind the last load is read, and is none with one number",
-    (
         "core/sim/binding.cpp",
         "if (value && trace) PyException_SetTraceback(value, trace);",
         "if (value || trace) PyException_SetTraceback(value, trace);",

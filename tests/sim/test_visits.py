@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
-from tests.sim.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError
@@ -209,9 +209,8 @@ def test_a_function_of_held_numbers_may_not_change_the_model(edit, steps_in_pyth
         return np.zeros(2)
 
     p.control(meddles, every=0.008)
-    with pytest.raises(
-        SimulationError, match=r"p.control\(f, every=\) changed 'double_pendulum'.*p.every\(period, f\)"
-    ):
+    text = r"p.control\(f, every=\) changed 'double_pendulum'.*p.every\(period, f\)"
+    with pytest.raises(SimulationError, match=text):
         p.advance_to(0.1)
 
 

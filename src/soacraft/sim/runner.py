@@ -147,12 +147,12 @@ class Runner:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
 
-    def follow(self, other: Runner) -> None:
+    def follow(self, other: Runner, names: Mapping[str, str]) -> None:
         """Go on where another runner is: at its instant, on its grid of steps, with the work of forces of the same
-        names."""
+        names, or of the `names` that they have here."""
         self.now, self.look = other.now, other.look
         self._stride.origin = other._stride.origin
-        self._work = dict(other._work)
+        self._work = {names.get(key, key): work for key, work in other._work.items()}
         self.last = other.last
 
     # -- running -----------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ class Runner:
         self._take(state)
 
     def _visits(self) -> VisitPlan | None:
-        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled."""
+        """The callbacks as visits between compiled steps; None where there is none, or steps end at each."""
         acting, problem = self._acting, self._acting.problem
         if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None
@@ -777,7 +777,7 @@ class Runner:
         if problem.contact is not None:
             x = problem.contact.pushed_out(problem, self.t, x)
         problem.see(window(self._acting.breaks, self.now))
-        x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+        x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x)
         self._stability.begin(problem, self.t, x)

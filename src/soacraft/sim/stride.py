@@ -11,7 +11,8 @@ from soacraft.errors import SimulationError, SoacraftError, StaleError
 from soacraft.model.modal.bodies import turns_unreported
 from soacraft.sim.breaks import Breaks, window
 from soacraft.sim.clock import Instant
-from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.compiled import CompiledMotion
+from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Crossing, Watch
 from soacraft.sim.forces.touching import PassesThrough
 from soacraft.sim.integrators.pace import Pace
@@ -139,8 +140,8 @@ class Stride:
         if self._judged != judged:
             self._judged = judged
             loads = problem.loads if problem.contact is None else [*problem.loads, problem.contact]
-            why = obstacle_to_run(mb, self._method, loads, problem.is_told, problem.carried)
-            self._compiled = None if why else CompiledMotion(problem, self._method)
+            engine = engine_of(mb, self._method, loads, prescribed=problem.is_told, carried=problem.carried)
+            self._compiled = None if engine.reason else CompiledMotion(problem, self._method)
         return self._compiled
 
     @turns_unreported()  # a trial

@@ -89,7 +89,7 @@ class Mechanism:
         """How often a load was replaced."""
         self.servos: tuple[int, list[int]] | None = None
         """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
-        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave at a time, a state
+        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
@@ -648,6 +648,8 @@ class Mechanism:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
         end = self.settle(t, x, True)
+        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+            return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
         way = np.abs(unit * self.mb.difference(q, q1)).max(initial=0.0)

@@ -47,12 +47,12 @@ class HeldNumbers:
         self._require_unchanged(before)
         return numbers
 
-    def write(self, t: float, state: State, values: Array, places: Mapping[str, int], all_places: Any) -> None:
+    def write(self, t: float, state: State, values: Array, places: Mapping[str, int], of_all: Any) -> None:
         """Write the numbers of the model's present state into `values`, each to its place."""
         numbers = self._together.held_numbers(t, state)
         self._require_unchanged(state)
         if isinstance(numbers, np.ndarray):
-            values[all_places] = numbers
+            values[of_all] = numbers
         else:
             for name, u in numbers.items():
                 values[places[name]] = u
@@ -60,8 +60,8 @@ class HeldNumbers:
     def _require_unchanged(self, before: State) -> None:
         if self._mb.current is not before:
             raise StateError(
-                f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and "
-                "gets the state as an argument. What changes the model is a callback: p.every(period, f)."
+                f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and has "
+                "the state as an argument. What changes the model is a callback: p.every(period, f)."
             )
 
 

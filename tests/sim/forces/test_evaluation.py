@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from tests.model.modal.trees import flexible_tree
+from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
-from tests.sim.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError
@@ -107,7 +107,7 @@ def test_methods_with_contact_call_a_function_once_a_step(method, steps_in_pytho
 @pytest.mark.parametrize("method", TOUCHING)
 @pytest.mark.parametrize("servo", [False, True])
 def test_held_functions_are_the_same_in_both_engines(method, servo, monkeypatch):
-    """A box that is pushed along the floor, with a control of time and state, or a servo with a function for its target."""
+    """A box that is pushed along the floor, with a function of time and state, and a servo whose target is one."""
 
     def run():
         mb = box_on_floor(0.002)

@@ -44,9 +44,9 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
     argument = next((x for x in paths if is_argument(x)), "")
     if argument:
         return f"{argument!r} is an argument of the function that makes the system, so that each run has its own"
-    if system._tears:
-        return f"the loop of {system._tears[0]!r} is solved by iteration"
-    if system._frames or system._holds or system._changes or system._sequences:
+    if system.diagram.tears:
+        return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
+    if system._frames or system.diagram.holds or system._changes or system._sequences:
         return "it has frames of its own, sequences, or its structure was changed"
     for path, part in sorted(system._parts.items()):
         if part.component.interface.crossings:

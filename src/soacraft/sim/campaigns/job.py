@@ -81,7 +81,7 @@ class Job:
         paths = self.inputs.paths
         made = self.source.make(**arguments_of(paths, values.tolist()))
         apply(made, paths, values.tolist())
-        made._seed, made._made = seed_of(self.settings.seed, i // self.inputs.sampler.group), None
+        made.board.reseed(seed_of(self.settings.seed, i // self.inputs.sampler.group))
         return made
 
     def simulate(self, i: int, values: Array, log: Any = None, signals: Any = None) -> tuple[System, Run]:

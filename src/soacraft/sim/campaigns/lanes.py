@@ -99,12 +99,12 @@ class Lanes:
         params = self._params.get(path, [part.component.p] * self.count)
         for name, x in {**face.continuous, **face.discrete}.items():
             key, signal = f"{path}.{name}", part.signal(name)
-            if key in self.system._starts:
-                first = [self.system._starts[key]] * self.count
+            if key in self.system.diagram.starts:
+                first = [self.system.diagram.starts[key]] * self.count
             elif path in self._params:
-                first = [x.first(p) for p in params]
+                first = [x.first(p, part.sizes) for p in params]
             else:
-                first = [x.first(part.component.p)] * self.count
+                first = [x.first(part.component.p, part.sizes)] * self.count
             made = np.array(first).reshape(self.count, *signal.shape)
             for state, element, given in self._states_given:
                 if state == key and element is None:

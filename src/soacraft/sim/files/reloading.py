@@ -23,7 +23,7 @@ from soacraft.sim.systems.description import SystemData, describe
 from soacraft.sim.systems.settings import put_params, refuse_other_signals
 
 if TYPE_CHECKING:
-    from soacraft.sim.systems.plants.plant import Plant
+    from soacraft.sim.systems.plants.plant import Mount, Plant
     from soacraft.sim.systems.system import System
 
 _OF_PART = ("every", "offset", "at", "convert", "active")
@@ -52,7 +52,7 @@ def reload(
     fixed = [*rest]
     for key, line in params.items():
         part, new = system._parts[key[0]], other._parts[key[0]].component.p
-        fault = refuse_other_signals(part.component, new, f"{key[0]}.{key[1]}")
+        fault = refuse_other_signals(part, new, f"{key[0]}.{key[1]}")
         fixed += [f"{line} ({fault})"] if fault else []
     if fixed:
         lines = "\n".join(f"  {x}" for x in fixed[:50])
@@ -162,16 +162,12 @@ def _take_over(system: System, other: System) -> None:
             plant.solver, plant.forces,
         ):  # fmt: skip
             plants[path] = before
-    for path, part in other._parts.items():
-        if part.mount is not None:
-            mount = part.mount._replace(plant=plants[part.mount.plant.path])
-            other._parts[path] = part._replace(mount=mount)
-    other._built = {
-        path: x if x.at is None else x._replace(at=x.at._replace(plant=plants[x.at.plant.path]))
-        for path, x in other._built.items()
+
+    def moved(mount: Mount) -> Mount:
+        return mount._replace(plant=plants[mount.plant.path])
+
+    parts = {
+        path: x if x.mount is None else x._replace(mount=moved(x.mount)) for path, x in other.diagram.parts.items()
     }
-    other._plants = plants
-    kept = "_name _how _start _seed _parts _plants _frames _sequences _wires _exports _groups _built _tears _starts"
-    for name in kept.split():
-        setattr(system, name, getattr(other, name))
-    system._made = None
+    built = {path: x if x.at is None else x._replace(at=moved(x.at)) for path, x in other.diagram.built.items()}
+    system.become(other, other.diagram.changed(parts=parts, built=built, plants=plants))

@@ -59,7 +59,7 @@ def _require_readable(system: System, tables: dict[str, Any], file: Path) -> Non
 
 def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str, Any]:
     """The tables of a system in the format."""
-    if system._changes:
+    if any(x.plant for x in system.changes):
         raise SystemFileError(
             f"the structure of {system.name!r} was changed since t = {system._start / 1e9:.9g} s, and a system file "
             "has what a system was built from: write a checkpoint."
@@ -203,7 +203,7 @@ def _bare(system: System) -> System:
     """A system with the plants of another, and nothing else."""
     from soacraft.sim.systems.system import System as Made
 
-    bare = Made(system.name, **system._how)  # type: ignore[arg-type]
+    bare = Made(system.name, **system._how)
     for path, plant in system._plants.items():
         bare.add(path, Plant(from_json(to_json(plant.mb)), plant.solver))
     for path, frame in system._frames.items():

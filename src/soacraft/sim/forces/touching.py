@@ -42,6 +42,7 @@ class Touching:
         if scene is not None and not isinstance(scene, Scene):
             raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
+        self._sliding: dict[str, float] = {}  # of shapes whose friction is another one than the model says
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -79,7 +80,8 @@ class Touching:
 
     def made_surfaces(self) -> Surfaces:
         """Friction and restitution of all pairs, as the model has them now."""
-        return Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        made = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        return made.with_friction(self._sliding) if self._sliding else made
 
     def _coefficients(self) -> str:
         """What is said of shapes that say nothing themselves."""

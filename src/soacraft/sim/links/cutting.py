@@ -173,12 +173,17 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
             component = _shadow(part, got, before, at.signals, ways)
             wires += [Wire(x, f"{path}.after_{i}", False) for i, x in enumerate(before)]
         parts[path] = part._replace(component=component, mount=part.mount if mine else None)
-    if not mine:
-        system._plants = {}
-    system._parts, system._wires, system._exports = parts, wires, {}
-    system._starts = {key: x for key, x in system._starts.items() if at.owners[_path(key)] == me}
-    system._tears = [x for x in system._tears if at.owners[_path(x)] == me]
-    system._made = None
+    diagram = system.diagram
+    system.board.set_diagram(
+        diagram.changed(
+            plants=diagram.plants if mine else {},
+            parts=parts,
+            wires=tuple(wires),
+            exports={},
+            starts={key: x for key, x in diagram.starts.items() if at.owners[_path(key)] == me},
+            tears=tuple(x for x in diagram.tears if at.owners[_path(x)] == me),
+        )
+    )
 
 
 def _resolved(wiring: Wiring, wires: Sequence[Wire]) -> list[Wire]:
@@ -217,7 +222,7 @@ def _shadow(
     """`got` are the outputs that are received, each after so many of those that are sent from here."""
     face, p = part.component.interface, part.component.p
     inputs = {
-        name: _named(In(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
+        name: _named(In(x.unit, shape=part.signal(name).shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
         for name, x in face.inputs.items()
     }
     after = [f"after_{i}" for i in range(len(before))]
@@ -232,20 +237,20 @@ def _shadow(
 
     outputs = {}
     for name, x in face.outputs.items():
-        key = f"{part.path}.{name}"
+        key, signal = f"{part.path}.{name}", Quantity.signal(x, p, part.sizes)
         if key in got:
-            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)))
+            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)), signal)
         else:
-            signal = Quantity.signal(x, p)
-            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))))
+            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))), signal)
     shadow = Shadow()
     shadow.p = p
     shadow.interface = Interface(inputs, {}, {}, outputs, {}, {}, {}, [])  # type: ignore[misc]
     return shadow
 
 
-def _output(x: Output, function: Callable[..., Any]) -> Output:
-    made = Output(function, Quantity(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame), x.to)
+def _output(x: Output, function: Callable[..., Any], signal: Signal | None = None) -> Output:
+    shape = x.shape if signal is None else signal.shape
+    made = Output(function, Quantity(x.unit, shape=shape, dtype=x.dtype, frame=x.frame), x.to)
     return _named(made, x.name)  # type: ignore[no-any-return]
 
 

@@ -84,7 +84,7 @@ class _Source:
     """A system as it was given, to be built again and again; what is seen of it, and what fills it."""
 
     def __init__(self, system: System, observe: Sequence[str], act: Any, every: float) -> None:
-        system._refuse_begun("it cannot become an environment")
+        system.board.refuse_begun("it cannot become an environment")
         self.every = positive_nanoseconds(every, "every")
         self._components = {}
         for path, part in system._parts.items():

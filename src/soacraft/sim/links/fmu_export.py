@@ -86,7 +86,7 @@ def to_fmu(
     if version not in (2, 3):
         raise LinkError(f"an FMU is of version 2 or 3, got {version!r:.40}.")
     builder = _builder(version)
-    system._refuse_begun("it cannot become an FMU")
+    system.board.refuse_begun("it cannot become an FMU")
     for name, part in system._parts.items():
         if isinstance(part.component, Linked):
             raise WiringError(f"{name!r} is a link to another program, which cannot be in an FMU.")

@@ -119,7 +119,7 @@ component: a system is split at outputs of sampled components. Put a sim.SampleH
     whole = system() if callable(system) else system
     if not isinstance(whole, System):
         raise WiringError(f"split takes a system, or a function that makes one; got {whole!r:.60}.")
-    whole._refuse_begun("it cannot be split")
+    whole.board.refuse_begun("it cannot be split")
     cut(whole, shares)
     make = cast(Callable[[], System], system if callable(system) else _recipe(whole))
     job = Job(make, dict(shares), "", float(timeout))

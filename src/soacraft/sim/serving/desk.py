@@ -170,6 +170,11 @@ class Desk:
         return job.done
 
     @property
+    def system(self) -> System:
+        """The system that is served."""
+        return self._system
+
+    @property
     def is_running(self) -> bool:
         """Whether the system is in a run."""
         return self._thread is not None

@@ -26,7 +26,9 @@ from soacraft.sim.runs.checkpoints import document, refuse_changed, refuse_forei
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.compilation import Build
 from soacraft.sim.systems.description import SystemData, build, describe
+from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.system import System
 
 
@@ -60,7 +62,7 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, Log
         data.starts = {}
         classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system._parts.items())}
         warn_unread(f"a checkpoint of {system.name!r}", prints.values())
-        body = Body(system=data, classes=classes, extra=system._extra, code=entries_of(prints))
+        body = Body(system=data, classes=classes, extra=_progress(system.diagram), code=entries_of(prints))
         body.changes = [_plain(x) for x in system._changes]
         write_checkpoint(path, "system", state, msgspec.to_builtins(body), log)
 
@@ -141,14 +143,43 @@ def restore(
     _refuse_changed(system, body.classes, str(path), accept_changes)
     line = "sim.restore(path, ..., accept_changes=True)"
     refuse_changed(body.code, entries_of(code_of(system)), str(path), line, accept_changes)
-    system._extra.update(body.extra)
-    system._made = None
-    system._changes[:] = [_change(x, str(path)) for x in body.changes]
+    _resume(system, body, str(path))
     try:
         system._recall(state, str(path), kept.log)
     except WiringError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     return system
+
+
+def _progress(diagram: Diagram) -> dict[str, Any]:
+    """Where a system is in its sequences, and the components that changes of structure stopped, as plain data."""
+    told: dict[str, Any] = {}
+    if diagram.phases:
+        told["phases"] = {path: list(x) for path, x in diagram.phases.items()}
+    if diagram.stopped:
+        told["stopped"] = list(diagram.stopped)
+    return told
+
+
+class _Progress(msgspec.Struct, forbid_unknown_fields=True):
+    phases: dict[str, tuple[str, int]] = {}
+    stopped: tuple[str, ...] = ()
+
+
+def _resume(system: System, body: Body, path: str) -> None:
+    """Give a system that was built again the phases and the changes of then."""
+    try:
+        told = msgspec.convert(body.extra, _Progress)
+    except (msgspec.ValidationError, RecursionError) as wrong:
+        raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
+    known = system.diagram.sequences
+    if wrong_phases := [x for x, (now, _) in told.phases.items() if x not in known or now not in known[x].phases]:
+        raise CheckpointError(
+            f"the checkpoint {path!r} cannot be read, it is damaged: there is no phase of {wrong_phases[0]!r:.60} that "
+            "it names."
+        )
+    diagram = system.diagram.changed(phases=told.phases, stopped=told.stopped)
+    system.board.take(Build(diagram, changes=tuple(_change(x, path) for x in body.changes)))
 
 
 def _plain(change: Change) -> dict[str, Any]:
@@ -162,8 +193,9 @@ def _change(data: dict[str, Any], path: str) -> Change:
         raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
     before, after = np.array(told.momentum_before), np.array(told.momentum_after)
     impulse = None if told.impulse is None else np.array(told.impulse)
+    mounted = tuple(told.mounted)
     return Change(
-        told.t, told.kind, told.plant, told.body, before, after, told.energy_lost, impulse, tuple(told.mounted)
+        told.t, told.kind, told.plant, told.body, before, after, told.energy_lost, impulse, mounted, told.name
     )
 
 
@@ -177,6 +209,7 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
     energy_lost: float
     impulse: list[float] | None
     mounted: list[str]
+    name: str = ""
 
 
 def _refuse_changed(system: System, classes: Mapping[str, str], path: str, accept: bool) -> None:

@@ -135,9 +135,9 @@ def describe(system: System, documents: bool = True) -> SystemData:
     plain = [x.component for x in system._parts.values() if "interface" not in vars(x.component)]
     by_name({type(x) for x in plain})  # two classes of one name are refused
     return SystemData(
-        name=system._name,
-        t=system._start,
-        seed=system._seed,
+        name=system.name,
+        t=system.board.start,
+        seed=system.board.seed,
         plants={path: _plant(x, documents) for path, x in sorted(system._plants.items())},
         parts={path: _part(path, x) for path, x in sorted(system._parts.items())},
         frames={path: _frame(x) for path, x in sorted(system._frames.items())},
@@ -145,10 +145,10 @@ def describe(system: System, documents: bool = True) -> SystemData:
         exports=dict(sorted(system._exports.items())),
         groups=dict(sorted(system._groups.items())),
         sequences={path: x.plain() for path, x in sorted(system._sequences.items())},
-        loops=list(system._tears),
-        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system._holds.items())},
-        starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system._starts.items())},
-        **cast(dict[str, Any], system._how),
+        loops=list(system.diagram.tears),
+        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system.diagram.holds.items())},
+        starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system.diagram.starts.items())},
+        **cast(dict[str, Any], system.board.how),
     )
 
 
@@ -228,14 +228,15 @@ def build(
     target: Constant(value=0.5, unit=None)
     """
     system = System(data.name, data.integrator, data.rtol, data.step, data.t / 1e9, data.seed, data.max_step)
-    system._start = data.t  # also where seconds would round it
+    system.board.start = data.t  # also where seconds would round it
     for path, plant in data.plants.items():
         system.add(path, Plant(_model(path, plant, models or {}), plant.solver, _forces(path, plant, forces or {})))
-    system._groups.update(data.groups)
+    system.board.set_diagram(system.diagram.changed(groups=dict(data.groups)))
     for path, part in data.parts.items():
         component = _component(path, part, classes, components or {})
         system.add(path, component, at=_mount(system, path, part.at), convert=part.convert)
-        system._parts[path] = system._parts[path]._replace(clock=_clock(path, part), active=part.active)
+        told = system.diagram.parts[path]._replace(clock=_clock(path, part), active=part.active)
+        system.board.set_diagram(system.diagram.with_part(told))
     for path, frame in data.frames.items():
         system.add_frame(path, frame.parent, _pose(path, frame, frames or {}))
     for wire in data.wires:
@@ -246,8 +247,8 @@ def build(
         system.add(path, Phases.from_plain(phases))
     if data.loops:
         system.solve_loop(*data.loops)
-    for key, value in data.holds.items():
-        system._holds[key] = _held(system, key, value)
+    holds = {key: _held(system, key, value) for key, value in data.holds.items()}
+    system.board.set_diagram(system.diagram.changed(holds=holds))
     for key, value in data.starts.items():
         system.states[key] = value
     return system

@@ -85,7 +85,7 @@ def linearize(system: System, inputs: str | Sequence[str], outputs: str | Sequen
     asked = copy(wiring)
     asked.sources = dict(wiring.sources)
     wanted = [_output(x, asked, schedule) for x in _texts(outputs)]
-    made = Schedule(system._parts, system._plants, asked, system._tears, system._seed)
+    made = Schedule(system._parts, system._plants, asked, system.diagram.tears, system._seed)
     for key, slot in schedule.slots.items():
         if key in made.slots:
             made.values[made.slots[key]] = flow.values[slot]

@@ -14,6 +14,7 @@ from soacraft.sim.components.declarations import Params, as_value
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
+    from soacraft.sim.systems.wiring import Part
 
 
 class _Named(MutableMapping[str, Any]):
@@ -63,33 +64,28 @@ class ParamsOf(_Named):
 
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
-        old = self._system._parts[path].component
+        part = self._system.diagram.require_part(path)
+        old = part.component
         p = read_params(type(old), {**msgspec.structs.asdict(old.p), name: value})
-        if self._system._propagator is not None and (fault := refuse_other_signals(old, p, key)):
+        if self._system._propagator is not None and (fault := refuse_other_signals(part, p, key)):
             raise WiringError(fault)
         put_params(self._system, path, p)
 
 
-def refuse_other_signals(old: Component, p: Params, what: str) -> str:
+def refuse_other_signals(part: Part, p: Params, what: str) -> str:
     """Why a component cannot take other parameters while it runs; empty where it can."""
-    for port, x in old.interface.quantities.items():
-        if x.signal(old.p) != x.signal(p):
+    for port, x in part.component.interface.quantities.items():
+        if x.signal(part.component.p, part.sizes) != x.signal(p, part.sizes):
             return f"{what!r} changes what {port!r} carries, which stays as it is once the system runs."
     return ""
 
 
 def put_params(system: System, path: str, p: Params) -> None:
     """Give a component other parameters, all at once."""
-    part = system._parts[path]
+    part = system.diagram.require_part(path)
     new = object.__new__(type(part.component))
     new.__dict__.update(part.component.__dict__, p=p)
-    if system._propagator is not None:
-        assert system._made is not None
-        _, schedule, flow = system._made
-        flow.values[schedule.slots[f"{path}:p"]] = p
-    else:
-        system._made = None
-    system._parts[path] = part._replace(component=new)
+    system.board.put_component(path, new)
 
 
 class StatesOf(_Named):
@@ -107,8 +103,5 @@ class StatesOf(_Named):
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
         system = self._system
-        value = as_value(value, system._parts[path].signal(name), f"the state {key!r}")
-        if system._propagator is None:
-            system._starts[key] = value
-        if system._made is not None:
-            system._made[2].set_state(key, value)
+        value = as_value(value, system.diagram.parts[path].signal(name), f"the state {key!r}")
+        system.board.set_state(key, value)
