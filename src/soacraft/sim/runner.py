@@ -593,7 +593,7 @@ class Runner:
         return x, problem.rates(self.t, x)
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
-        """Call what is due now. All have the accelerations with which the step ended, until one of them changes more than
+        """Call what is due now. All have the accelerations at the end of the step, until one of them changes more than
         numbers of controls."""
         ended = w
         for i, (due, period, callback) in enumerate(self.callbacks):
