@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,8 @@ class Stride:
         course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
         options: dict[str, Any] = {"pause": pause, "longest": self._max_step, "visits": visits, "limit": most}
-        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
+        with turns_unreported() if problem.mb.layout.flexible else nullcontext():  # of stages that functions see
+            block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
         self._raised = motion.raised
         if block is None:
             self.require_fine()
