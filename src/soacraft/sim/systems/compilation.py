@@ -59,7 +59,7 @@ def compile_diagram(
     parts, plants = diagram.parts, diagram.plants
     looked_for = phases.conditions(diagram)
     wiring = Wiring(parts, plants, diagram.wires, diagram.exports, diagram.frames, diagram.holds, looked_for)
-    faults = [*wiring.faults, *(_of_names(diagram, before) if names else ())]
+    faults = [*wiring.faults, *(_of_names(diagram, before, wiring) if names else ())]
     kind: type[WiringError] = WiringError
     cycle: tuple[str, ...] = ()
     try:
@@ -85,8 +85,8 @@ def compile_diagram(
     return Compilation(diagram, joined, wiring, schedule, flow)
 
 
-def _of_names(diagram: Diagram, before: Build) -> list[str]:
-    """Faults of what sequences name and of what pulls the bodies of plants."""
+def _of_names(diagram: Diagram, before: Build, wiring: Wiring) -> list[str]:
+    """Faults of what sequences name, in phases to come as well, and of what pulls the bodies of plants."""
     edited, old = any(x.plant for x in before.changes), before.diagram
     begun = before.propagator is not None
     if begun and diagram.parts.keys() == old.parts.keys() and diagram.sequences == old.sequences:
@@ -94,4 +94,10 @@ def _of_names(diagram: Diagram, before: Build) -> list[str]:
     resumed = not begun and bool(before.changes or diagram.phases or diagram.stopped)  # from a checkpoint
     lacking = set(phases.faults(old)) if begun else set()
     faults = [] if resumed else [x for x in phases.faults(diagram) if x not in lacking]
+    if not (begun or resumed) and diagram.sequences:
+        later = phases.later_conditions(diagram)
+        tried = Wiring(
+            diagram.parts, diagram.plants, diagram.wires, diagram.exports, diagram.frames, diagram.holds, later
+        )
+        faults += [x for x in dict.fromkeys(tried.faults) if x not in wiring.faults]
     return faults if edited else faults + pull_faults(diagram.parts, diagram.plants)

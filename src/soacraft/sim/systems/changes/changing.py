@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from soacraft.errors import WiringError
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import bound
 from soacraft.sim.systems.changes.edits import Away, Outcome, momentum
 from soacraft.sim.systems.wiring import Part, Wire, split
@@ -99,6 +100,9 @@ def change(
         system.board.propagating(rehearsed, loads=False)
     finally:
         bound(now.joined.loads, now.joined.mb)
+    for load in now.joined.loads:
+        if isinstance(load, Contact):
+            load.keep_scene()
     before, outcome = momentum(plant.mb), edited(plant.mb)
     after, lost, impulse = momentum(plant.mb), outcome.energy_lost, outcome.impulse
     done = Change(system.t, kind, plant.path, body, before, after, lost, impulse, tuple(users), other)

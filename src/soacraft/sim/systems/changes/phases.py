@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from soacraft.errors import near
 from soacraft.sim.patterns import pattern
-from soacraft.sim.systems.wiring import Condition, Part
+from soacraft.sim.systems.plants.reactions import TOUCHES
+from soacraft.sim.systems.wiring import Condition, Part, split
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.changes.sequence import Transition
@@ -26,6 +27,22 @@ def conditions(diagram: Diagram) -> dict[str, Condition]:
             condition = diagram.sequences[path].condition(x)
             if condition is not None:
                 found[event_name(path, x)] = condition
+    return found
+
+
+def later_conditions(diagram: Diagram) -> dict[str, Condition]:
+    """The conditions of phases to come whose signals are there from the start, by the names of their events: those on
+    components, on contacts, and on plants whose structure no action changes."""
+    edited = {act.plant for x in diagram.sequences.values() for acts in x.actions.values() for act in acts}
+    found = {}
+    for path, x in sorted(diagram.sequences.items()):
+        for transition in x.transitions:
+            condition = x.condition(transition)
+            if condition is None:
+                continue
+            owner, port, _ = split(condition.port)
+            if owner not in edited or port in TOUCHES:
+                found[event_name(path, transition)] = condition
     return found
 
 

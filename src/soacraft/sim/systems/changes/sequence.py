@@ -21,7 +21,7 @@ from soacraft.sim.patterns import require_short
 from soacraft.sim.systems.changes.changing import MOUNTED
 from soacraft.sim.systems.wiring import Condition
 
-_WHEN = re.compile(r"\s*(?P<port>[^<>\s]+(?:\[[^\]]*\])?)\s*(?P<sign>[<>])\s*(?P<value>[-+0-9.eE]+)\s*")
+_WHEN = re.compile(r"\s*(?P<port>(?:[^<>\s\[\]]|\[[^\]]*\])+)\s*(?P<sign>[<>])\s*(?P<value>[-+0-9.eE]+)\s*")
 _PHASE = re.compile(r"[A-Za-z_]\w*")
 #: Actions by name, with the fields each needs.
 _ACTIONS = {
