@@ -14,13 +14,14 @@ from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError
 from soacraft.sim.campaigns.lanes import Lane, Lanes, Values, linked, require_numbers
 from soacraft.sim.campaigns.measures import Measure, Series, split
-from soacraft.sim.campaigns.variations import is_argument
+from soacraft.sim.campaigns.models import LINEAR, LaneModels
+from soacraft.sim.campaigns.variations import is_argument, read_parameter, target_of
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.components.component import Component
 from soacraft.sim.integrators.manifold import LARGEST_TURN, Coordinates
 from soacraft.sim.links.ports import Linked
 from soacraft.sim.systems.frames import OF_FRAME
-from soacraft.sim.systems.plants.inertias import OF_INERTIA, inertia_at
+from soacraft.sim.systems.plants.inertias import OF_INERTIA
 from soacraft.sim.systems.running.order import in_order, upstream
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -61,6 +62,10 @@ def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequenc
             return f"the plant {path!r} {why}"
     if system._compiled()[0].masses:
         return "masses of bodies are given"
+    for path in paths:
+        target = target_of(system, path)
+        if target.kind == "model" and read_parameter(system._plants[target.key].mb, target.name).kind not in LINEAR:
+            return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
     known = {f"{path}.{x}" for path, part in system._parts.items() for x in part.component.interface.outputs}
     known |= {f"{path}.{x}" for path in system._plants for x in ("q", "v", "vdot")}
     for key in sorted(system._compiled()[0].sources):
@@ -137,6 +142,7 @@ class Batch:
         assert joined is not None
         self._mb, self._plants = joined.mb, [system._plants[x] for x in sorted(system._plants)]
         self._space = Coordinates(self._mb)
+        self._models = LaneModels(joined.mb, system._plants, lanes.models)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
         for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
             self.V.setdefault(key, np.zeros((lanes.count, *signal.shape), dtype=signal.dtype))
@@ -203,9 +209,8 @@ class Batch:
         ports = [(key, path, key[len(path) + 1 :].partition("[")) for key, path in used if path in self._system._plants]
         self._seen = [(key, port[0], self._system._plants[path].frame(port[2][:-1])) for key, path, port in ports
                       if port[0] in OF_FRAME]  # fmt: skip
-        count = self._lanes.count  # runs of a batch have one model
         self._inertias = {
-            key: np.array([inertia_at(port[0], self._system._plants[path].frame(port[2][:-1]))] * count)
+            key: self._models.inertia_at(port[0], self._system._plants[path].frame(port[2][:-1]), self._lanes.count)
             for key, path, port in ports
             if port[0] in OF_INERTIA
         }
@@ -247,7 +252,7 @@ class Batch:
             force[:, dofs] += get(self.V)
         if self._nodes:
             force += self._pushed(q)
-        vdot = dyn.forward_dynamics(self._mb, q, v, force, threads=1) if v.shape[1] else force
+        vdot = self._models.accelerations(q, v, force) if v.shape[1] else force
         for x in self._plants:
             self.V[x.vdot] = vdot[:, x.seat.v]
         return vdot

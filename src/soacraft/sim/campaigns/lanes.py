@@ -50,6 +50,8 @@ class Lanes:
         self.q: dict[str, Array] = {}
         self.v: dict[str, Array] = {}
         """of coordinates and velocities, by plant."""
+        self.models: dict[str, dict[str, Array]] = {}
+        """Parameters of models that vary, by plant and name: those of all runs."""
         self.by_run: list[str] = []
         """Equations that are called run by run."""
         for path, plant in system._plants.items():
@@ -75,6 +77,8 @@ class Lanes:
             target, given = target_of(self.system, path), values[:, column]
             if target.kind in ("q", "v"):
                 (self.q if target.kind == "q" else self.v)[target.key][:, target.element] = given
+            elif target.kind == "model":
+                self.models.setdefault(target.key, {})[target.name] = given
             elif target.kind == "state":
                 states.append((target.key, target.element, given))
             else:
