@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tests.sim.campaigns.makers import arm, ball, deadly, folder, ishigami, lag
@@ -9,7 +11,7 @@ from tests.sim.campaigns.makers import arm, ball, deadly, folder, ishigami, lag
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.batch import turn_rates
+from soacraft.sim.campaigns.lane_step import turn_rates
 from soacraft.sim.campaigns.lanes import _agree as agree
 from soacraft.sim.integrators.manifold import turn_rate
 
@@ -134,7 +136,9 @@ def test_blocks_are_shared_by_parts_and_processes(tmp_path):
 
 def test_a_batch_that_differs_from_its_runs_alone_is_not_taken(tmp_path, monkeypatch):
     make, t, vary, measure = CASES["lag"]
-    monkeypatch.setattr("soacraft.sim.campaigns.batch.Batch._step", lambda self, t, h, q, v, z: (q, v, z))
+    monkeypatch.setattr(
+        "soacraft.sim.campaigns.batch.Batch._step", lambda self, t, h, point: SimpleNamespace(end=point)
+    )
     c = sim.Campaign(make, folder(tmp_path), runs=3, t=t, vary=vary, measure=measure)
     c.run()
     assert "the batch stopped: 'end' of run 0 is" in c.status()
@@ -217,7 +221,6 @@ def test_a_block_that_kills_its_process_goes_one_by_one(tmp_path):
 @pytest.mark.parametrize(
     ("make", "more", "why"),
     [
-        (ball, {}, "'ball' has crossings"),
         (lag, dict(measure={"m": float}), "a measure is a function"),
         (lag, dict(vary={"time_constant": sim.Uniform(1, 2)}), "'time_constant' is an argument of the function"),
         (lambda: sim.System("x"), {}, "integrator 'dop853': batches take fixed steps of 'rk4'"),
