@@ -185,3 +185,79 @@ def clocked() -> sim.System:
     s.connect("wave.y", "smooth.t_ref")
     s.connect("held.y", "stairs.t_ref")
     return s
+
+
+class Peaks(sim.Component):
+    """Counts how often a wave is beyond a level just below its top, for less than a part of a step."""
+
+    class Params(sim.Params):
+        level: float = 0.9995
+
+    u = sim.In()
+    count = sim.Discrete()
+
+    @sim.output()
+    def counted(count):
+        return count
+
+    @sim.crossing(direction=1)
+    def above(p, u):
+        return u - p.level
+
+    @sim.jump(count, at=above)
+    def more(count):
+        return count + 1.0
+
+
+def peaks() -> sim.System:
+    s = sim.System("peaks", integrator="rk4", step=0.05)
+    s.add("wave", sim.Sine(amplitude=1.0, frequency=1.3))
+    s.add("peaks", Peaks())
+    s.connect("wave.y", "peaks.u")
+    return s
+
+
+class Endless(sim.Component):
+    """Where its input comes to a level, two crossings make each other cross without end."""
+
+    class Params(sim.Params):
+        level: float = 1.0
+
+    u = sim.In()
+    s = sim.Discrete()
+
+    @sim.output()
+    def state(s):
+        return s
+
+    @sim.crossing(direction=1)
+    def reached(p, u):
+        return u - p.level
+
+    @sim.jump(s, at=reached)
+    def begun():
+        return 1.0
+
+    @sim.crossing(direction=1)
+    def over(s):
+        return s - 0.5
+
+    @sim.jump(s, at=over)
+    def down():
+        return 0.0
+
+    @sim.crossing(direction=1)
+    def under(s):
+        return 0.5 - s
+
+    @sim.jump(s, at=under)
+    def up():
+        return 1.0
+
+
+def endless() -> sim.System:
+    s = sim.System("endless", integrator="rk4", step=0.1)
+    s.add("ramp", sim.Ramp(slope=1.0))
+    s.add("loop", Endless())
+    s.connect("ramp.y", "loop.u")
+    return s

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.sim.campaigns.makers import arm, ball, deadly, folder, ishigami, lag
+from tests.sim.campaigns.makers import arm, deadly, folder, ishigami, lag
 
 import soacraft as sc
 from soacraft import sim

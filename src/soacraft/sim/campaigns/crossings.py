@@ -189,6 +189,7 @@ def _least(f: Callable[[Array], Array], a: Array, b: Array) -> Array:
     return np.asarray(0.5 * (a + b))
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # of runs whose zero is found already
 def _zeros(f: Callable[[Array], Array], a: Array, b: Array, fa: Array, fb: Array, which: Mask) -> Array:
     """Zeros of functions between a and b, where they have other signs (Chandrupatla 1997: inverse quadratic steps where
     three points allow one, halves else)."""
