@@ -123,6 +123,11 @@ class Coordinates:
         """Whether all hinges have plain coordinates, or turn as groups do."""
         self.flat = not (self._turning or self._rolling or self._own) and graph.nq == graph.nv
 
+    @property
+    def turning(self) -> list[tuple[HingeGroup, bool]]:
+        """Groups of spherical and free hinges, and True for free ones."""
+        return self._turning
+
     def tangent(self, q: Array, v: Array) -> Array:
         """The velocity as a tangent vector: v, and the travel of what rolls."""
         if not self._rolling:

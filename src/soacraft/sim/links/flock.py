@@ -12,8 +12,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from soacraft.markup import Text
-from soacraft.sim.campaigns.batch import Batch, obstacle
+from soacraft.sim.campaigns.batch import Batch
+from soacraft.sim.campaigns.lane_step import Point
 from soacraft.sim.campaigns.lanes import Lanes
+from soacraft.sim.campaigns.obstacles import obstacle
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System
@@ -41,9 +43,12 @@ class Source(Protocol):
 def obstacle_to_flock(source: Source) -> str:
     """Why copies go one by one; empty where they may march as a batch."""
     system, _ = source.built(0)
-    why = obstacle(system, [], "", [])
+    why = obstacle(system, [], [])
     if why:
         return why
+    crossing = next((path for path, x in sorted(system._parts.items()) if x.component.interface.crossings), "")
+    if crossing:
+        return f"{crossing!r} has crossings"
     step = positive_nanoseconds(system._how["step"], "step")
     if source.every % step:
         return f"the period of {source.every / 1e9:g} s is no multiple of the step"
@@ -81,6 +86,10 @@ class Flock:
         self._clocks = {path: self._system._parts[path].clock for path in self._batch._held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
+
+    @property
+    def _point(self) -> Point:
+        return Point(self._q, self._v, self._z)
 
     def _pattern(self) -> list[tuple[int, list[str]]]:
         """The ends of steps in a period, and what ticks there."""
@@ -122,7 +131,7 @@ class Flock:
             return
         V = self._batch.V
         before = {key: np.array(x) for key, x in V.items() if isinstance(x, np.ndarray)}
-        self._batch._tick(0.0, self._q, self._v, self._z, [*self._clocks], self._ticked)
+        self._batch._tick(0.0, self._point, [*self._clocks], self._ticked)
         for streams in self._lanes.streams.values():  # the next tick of these is that after their first
             for i in which:
                 cast(_Late, streams[i]).first -= 1
@@ -139,16 +148,17 @@ class Flock:
         now = 0
         for stop, due in self._stops:
             h = (stop - now) / _SECOND
-            self._q, self._v, self._z = self._batch._step(now / _SECOND, h, self._q, self._v, self._z)
+            end = self._batch._step(now / _SECOND, h, self._point).end
+            self._q, self._v, self._z = end
             now = stop
             if due:
-                self._batch._tick(now / _SECOND, self._q, self._v, self._z, due, self._ticked)
+                self._batch._tick(now / _SECOND, self._point, due, self._ticked)
                 for path in due:
                     self._ticked[path] += 1
 
     def seen(self) -> dict[str, Array]:
         """What is observed of all copies, by name."""
-        self._batch._record(0.0, self._q, self._v, self._z, [], {})
+        self._batch._look(0.0, self._point)
         return {x: np.array(self._batch.V[x]) for x in self._source.observed}
 
 
