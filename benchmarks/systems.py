@@ -88,6 +88,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "logged": logged(steps, 1 if quick else 5),
         "kept": kept(SIZES[0 if quick else 2]),
         "campaign": [campaign(x, quick) for x in ((50,) if quick else (300, 3000))],
+        "crossings": crossing_campaign(quick),
         "peers": peers(quick),
     }
 
@@ -107,6 +108,60 @@ def campaign(steps: int, quick: bool) -> dict[str, float]:
             start = time.process_time()
             c.run()
             found[name] = (time.process_time() - start) / runs * 1e3
+    return found
+
+
+class Relay(sim.Component):
+    """A push to one side or the other, switched where the angle leaves a band."""
+
+    class Params(sim.Params):
+        push: float = 4.0
+        band: float = 0.2
+
+    side = sim.Discrete(start=1.0)
+    angle = sim.In("rad", of="position")
+
+    @sim.output("N m", to="force")
+    def force(p, side):
+        return p.push * side
+
+    @sim.crossing(direction=1)
+    def high(p, angle):
+        return angle - p.band
+
+    @sim.crossing(direction=-1)
+    def low(p, angle):
+        return angle + p.band
+
+    @sim.jump(side, at=high)
+    def back():
+        return -1.0
+
+    @sim.jump(side, at=low)
+    def forth():
+        return 1.0
+
+
+def relay() -> sim.System:
+    """A double pendulum, pushed by a relay."""
+    s = sim.System("relay", integrator="rk4", step=0.01)
+    plant = s.add("arm", sim.Plant(sc.load("double_pendulum")))
+    s.add("relay", Relay(), at=plant.dof("upper"))
+    return s
+
+
+def crossing_campaign(quick: bool) -> dict[str, float]:
+    """Milliseconds of a run of 2 s with crossings and a varied mass, one by one and in batches; crossings of a run."""
+    vary = {"relay.band": sim.Uniform(0.1, 0.3), "arm.lower.mass": sim.Uniform(0.5, 2.0)}
+    measure = {"end": "arm.q[upper][-1]", "crossings": "count(relay.high)"}
+    found: dict[str, float] = {}
+    for name, runs, batch in (("one by one", 2 if quick else 16, 0), ("batch", 8 if quick else 512, "auto")):
+        with tempfile.TemporaryDirectory() as folder:
+            c = sim.Campaign(relay, f"{folder}/runs", runs=runs, t=2.0, vary=vary, batch=batch, measure=measure)
+            start = time.process_time()
+            c.run()
+            found[name] = (time.process_time() - start) / runs * 1e3
+            found["crossings"] = 2.0 * float(c.table()["crossings"].mean())
     return found
 
 
@@ -278,6 +333,13 @@ def text(result: dict[str, Any]) -> str:
         parts.append(
             f"A run of a campaign of that satellite, with {x['steps']} steps: {x['one by one']:.2f} ms one by one, "
             f"{x['batch']:.2f} ms in a batch: {x['one by one'] / x['batch']:.1f} times the runs per second."
+        )
+    if "crossings" in result:
+        x = result["crossings"]
+        parts.append(
+            f"A run of a campaign of a pendulum under a relay, with {x['crossings']:.1f} crossings in 200 steps and a "
+            f"varied mass: {x['one by one']:.2f} ms one by one, {x['batch']:.2f} ms in a batch: "
+            f"{x['one by one'] / x['batch']:.1f} times the runs per second."
         )
     if result["peers"]:
         found = [[name, f"{value:.3g}"] for name, value in result["peers"].items()]

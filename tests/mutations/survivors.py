@@ -6,6 +6,11 @@ MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
+        "core/include/soacraft/contact/dynamics/closure_space.hpp",
+        "if (size < LITTLE) {",
+        "if (size <= LITTLE) {",
+    ): "no row has just that part left, and one more turn would leave it as it is",
+    (
         f"{MOVING}/near.hpp",
         "if (!(near2.x[k] <= far2)) continue;",
         "if (!(near2.x[k] < far2)) continue;",

@@ -38,7 +38,7 @@ def ball(body, at=(0.0, 0.0, 0.0)):
 def tree() -> sc.Multibody:
     """A double pendulum."""
     mb = sc.Multibody("tree", gravity=(0, 0, -9.81))
-    floor(mb, -1.05)
+    floor(mb, -0.99)
     mb.add_body("first", None, Y, bar(1.0, 0, -0.25))
     ball(mb.add_body("second", "first", Y, bar(0.8, 0, -0.25), sc.Pose(translation=(0, 0, -0.5))), (0, 0, -0.5))
     mb.set_state([0.5, -0.2], [-1.5, 0.5])
@@ -99,7 +99,7 @@ def flexible() -> sc.Multibody:
     along = np.array([[0.0], [0.0], [-1.0]])
     tip = ModalNode(sc.Pose(translation=(0, 0, -REACH)), along, np.zeros((3, 1)))
     mb = sc.Multibody("flexible", gravity=(0, 0, -9.81))
-    floor(mb, -0.77)
+    floor(mb, -0.7)
     data = ModalData(**moments, K=[[STIFFNESS]], D=[[DAMPING]], nodes={"tip": tip})
     mb.add_body("first", None, Y, modal=data)
     ball(mb.add_body("foot", "first/tip", sc.Weld(), sc.Inertia(0.0, (0, 0, 0), np.zeros((3, 3)))))
@@ -110,7 +110,7 @@ def flexible() -> sc.Multibody:
 def sprung() -> sc.Multibody:
     """The rod and its tip as two bodies."""
     mb = sc.Multibody("sprung", gravity=(0, 0, -9.81))
-    floor(mb, -0.77)
+    floor(mb, -0.7)
     cube = 0.02 * np.eye(3)  # of eight points at the corners of a cube of 0.2, by mass
     mb.add_body("first", None, Y, sc.Inertia(ROD, (0, 0, -0.3), ROD * cube))
     at = sc.Pose(translation=(0, 0, -REACH))
@@ -276,7 +276,7 @@ def kick_as_time(p: sim.Propagator) -> None:
 
 
 FEATURES = {
-    "contact": added(lambda: sim.Contact(friction=0.2, restitution=0.3)),
+    "contact": added(lambda: sim.Contact(friction=0.2, restitution=0.3, tolerance=1e-12)),
     "stops": added(lambda: sim.JointLimit("first", lower=LEVEL, upper=1.0, restitution=0.4)),
     "friction": added(lambda: sim.HingeFriction("first", coulomb=25.0)),
     "prescribed": Feature(prescribe, with_part(Turning), prescribe),

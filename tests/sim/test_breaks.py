@@ -152,7 +152,7 @@ def test_the_span_of_a_step():
 
 
 def test_runs_of_a_campaign_with_an_edge_go_one_by_one():
-    from soacraft.sim.campaigns.batch import obstacle
+    from soacraft.sim.campaigns.obstacles import obstacle
 
     def system(at):
         s = sim.System("edge", integrator="rk4", step=0.1)
@@ -161,6 +161,6 @@ def test_runs_of_a_campaign_with_an_edge_go_one_by_one():
         s.connect("on.y", "sum.u")
         return s
 
-    assert obstacle(system(0.0), [], "", []) == ""
-    assert obstacle(system(0.55), [], "", []) == "'on' jumps between ticks, where steps end"
-    assert obstacle(system(0.0), ["on.at"], "", []) == "'on' jumps between ticks, where steps end"
+    assert obstacle(system(0.0), [], []) == ""
+    assert obstacle(system(0.55), [], []) == "'on' jumps between ticks, where steps end"
+    assert obstacle(system(0.0), ["on.at"], []) == "'on' jumps between ticks, where steps end"

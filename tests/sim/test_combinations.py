@@ -199,6 +199,14 @@ def test_a_cell(model, feature, kind, reference, tmp_path):
         np.testing.assert_allclose(end, wanted, rtol=0, atol=ROUNDING * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize(("model", "feature"), PAIRS)
+def test_a_feature_changes_the_motion(model, feature, reference):
+    """By more than any difference that other tests allow: a contact touches, a stop is struck, an event happens."""
+    plain = propagator(model, feature, PUSHES[0], integrator="rk4", step=0.0025)
+    plain.run(END)
+    assert np.abs(reference(model, feature, PUSHES[0]) - end_of(plain.mb)).max() > 1e-3
+
+
 @pytest.mark.parametrize(("model", "feature"), [x for x in PAIRS if not FEATURES[x[1]].touches])
 def test_the_reference_has_one_of_its_own(model, feature, reference, monkeypatch):
     """An adaptive method of order 8, and the feature in other words."""

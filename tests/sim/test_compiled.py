@@ -265,7 +265,7 @@ def test_what_is_left_to_python_is_told():
     assert told(p).endswith("since a function has breaks")
     p = made()
     p.event("down", lambda t, state: state.q[0] + 1.0)
-    assert told(p).endswith("since event 'down' is looked for in each")
+    assert told(p) == "steps: compiled, many in one call, which call Python for the function of event 'down'"
     p = made()
     p.prescribe(name, lambda t: (0.1 * t, 0.1, 0.0))
     assert told(p).endswith("since a motion is prescribed")

@@ -12,7 +12,7 @@ them (`sim.visits`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,35 +21,30 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
-from soacraft.errors import SoacraftError
-from soacraft.kinematics.compiled import rows_of
-from soacraft.model.flat.compiled import CompiledModel, passive_in_python
+from soacraft.errors import SoacraftError, StaleError
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.breaks import Breaks
-from soacraft.sim.carried import Carried, CompiledCarried
+from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
-from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
-from soacraft.sim.forces.loads import Load
-from soacraft.sim.forces.push import Push
-from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.integrators.variational import Variational, Variational4, turning_rotor
+from soacraft.sim.integrators.variational import Variational, Variational4
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan, Visits
 from soacraft.spatial.checks import Array
 
 #: Numbers of the methods in core/sim/methods.hpp; the others are written in Python alone.
-_METHODS: dict[type[Method], int] = {
+METHODS: dict[type[Method], int] = {
     RK4: 0,
     Dop853: 0,
     EulerSymplectic: 1,
@@ -61,8 +56,6 @@ _METHODS: dict[type[Method], int] = {
     Gauss6: 6,
     MoreauMidpoint: 7,
 }
-#: Methods whose compiled steps carry components along.
-_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
 Integers = npt.NDArray[np.int64]
 #: Of a run without components.
 NONE = Breaks()
@@ -201,64 +194,6 @@ class Track(NamedTuple):
     """and kinetic, potential and spring energy at its end."""
 
 
-def obstacle(mb: Multibody, flexible: bool = False) -> str:
-    """Why steps of a model are not compiled; empty where they are. `flexible`: whether flexible bodies may be there."""
-    if not mb.nv:
-        return "it has no dofs"
-    for body in mb.bodies:
-        if not body.hinge.holonomic:
-            return f"{body.hinge_name!r} rolls"
-        if body.gravity_compensation:
-            return f"{body.name!r} has gravity compensation"
-    if mb.layout.flexible and not flexible:
-        return f"{mb.bodies[mb.layout.flexible[0]].name!r} is flexible"
-    if CompiledModel.any_of(mb.layout) is None:
-        return "it has a hinge of your own"
-    return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
-
-
-def obstacle_to_run(
-    mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool, carried: Carried | None = None
-) -> str:
-    """Why the steps of a run are taken in Python; empty where they are compiled. `is_told`: motions are prescribed."""
-    if type(method) not in _METHODS:
-        return f"{method.name!r} is written in Python"
-    if carried is not None:
-        if type(method) not in _CARRYING:
-            return f"components are carried along by {method.name!r}"
-        if carried.feels:
-            return "components take contacts"
-        if carried.obstacle or not mb.nv:
-            return carried.obstacle
-    touches = any(isinstance(x, Contact) for x in loads)
-    if method.touches and not touches:
-        return "nothing touches"
-    if isinstance(method, Variational | MoreauMidpoint) and mb.is_closed:
-        return f"{method.name!r} on a closed chain is written in Python"
-    if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
-        return f"{method.name!r} with the armature of {hinge!r} is written in Python"
-    for load in loads:
-        if isinstance(load, Contact):
-            if load.obstacle:
-                return load.obstacle
-            continue
-        if isinstance(load, Push):
-            if load.wrenches:
-                return "a push acts"
-            continue
-        if isinstance(load, Touching) or getattr(load, "switches", False):
-            return f"{load.name!r} is a {type(load).__name__}"
-    if is_told:
-        return "a motion is prescribed"
-    if mb.is_closed and mb.acting_forces:
-        return "forces of mb.set_force act on a closed chain"
-    if mb.is_closed and rows_of(mb) is None:
-        return "a hinge of its tree or of its loops is not known to compiled code"
-    if constant_measure_of(mb).length <= 0.0:
-        return "its lengths depend on its state"
-    return obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))
-
-
 def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
     """The kernels of a model with the parameters of now, and nodes as they read them."""
     model = CompiledModel.any_of(mb.layout)
@@ -281,7 +216,7 @@ class CompiledMotion:
         samples = [_NUMBER if x is None or x.samples is None else x.samples for x in controls]
         measure = constant_measure_of(mb)
         self._setting = Setting(
-            _METHODS[type(method)],
+            METHODS[type(method)],
             Tableau.of(method),
             np.array([np.zeros(mb.nv) if x is None else x.row for x in controls]).reshape(len(loads), mb.nv),
             np.array([np.zeros(mb.nq) if x is None else x.length for x in controls]).reshape(len(loads), mb.nq),
@@ -418,7 +353,7 @@ class CompiledMotion:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
                 *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
             # a trial of an adaptive method may fail where a shorter step does not
-            of_trial = self._adaptive and isinstance(raised, SoacraftError)
+            of_trial = self._adaptive and isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
             if visits is not None:
                 visits.end()
                 of_trial = of_trial and raised is not visits.raised

@@ -25,24 +25,24 @@ from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array, finite
 
 #: Parts of a step at which signs are looked at.
-_PARTS = (0.25, 0.5, 0.75, 1.0)
+PARTS = (0.25, 0.5, 0.75, 1.0)
 #: Where the quartic through the ends and the parts is looked at for extrema, and its values there from those five.
-_FINE = np.linspace(0.0, 1.0, 33)
-_QUARTIC = np.vander(_FINE, 5) @ np.linalg.inv(np.vander((0.0, *_PARTS), 5))
+FINE = np.linspace(0.0, 1.0, 33)
+QUARTIC = np.vander(FINE, 5) @ np.linalg.inv(np.vander((0.0, *PARTS), 5))
 #: An extremum of the quartic is looked for where it comes to zero within this part of the variation over the step.
-_NEAR = 0.25
+NEAR = 0.25
 #: A function is rounding below this part of what it is in a step, and where it is no more than twice of what it was at
 #: its zero; at the start of a run it is zero then.
-_ROUNDING, _AT_ZERO, _START = 4e-15, 1e-9, 4e-15
+ROUNDING, AT_ZERO, START = 4e-15, 1e-9, 4e-15
 #: A jump of the state that changes a function by no more than this part of it leaves it as it was.
 _UNMOVED = 0.1
 #: Signs that are kept of a function that was just zero, and goes to this side; 0 where it may go to either.
-_GOES = 0.5
+GOES = 0.5
 #: Where an event has just happened the sign is told this much later, in seconds, and then at times that grow: hops that
 #: are short next to a step, as of a ball that comes to rest, are not missed.
-_JUST_AFTER, _GROWS = 1e-12, 30.0
+JUST_AFTER, GROWS = 1e-12, 30.0
 #: Events this near are one instant, in seconds: the resolution of the clock.
-_ONE_INSTANT = 1e-9
+ONE_INSTANT = 1e-9
 #: Events closer than this, so many times in a row, are without end, in nanoseconds.
 _STORM, _STORM_COUNT = 100, 8
 
@@ -135,7 +135,7 @@ class Watch:
         for event in crossing.events:
             before = np.sign(self._signs.get(event.name, 0.0))
             side = crossing.side if event is crossing.first else -event.direction or before
-            self._signs[event.name] = -_GOES * float(side)
+            self._signs[event.name] = -GOES * float(side)
 
     def moved(self, t: float, x: Array, before: Mapping[str, float] | None = None) -> None:
         """Take note of a new present state; after a jump with the values of functions `before` it. A function that the
@@ -175,23 +175,23 @@ class Watch:
             self._begun.clear()
             return None
         leader = next(x for x in self.events if looks[x.name].theta == first)
-        near = [x for x in self.events if (looks[x.name].theta - first) * step.h <= _ONE_INSTANT]
+        near = [x for x in self.events if (looks[x.name].theta - first) * step.h <= ONE_INSTANT]
         return Crossing(first, near, leader, looks[leader.name].before, looks[leader.name].jumps)
 
     def _look(self, event: Event, value: Callable[[Event, float], float], h: float) -> _Look:
         """The first zero of a function in a step."""
         sign = self._signs.get(event.name, 0.0)
-        coarse = [value(event, theta) for theta in (0.0, *_PARTS)]
+        coarse = [value(event, theta) for theta in (0.0, *PARTS)]
         most = max(abs(x) for x in coarse)
-        if event.name in self._begun and event.hold is None and abs(coarse[0]) <= _START * most:
+        if event.name in self._begun and event.hold is None and abs(coarse[0]) <= START * most:
             sign = 0.0
-        just = abs(sign) < 1.0 or abs(coarse[0]) <= _AT_ZERO * most
-        if just and h <= _JUST_AFTER:  # it tells nothing
+        just = abs(sign) < 1.0 or abs(coarse[0]) <= AT_ZERO * most
+        if just and h <= JUST_AFTER:  # it tells nothing
             return _Look(2.0, 0.0, 0.0, False)
-        thetas = [*_PARTS, *_turns(lambda theta: value(event, theta), coarse, just)]
+        thetas = [*PARTS, *_turns(lambda theta: value(event, theta), coarse, just)]
         if just:
             thetas += _just_after(h)
-        noise = 2.0 * min(abs(coarse[0]), _AT_ZERO * most)
+        noise = 2.0 * min(abs(coarse[0]), AT_ZERO * most)
         before, last = sign if abs(sign) >= 1.0 else 0.0, 0.0
         for theta in sorted(thetas):
             g = value(event, theta)
@@ -276,15 +276,15 @@ def _zero(value: Callable[[float], float], a: float, b: float, before: float, af
     if ga * before <= 0.0:  # on its zero to rounding
         return _Look(a, after, before, False)
     theta = float(brentq(value, a, b, xtol=1e-15, rtol=8.9e-16))
-    return _Look(theta, after, before, abs(value(theta)) > _AT_ZERO * max(abs(ga), abs(gb)))
+    return _Look(theta, after, before, abs(value(theta)) > AT_ZERO * max(abs(ga), abs(gb)))
 
 
 def _turns(value: Callable[[float], float], coarse: list[float], just: bool) -> list[float]:
     """Where between two parts of a step a function turns beyond zero, though its signs at both are the same. `just`: at
     the start it was just zero, and its sign there tells nothing."""
     g, found = np.array(coarse), []
-    fine = _QUARTIC @ g
-    near = _NEAR * float(np.ptp(g))
+    fine = QUARTIC @ g
+    near = NEAR * float(np.ptp(g))
     for i in range(4):
         side = np.sign(g[i + 1])
         if not side or (side != np.sign(g[i]) and not (just and i == 0)):
@@ -295,19 +295,19 @@ def _turns(value: Callable[[float], float], coarse: list[float], just: bool) -> 
             continue
         at = minimize_scalar(
             lambda theta, side=side: side * value(float(theta)),
-            bounds=(float(_FINE[8 * i + k - 1]), float(_FINE[8 * i + k + 1])),
+            bounds=(float(FINE[8 * i + k - 1]), float(FINE[8 * i + k + 1])),
             method="bounded",
             options={"xatol": 1e-9},
         )
-        if at.fun < -_ROUNDING * float(np.abs(g).max()):
+        if at.fun < -ROUNDING * float(np.abs(g).max()):
             found.append(float(at.x))
     return found
 
 
 def _just_after(h: float) -> list[float]:
     """Parts of a step of length h from just after its start on."""
-    thetas, theta = [], _JUST_AFTER / h
-    while theta < _PARTS[0]:
+    thetas, theta = [], JUST_AFTER / h
+    while theta < PARTS[0]:
         thetas.append(theta)
-        theta *= _GROWS
+        theta *= GROWS
     return thetas

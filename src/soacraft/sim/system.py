@@ -24,6 +24,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried
+from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
@@ -158,7 +159,7 @@ class Mechanism:
         if self._values is not None and abs(self._values[0] - t) < _INSTANT and self._values[1] == bits:
             return
         self._values = None
-        seen, state = self.seen(t), self.mb.state(q, v)
+        seen, state = self.seen(without_rounding(t)), self.mb.state(q, v)
         self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self._loads]  # type: ignore[attr-defined]
 
     @property

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from tests.sim.campaigns.makers import arm, ball, deadly, folder, ishigami, lag
+from tests.sim.campaigns.makers import arm, deadly, folder, ishigami, lag
 
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.batch import turn_rates
+from soacraft.sim.campaigns.lane_step import turn_rates
 from soacraft.sim.campaigns.lanes import _agree as agree
 from soacraft.sim.integrators.manifold import turn_rate
 
@@ -78,6 +80,13 @@ CASES = {
                         "control.kp": sim.Uniform(50, 99)},
             {"q": "arm.q[upper][-1]", "v": "max(norm(arm.v))", "a": "max(abs(arm.vdot[lower]))",
              "c": "min(control.command)"}),
+    "weighed": (arm, 0.55, {"arm.q[lower]": sim.Normal(0, 0.5), "arm.lower.mass": sim.Uniform(0.5, 2.0),
+                            "arm.upper.com_z": sim.Uniform(-1.0, -0.8), "arm.upper.damping": sim.Uniform(0.0, 2.0),
+                            "arm.lower.stiffness": sim.Uniform(0.0, 5.0), "arm.lower.armature": sim.Uniform(0.1, 0.2)},
+                {"q": "arm.q[upper][-1]", "v": "max(norm(arm.v))", "a": "max(abs(arm.vdot[lower]))",
+                 "c": "min(control.command)"}),
+    "heavy planet": (planet, 1.0, {"bar.bar.mass": sim.Uniform(2.0, 4.0), "bar.bar.com_x": sim.Uniform(0.0, 0.2)},
+                     {"x": "bar.q[4][-1]", "wheel": "bar.v[wheel][-1]", "pull": "norm(pull_bar.wrench)[-1]"}),
     "satellite": (satellite, 30.0, {"gravity_hub.mu": sim.Normal(3.43e-4, 1e-6), "sat.v[hub.0]": sim.Normal(0, 0.1),
                                     "control0.kd": sim.Uniform(0.5, 1.0)},
                   {"x": "sat.q[4][-1]", "turn": "norm(sat.v)[-1]", "wheel": "sat.v[wheel0][-1]", "quat": "sat.q[0][-1]",
@@ -127,7 +136,9 @@ def test_blocks_are_shared_by_parts_and_processes(tmp_path):
 
 def test_a_batch_that_differs_from_its_runs_alone_is_not_taken(tmp_path, monkeypatch):
     make, t, vary, measure = CASES["lag"]
-    monkeypatch.setattr("soacraft.sim.campaigns.batch.Batch._step", lambda self, t, h, q, v, z: (q, v, z))
+    monkeypatch.setattr(
+        "soacraft.sim.campaigns.batch.Batch._step", lambda self, t, h, point: SimpleNamespace(end=point)
+    )
     c = sim.Campaign(make, folder(tmp_path), runs=3, t=t, vary=vary, measure=measure)
     c.run()
     assert "the batch stopped: 'end' of run 0 is" in c.status()
@@ -210,12 +221,16 @@ def test_a_block_that_kills_its_process_goes_one_by_one(tmp_path):
 @pytest.mark.parametrize(
     ("make", "more", "why"),
     [
-        (ball, {}, "'ball' has crossings"),
         (lag, dict(measure={"m": float}), "a measure is a function"),
         (lag, dict(vary={"time_constant": sim.Uniform(1, 2)}), "'time_constant' is an argument of the function"),
         (lambda: sim.System("x"), {}, "integrator 'dop853': batches take fixed steps of 'rk4'"),
         (lambda: _plant(sim.Drag("bob", linear=1.0)), {}, "the plant 'arm' has force elements"),
         (lambda: _plant(model="five_bar"), {}, "the plant 'arm' has loops"),
+        (
+            lambda: _plant(),
+            dict(vary={"arm.bob.inboard_x": sim.Uniform(0, 1)}),
+            "'arm.bob.inboard_x' places a body or node",
+        ),
     ],
 )
 def test_what_goes_one_by_one_says_why(tmp_path, make, more, why):

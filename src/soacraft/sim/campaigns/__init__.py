@@ -2,7 +2,8 @@
 folder of shards, a table and statistics. Run i depends on the seed and i alone.
 
 draws -> distributions -> sampling -> variations     the numbers that run i gets
-measures, job, batch                                 a run, or a block of runs, and what is kept of it
+models, lanes, lane_step, crossings, rows, batch     a block of runs that march together; obstacles: why others do not
+measures, job                                        a run, or a block of runs, and what is kept of it
 folder, pool, cluster                                where results are, and who computes them
 campaign, table, statistics                          what users call
 """

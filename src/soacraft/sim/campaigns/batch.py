@@ -1,6 +1,8 @@
 """A block of runs that march as one batch: RK4 with fixed steps on the SIMD kernels, ticks common to all.
 
-The order of things is that of a single run (docs/systems.md, "Time"); results agree with it to rounding.
+The order of things is that of a single run (docs/systems.md, "Time"); results agree with it to rounding. Where
+something crosses in a step of some runs, these go on in parts of it, up to the crossing and from there, while the
+others wait at its end: all meet at the end of every step.
 """
 
 from __future__ import annotations
@@ -11,120 +13,26 @@ from typing import Any
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.errors import SimulationError
+from soacraft.sim.campaigns.crossings import Found, LaneWatch, Mask
+from soacraft.sim.campaigns.lane_step import LaneStep, Point
 from soacraft.sim.campaigns.lanes import Lane, Lanes, Values, linked, require_numbers
-from soacraft.sim.campaigns.measures import Measure, Series, split
-from soacraft.sim.campaigns.variations import is_argument
+from soacraft.sim.campaigns.measures import split
+from soacraft.sim.campaigns.models import LaneModels
+from soacraft.sim.campaigns.rows import Rows
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
-from soacraft.sim.components.component import Component
-from soacraft.sim.integrators.manifold import LARGEST_TURN, Coordinates
-from soacraft.sim.links.ports import Linked
+from soacraft.sim.events import unmoved
+from soacraft.sim.integrators.manifold import Coordinates
 from soacraft.sim.systems.frames import OF_FRAME
-from soacraft.sim.systems.plants.inertias import OF_INERTIA, inertia_at
+from soacraft.sim.systems.plants.inertias import OF_INERTIA
 from soacraft.sim.systems.running.order import in_order, upstream
-from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
-from soacraft.spatial.transforms import INVERSE_THIRD
 
-#: What nodes have that batches know.
-_OF_NODE = (*list(OF_FRAME)[:4], *OF_INERTIA)
-#: Runs of a batch, and bytes of what it records at most.
-LARGEST, _MEMORY = 512, 2**29
-
-
-def obstacle(system: System, paths: Sequence[str], until: str, measures: Sequence[Any]) -> str:
-    """Why runs of a system go one by one; empty where they may march as a batch."""
-    how = system._how
-    if how["integrator"] != "rk4" or how["step"] is None:
-        return f"integrator {how['integrator']!r}: batches take fixed steps of 'rk4'"
-    if until or any(isinstance(x, Measure) and x.event for x in measures):
-        return "it looks for an event"
-    if not all(isinstance(x, Measure) for x in measures):
-        return "a measure is a function, which takes a single run"
-    argument = next((x for x in paths if is_argument(x)), "")
-    if argument:
-        return f"{argument!r} is an argument of the function that makes the system, so that each run has its own"
-    if system.diagram.tears:
-        return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
-    if system._frames or system.diagram.holds or system._changes or system._sequences:
-        return "it has frames of its own, sequences, or its structure was changed"
-    for path, part in sorted(system._parts.items()):
-        if part.component.interface.crossings:
-            return f"{path!r} has crossings"
-        if part.clock is None and _jumps(part.component, path, paths, system._start / 1e9):
-            return f"{path!r} jumps between ticks, where steps end"
-        if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
-            return f"{path!r} is no plain component"
-    for path, plant in sorted(system._plants.items()):
-        why = _of_plant(plant)
-        if why:
-            return f"the plant {path!r} {why}"
-    if system._compiled()[0].masses:
-        return "masses of bodies are given"
-    known = {f"{path}.{x}" for path, part in system._parts.items() for x in part.component.interface.outputs}
-    known |= {f"{path}.{x}" for path in system._plants for x in ("q", "v", "vdot")}
-    for key in sorted(system._compiled()[0].sources):
-        path, _, port = key.partition(".")
-        if key not in known and (path not in system._plants or port.partition("[")[0] not in _OF_NODE):
-            return f"{key!r} is used"
-    return ""
-
-
-def _jumps(component: Component, path: str, paths: Sequence[str], start: float) -> bool:
-    """True if a component jumps by itself after a start, or might where its parameters are drawn."""
-    if type(component).breaks is Component.breaks:
-        return False
-    return any(x.startswith(f"{path}.") for x in paths) or any(t > start for t in component.breaks(component.p))
-
-
-def _of_plant(plant: Any) -> str:
-    mb = plant.mb
-    if plant.forces:
-        return "has force elements"
-    if mb.is_closed or len(mb.couplings):
-        return "has loops"
-    if mb.layout.flexible:
-        return "is flexible"
-    if mb.acting_forces:
-        return "has forces of mb.set_force"
-    return "" if Coordinates(mb).is_group else "has hinges that roll, or of your own"
-
-
-def size_of(system: System, t: float, series: Sequence[Series]) -> int:
-    """How many runs march together: fewer where they record much. Of the campaign alone, not of who computes it."""
-    step = system._how["step"]
-    assert isinstance(step, float)
-    rates = [1.0 / x.clock.seconds for x in system._parts.values() if x.clock is not None]
-    rows = (t - system._start / 1e9) * (1.0 / step + sum(rates)) + 2.0
-    width = sum(_width(system, x.key) for x in series if x.key != "t") + 1
-    size = LARGEST
-    while size > 8 and rows * width * size * 8.0 > _MEMORY:
-        size //= 2
-    return size
-
-
-def _width(system: System, key: str) -> int:
-    base = split(system, key)[0]
-    path, _, port = base.partition(".")
-    if path in system._plants:
-        return system._plants[path].mb.nq if port == "q" else system._plants[path].mb.nv if port in ("v", "vdot") else 9
-    return int(np.prod(system._parts[path].signal(port).shape))
-
-
-class Recorded:
-    """The rows of a batch: series are (rows, runs, ...)."""
-
-    def __init__(self, system: System, t: Array, rows: dict[str, Array]) -> None:
-        self._system, self.t, self._rows = system, t, rows
-
-    def series(self, key: str) -> Array:
-        """A signal."""
-        base, element = split(self._system, key)
-        return self._rows[base] if element is None else self._rows[base][:, :, element]
-
-    def times(self, event: str) -> list[float]:
-        """None: batches look for no events."""
-        raise AssertionError(event)
+#: Parts of a step, rounds of the search for the end of a part, and crossings at one instant, at most.
+_PARTS, _ROUNDS, _JUMPS = 200, 6, 100
+#: The end of a part is at the zero of a function to this part of a step; it may be moved by this part of itself.
+_SAME, _WIDE = 1e-9, 0.25
+#: Events closer than this in seconds, so many times in a row, are without end (`sim.events`).
+_STORM, _STORM_COUNT = 1e-7, 8
 
 
 class Batch:
@@ -137,9 +45,14 @@ class Batch:
         assert joined is not None
         self._mb, self._plants = joined.mb, [system._plants[x] for x in sorted(system._plants)]
         self._space = Coordinates(self._mb)
+        self._models = LaneModels(joined.mb, system._plants, lanes.models)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
         for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
             self.V.setdefault(key, np.zeros((lanes.count, *signal.shape), dtype=signal.dtype))
+        self._going: Mask = np.ones(lanes.count, dtype=np.bool_)
+        self._watch: LaneWatch | None = None
+        self._storm: dict[int, list[float]] = {}
+        self._rows = Rows(system, sorted({self._base(x) for x in keys}))
         self._read()
         self._forces()
 
@@ -158,6 +71,17 @@ class Batch:
             if part.clock is not None:
                 self._held[path] = {f"{path}.{x}" for x in face.outputs}
                 self._updates[path] = [lanes.lane(part, z, n, f"{path}.{n}") for n, z in face.updates.items()]
+        self._crossings: list[tuple[str, int, Lane, list[Lane]]] = []
+        for path in sorted(parts):
+            part, face = parts[path], parts[path].component.interface
+            for name, c in sorted(face.crossings.items()):
+                jumps = [
+                    lanes.lane(part, j, j.state.name, f"{path}.{j.state.name}", called=f"{path}.{j.name}")
+                    for j in face.jumps
+                    if j.at is c
+                ]
+                key = f"{path}.{name}"
+                self._crossings.append((key, c.direction, lanes.lane(part, c, name, key), jumps))
         self._vdots = {x.vdot for x in self._plants}
         needs: dict[str, set[str]] = {key: set(x.needs) for key, x in self._outputs.items()}
         needs |= {key: {x.link.source for x in self._wiring.contributions} for key in self._vdots}
@@ -171,6 +95,8 @@ class Batch:
         wanted = {x.link.source for x in self._wiring.contributions}.union(*(x.needs for x in self._rates))
         self._stage = self._select(wanted)
         self._at_end = self._select({self._base(x) for x in self._keys})
+        of_crossings = [x for _, _, margin, jumps in self._crossings for x in (margin, *jumps)]
+        self._at_crossing = self._select(set().union(*(x.needs for x in of_crossings)))
 
     def _base(self, key: str) -> str:
         return split(self._system, key)[0]
@@ -203,19 +129,18 @@ class Batch:
         ports = [(key, path, key[len(path) + 1 :].partition("[")) for key, path in used if path in self._system._plants]
         self._seen = [(key, port[0], self._system._plants[path].frame(port[2][:-1])) for key, path, port in ports
                       if port[0] in OF_FRAME]  # fmt: skip
-        count = self._lanes.count  # runs of a batch have one model
         self._inertias = {
-            key: np.array([inertia_at(port[0], self._system._plants[path].frame(port[2][:-1]))] * count)
+            key: self._models.inertia_at(port[0], self._system._plants[path].frame(port[2][:-1]), self._lanes.count)
             for key, path, port in ports
             if port[0] in OF_INERTIA
         }
 
     # -- evaluation --------------------------------------------------------------------------------------------
 
-    def _place(self, ns: float, q: Array, v: Array, z: dict[str, Array]) -> None:
+    def _place(self, t: Any, point: Point) -> None:
         """The values of a point, without those of equations."""
-        V = self.V
-        V["t"] = ns
+        V, (q, v, z) = self.V, point
+        V["t"] = np.broadcast_to(t, len(q)) if self._crossings else t
         V.update(z)
         V.update(self._inertias)
         for x in self._plants:
@@ -247,7 +172,7 @@ class Batch:
             force[:, dofs] += get(self.V)
         if self._nodes:
             force += self._pushed(q)
-        vdot = dyn.forward_dynamics(self._mb, q, v, force, threads=1) if v.shape[1] else force
+        vdot = self._models.accelerations(q, v, force) if v.shape[1] else force
         for x in self._plants:
             self.V[x.vdot] = vdot[:, x.seat.v]
         return vdot
@@ -267,147 +192,241 @@ class Batch:
             total += np.matmul(f[:, None, :], J)[:, 0, :]
         return total
 
-    def _slopes(self, t: float, q: Array, v: Array, z: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
+    def _evaluate(self, t: Any, point: Point, selected: tuple[list[Lane], list[Lane], bool]) -> None:
+        """All that is selected, at a point."""
+        before, behind, accelerations = selected
+        self._place(t, point)
+        if accelerations:
+            self._walk(self._stage[0])
+        self._walk(before)
+        if accelerations:
+            self._accelerate(point.q, point.v)
+            self._walk(behind)
+
+    def _slopes(self, t: Any, point: Point) -> tuple[Array, dict[str, Array]]:
         """vdot, and dz/dt."""
         before, behind, _ = self._stage
-        self._place(t, q, v, z)
+        self._place(t, point)
         self._walk(before)
-        vdot = self._accelerate(q, v)
+        vdot = self._accelerate(point.q, point.v)
         self._walk(behind)
         return vdot, {x.key: x.call(self.V) for x in self._rates}
 
     # -- time --------------------------------------------------------------------------------------------------
 
-    def march(self, t: float) -> Recorded:
-        """All runs from the start to time t."""
+    def march(self, t: float, until: str = "") -> Rows:
+        """All runs from the start to time t, or to the crossing `until`."""
         lanes, start, goal = self._lanes, self._system._start, nanoseconds(t, "t")
         step = positive_nanoseconds(self._system._how["step"], "step")
         count = lanes.count
         q = np.concatenate([np.zeros((count, 0)), *(lanes.q[x.path] for x in self._plants)], axis=1)
         v = np.concatenate([np.zeros((count, 0)), *(lanes.v[x.path] for x in self._plants)], axis=1)
-        z = {x.key: self.V[x.key] for x in self._rates}
+        point = Point(q, v, {x.key: self.V[x.key] for x in self._rates})
         clocks = {path: self._system._parts[path].clock for path in self._held}
         ticked = dict.fromkeys(clocks, 0)
         dues = {path: x.at(0) + start for path, x in clocks.items() if x is not None}
-        times: list[float] = []
-        rows: dict[str, list[Array]] = {self._base(x): [] for x in self._keys}
         now = start
+        if self._crossings:
+            self._watch = LaneWatch([x[1] for x in self._crossings], self._margins(now / 1e9, point))
         while True:
             due = [path for path, when in dues.items() if when == now]
             if due:
-                self._tick(now / 1e9, q, v, z, due, ticked)
+                point = self._tick(now / 1e9, point, due, ticked, until)
                 for path in due:
                     ticked[path] += 1
                     dues[path] = clocks[path].at(ticked[path]) + start  # type: ignore[union-attr]
-            self._record(now / 1e9, q, v, z, times, rows)
-            if now >= goal:
+            self._record(now / 1e9, point)
+            if now >= goal or not self._going.any():
                 break
             stop = min([goal, start + ((now - start) // step + 1) * step, *dues.values()])
-            q, v, z = self._step(now / 1e9, (stop - now) / 1e9, q, v, z)
+            if self._watch is None:
+                point = self._step(now / 1e9, (stop - now) / 1e9, point).end
+            else:
+                point = self._through(now / 1e9, stop / 1e9, point, until)
             now = stop
-        made = {key: np.array(x) for key, x in rows.items()}
-        return Recorded(self._system, np.array(times), made)
+        return self._rows
 
-    def _tick(
-        self, t: float, q: Array, v: Array, z: dict[str, Array], due: Sequence[str], ticked: dict[str, int]
-    ) -> None:
-        """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
+    def _step(self, t: Any, h: Any, point: Point) -> LaneStep:
+        return LaneStep(self._space, self._slopes, t, h, point)
+
+    def _tick(self, t: float, point: Point, due: Sequence[str], ticked: dict[str, int], until: str = "") -> Point:
+        """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once; what crosses by this jumps."""
         V, updates = self.V, [x for path in due for x in self._updates[path]]
+        values = self._margins(t, point) if self._watch is not None else np.zeros(0)
         wanted = {x for path in due for x in self._held[path]}.union(*(x.needs for x in updates))
-        before, behind, accelerations = self._select(wanted, due)
         for name, streams in self._lanes.streams.items():
             path = name.rpartition(".")[0]
             if path in due:
                 V[f"{name}:noise"] = np.array([x.at(ticked[path]) for x in streams])
-        self._place(t, q, v, z)
-        if accelerations:
-            self._walk(self._stage[0])
-        self._walk(before)
-        if accelerations:
-            self._accelerate(q, v)
-            self._walk(behind)
+        self._evaluate(t, point, self._select(wanted, due))
         new = [x.call(V) for x in updates]
         for x, value in zip(updates, new, strict=True):
             require_numbers(value, x.key)
             V[x.key] = value
+        if self._watch is None:
+            return point
+        before, after = np.sign(values), np.sign(self._margins(t, point))
+        turned = self._turned(before, after) & self._going
+        if turned.any():
+            point, _ = self._jump(np.full(self._lanes.count, t), point, np.where(turned, before, 0.0), turned)
+            self._leave(self._until(turned, until), "a tick makes it cross where it ends")
+        self._watch.moved(self._margins(t, point), values, self._going)
+        return point
 
-    def _record(
-        self, t: float, q: Array, v: Array, z: dict[str, Array], times: list[float], rows: dict[str, list[Array]]
-    ) -> None:
-        require_numbers(np.array([x.sum() for x in (q, v, *z.values())]), "a state")
-        before, behind, accelerations = self._at_end
-        self._place(t, q, v, z)
-        if accelerations:
-            self._walk(self._stage[0])
-        self._walk(before)
-        if accelerations:
-            self._accelerate(q, v)
-            self._walk(behind)
-        times.append(t)
-        for key, some in rows.items():
+    def _record(self, t: float, point: Point) -> None:
+        self._look(t, point)
+        self._rows.add(t, self.V)
+
+    def _look(self, t: float, point: Point) -> None:
+        """Have the values of all that is recorded."""
+        require_numbers(np.array([x.sum() for x in (point.q, point.v, *point.z.values())]), "a state")
+        self._evaluate(t, point, self._at_end)
+        for key in self._rows.keys:
             require_numbers(self.V[key], key)
-            some.append(self.V[key])
 
-    def _step(
-        self, t: float, h: float, q: Array, v: Array, z: dict[str, Array]
-    ) -> tuple[Array, Array, dict[str, Array]]:
-        """A step of RK4 in the chart of its start (`sim.integrators.explicit`)."""
-        space = self._space
-        a, dz = self._slopes(t, q, v, z)
-        slopes = [(v, space.straight(v, a), dz)]
-        for c in (0.5, 0.5, 1.0):
-            w, a, dz = slopes[-1]
-            u, y = (c * h) * w, v + (c * h) * a
-            qi = self._move(q, u)
-            vi = space.velocity(qi, y, q)
-            zi = {key: x + (c * h) * dz[key] for key, x in z.items()}
-            ai, dzi = self._slopes(t + c * h, qi, vi, zi)
-            slopes.append((self._rate(u, y, vi), space.velocity(q, space.straight(vi, ai), qi), dzi))
-        weights = (h / 6.0, h / 3.0, h / 3.0, h / 6.0)
-        u = np.asarray(sum(x * k[0] for x, k in zip(weights, slopes, strict=True)))
-        y = np.asarray(v + sum(x * k[1] for x, k in zip(weights, slopes, strict=True)))
-        z = {key: x + sum(b * k[2][key] for b, k in zip(weights, slopes, strict=True)) for key, x in z.items()}
-        end = self._move(q, u)
-        return end, space.velocity(end, y, q), z
+    # -- crossings ---------------------------------------------------------------------------------------------
 
-    def _move(self, q: Array, u: Array) -> Array:
-        for group, _ in self._space._turning:
-            if ((u[:, group.v_index[:, :3]] ** 2).sum(axis=-1) > LARGEST_TURN**2).any():
-                raise SimulationError("a hinge of a run in the batch turns too far within one step.")
-        return self._space.move(q, u)
+    def _margins(self, t: Any, point: Point) -> Array:
+        """The functions of all crossings, (crossings, runs)."""
+        self._evaluate(t, point, self._at_crossing)
+        values = np.array([margin.call(self.V) for _, _, margin, _ in self._crossings])
+        require_numbers(values[:, self._going], "the function of a crossing")
+        return values
 
-    def _rate(self, u: Array, y: Array, w: Array) -> Array:
-        """Jr(u)^-1 w, hinge by hinge, as `Coordinates.rate`; y of the travel of what is free."""
-        if self._space.flat:
-            return w
-        found = np.array(y)
-        for group, _ in self._space._turning:
-            for at in group.v_index[:, :3]:
-                found[:, at] = turn_rates(u[:, at], w[:, at])
-        return found
+    def _turned(self, before: Array, after: Array) -> Mask:
+        """Functions that have gone to the other side in a direction that is watched."""
+        directions = np.array([x[1] for x in self._crossings])[:, None]
+        return (before != 0.0) & (after != 0.0) & (before != after) & ((directions == 0) | (directions == after))
 
+    def _through(self, t0: float, end: float, point: Point, until: str) -> Point:
+        """From a time to the end of a step: of runs in which something crosses in parts, to the crossing and on."""
+        assert self._watch is not None
+        t, active = np.full(self._lanes.count, t0), self._going.copy()
+        for _ in range(_PARTS):
+            h = np.where(active, end - t, 0.0)
+            step = self._step(t, h, point)
+            margins = lambda theta, step=step: self._margins(step.t + theta * step.h, step.at(theta))  # noqa: E731
+            found = self._watch.find(margins, h, active)
+            crossed = active & (found.theta <= 1.0)
+            point = step.end.where(active & ~crossed, point)
+            if not crossed.any():
+                return point
+            t, point, at_zero = self._cut(step, found, crossed, point, end)
+            self._leave(crossed & ~at_zero, "the zero of a crossing is not found in a batch")
+            point = self._act(t, end, point, found, crossed & at_zero, until)
+            active = crossed & self._going & (t < end)
+            if not active.any():
+                return point
+        self._leave(active, f"a step has more than {_PARTS} crossings")
+        return point
 
-def turn_rates(u: Array, w: Array) -> Array:
-    """`sim.integrators.manifold.turn_rate` of many, (n, 3)."""
-    across = _cross(u, w)
-    return np.asarray(w + 0.5 * across + _coefficients((u * u).sum(axis=-1))[:, None] * _cross(u, across))
+    def _cut(self, step: LaneStep, found: Found, crossed: Mask, point: Point, end: float) -> tuple[Array, Point, Mask]:
+        """Parts of a step that end where the function of the first crossing is zero: the times of their ends, the
+        points there, and where there is such a zero."""
+        lanes = np.arange(len(crossed))
 
+        def first(t: Array, at: Point) -> Array:
+            return np.asarray(self._margins(t, at)[found.first, lanes])
 
-def _coefficients(s: Array) -> Array:
-    """(1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2; below 1 by its series."""
-    near, c = np.minimum(s, 1.0), np.zeros_like(s)
-    for a in reversed(INVERSE_THIRD):
-        c = c * near + a
-    if (s < 1.0).all():
-        return c
-    far = np.maximum(s, 1.0)
-    half = 0.5 * np.sqrt(far)
-    return np.where(s < 1.0, c, (1.0 - half / np.tan(half)) / far)
+        theta, H = np.where(crossed, found.theta, 0.0), np.where(crossed, step.h, 1.0)
+        d = np.maximum(0.01 * theta, 1e-6)
+        a, b = np.maximum(theta - d, 0.0), np.minimum(theta + d, 1.0)
+        slope = (first(step.t + b * step.h, step.at(b)) - first(step.t + a * step.h, step.at(a))) / ((b - a) * H)
+        length, open_, at_zero = theta * H, crossed & (theta > 0.0), crossed & (theta <= 0.0)
+        for _ in range(_ROUNDS):
+            part = self._step(step.t, np.where(open_, length, 0.0), step.start)
+            point = part.end.where(open_, point)
+            g = first(step.t + part.h, part.end)
+            on_the_way = slope * found.side < 0.0
+            move = np.where(on_the_way, -g / np.where(on_the_way, slope, 1.0), np.inf)
+            move = np.where((g == 0.0) | found.jumps, 0.0, move)
+            near = np.abs(move) <= np.maximum(1e-14 * H, 4e-16 * np.abs(step.t))
+            far = ~(np.abs(move) <= np.maximum(_WIDE * length, _SAME * H)) | (length + move <= 0.0)
+            at_zero |= open_ & (near | (np.abs(move) <= _SAME * H))
+            moves = open_ & ~near & ~far
+            if not moves.any():
+                break
+            length, open_ = np.where(moves, length + move, length), moves
+        t = np.where(crossed, step.t + length, step.t)
+        return np.where(crossed & (end - t <= 1e-15 * np.maximum(H, abs(end))), end, t), point, at_zero
 
+    def _act(self, t: Array, end: float, point: Point, found: Found, crossed: Mask, until: str) -> Point:
+        """Let crossings of some runs happen: rows before and after, jumps, and what they make cross."""
+        assert self._watch is not None
+        self._check_storm(t, crossed)
+        crossed = crossed & self._going
+        self._record_own(t, point, crossed & (found.theta > 0.0))
+        before, values = self._watch.crossed(found, crossed), self._margins(t, point)
+        names = found.names & crossed
+        self._note(t, names)
+        point, all_names = self._jump(t, point, before, names)
+        self._note(t, all_names & ~names)
+        self._watch.moved(self._margins(t, point), values, crossed)
+        stops = self._until(all_names, until)
+        self._record_own(t, point, crossed & (stops | (t < end)))
+        for i in np.flatnonzero(stops & self._going):
+            self._rows.end(int(i))
+        self._going &= ~stops
+        return point
 
-def _cross(a: Array, b: Array) -> Array:
-    """a x b, (n, 3), of many at once: numpy's own takes longer to begin."""
-    out = np.empty(a.shape)
-    (x, y, z), (p, q, r) = a.T, b.T
-    out[:, 0], out[:, 1], out[:, 2] = y * r - z * q, z * p - x * r, x * q - y * p
-    return out
+    def _jump(self, t: Array, point: Point, before: Array, names: Mask) -> tuple[Point, Mask]:
+        """Jumps of crossings, all at once; and of crossings that these make at the same instant, and so on."""
+        values = self._margins(t, point)
+        at_zero, signs, total = names, np.sign(values), names
+        directions = np.array([x[1] for x in self._crossings])[:, None]
+        signs = np.where(names, np.where(directions != 0, directions, -before), signs)
+        for _ in range(_JUMPS):
+            point = self._jumped(t, point, names)
+            margins = self._margins(t, point)
+            after = np.where(at_zero & unmoved(margins, values), signs, np.sign(margins))
+            names = self._turned(signs, after) & names.any(axis=0)
+            signs, total = np.where(after == 0.0, signs, after), total | names
+            if not names.any():
+                break
+        self._leave(names.any(axis=0), "crossings make each other cross without end")
+        return point, total
+
+    def _jumped(self, t: Array, point: Point, names: Mask) -> Point:
+        """States after the jumps of these crossings, from the values before them."""
+        self._evaluate(t, point, self._at_crossing)
+        new: dict[str, tuple[Array, Mask]] = {}
+        for (_, _, _, jumps), which in zip(self._crossings, names, strict=True):
+            for x in jumps if which.any() else ():
+                value, old = x.call(self.V), self.V[x.key]
+                was, taken = new.get(x.key, (old, np.zeros_like(which)))
+                self._leave(taken & which, f"two jumps set {x.key!r} at one instant")
+                mask = which.reshape(-1, *(1,) * (old.ndim - 1))
+                new[x.key] = np.where(mask, value, was).astype(old.dtype), taken | which
+        for key, (value, which) in new.items():
+            require_numbers(value[which], key)
+            self.V[key] = value
+        return point._replace(z={key: self.V[key] if key in new else x for key, x in point.z.items()})
+
+    def _record_own(self, t: Array, point: Point, which: Mask) -> None:
+        """Rows of some runs alone."""
+        if which.any():
+            self._evaluate(t, point, self._at_end)
+            for i in np.flatnonzero(which):
+                self._rows.add_own(int(i), float(t[i]), self.V)
+
+    def _note(self, t: Array, names: Mask) -> None:
+        for c, i in np.argwhere(names):
+            self._rows.event(int(i), float(t[i]), self._crossings[c][0])
+
+    def _until(self, names: Mask, until: str) -> Mask:
+        """Runs that end where these cross."""
+        wanted = np.array([x[0] == until for x in self._crossings])
+        return np.asarray((names & wanted[:, None]).any(axis=0))
+
+    def _check_storm(self, t: Array, crossed: Mask) -> None:
+        for i in np.flatnonzero(crossed):
+            last = [*self._storm.get(int(i), [])[-_STORM_COUNT:], float(t[i])]
+            self._storm[int(i)] = last
+            if len(last) > _STORM_COUNT and last[-1] - last[0] <= _STORM * _STORM_COUNT:
+                self._leave(np.arange(len(t)) == i, "events follow each other without end")
+
+    def _leave(self, which: Mask, why: str) -> None:
+        """Runs that do not go on in the batch: they are computed by themselves."""
+        for i in np.flatnonzero(which & self._going):
+            self._rows.alone[int(i)] = why
+        self._going &= ~which

@@ -15,12 +15,12 @@ from soacraft.errors import CampaignError, SoacraftError, near
 from soacraft.fingerprint import warn_unread
 from soacraft.markup import Text
 from soacraft.progress import Bar
-from soacraft.sim.campaigns.batch import obstacle, size_of
 from soacraft.sim.campaigns.cluster import compute_on
 from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number, told, write_aside
 from soacraft.sim.campaigns.job import Job, series_of
 from soacraft.sim.campaigns.judged import Judged
 from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
+from soacraft.sim.campaigns.obstacles import obstacle, size_of
 from soacraft.sim.campaigns.pool import Done, Task, compute
 from soacraft.sim.campaigns.source import FILE, Maker, code_of, digest, source_of
 from soacraft.sim.campaigns.table import Table
@@ -110,7 +110,7 @@ class Campaign(Judged):
         texts, functions = _measures(measure or {})
         inputs = Inputs(varied, sampling, seed, runs)
         first = self._first(inputs)
-        size, why = self._batches(first, inputs, batch, t, until or "", texts, history or {})
+        size, why = self._batches(first, inputs, batch, t, texts, history or {})
         prints = code_of(self._source, first, functions)
         settings = Settings(
             system=first.name,
@@ -184,7 +184,6 @@ class Campaign(Judged):
         inputs: Inputs,
         wanted: int | str,
         t: float,
-        until: str,
         texts: Mapping[str, str],
         history: Mapping[str, str],
     ) -> tuple[int, str]:
@@ -196,7 +195,7 @@ class Campaign(Judged):
         if wanted == 0:
             return 0, AS_ASKED
         measures = [read_measure(x) if x else None for x in texts.values()]
-        why = obstacle(first, inputs.paths, until, measures)
+        why = obstacle(first, inputs.paths, measures)
         if why and wanted != "auto":
             raise CampaignError(f"runs cannot march as a batch: {why}. Leave out batch=.")
         if why:

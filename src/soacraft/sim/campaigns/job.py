@@ -17,6 +17,7 @@ from soacraft.sim.campaigns.draws import seed_of
 from soacraft.sim.campaigns.folder import Row, Settings, number, told
 from soacraft.sim.campaigns.lanes import Lanes
 from soacraft.sim.campaigns.measures import Measure, OfRun, Series, read_measure, signals_of, value_of
+from soacraft.sim.campaigns.rows import Recorded
 from soacraft.sim.campaigns.source import Source
 from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of
 from soacraft.sim.runs.run import Run
@@ -149,28 +150,40 @@ class Job:
         seeds = [seed_of(self.settings.seed, i // group) for i in range(first, first + count)]
         series = [x.series for x in self.measures.values() if isinstance(x, Measure) and x.series is not None]
         keys = [x.key for x in [*series, *self.histories.values()] if x.key != "t"]
-        found = Batch(Lanes(system, self.inputs.paths, values, seeds), keys).march(self.settings.t)
+        marched = Batch(Lanes(system, self.inputs.paths, values, seeds), keys).march(
+            self.settings.t, self.settings.until
+        )
         rows = [
             Row(run=first + i, status="ok", inputs=[told(x) for x in values[i]], measures=[], how="batch")
             for i in range(count)
         ]
+        common, grid = marched.common, self.grid(system)
         for name, measure in self.measures.items():
             assert isinstance(measure, Measure)
-            given = np.asarray(measure.of(found), dtype=float)
-            if given.shape not in ((), (count,)):
-                raise CampaignError(f"the measure {name!r} must be one number for each run, got {given.shape[1:]}.")
-            for row, x in zip(rows, np.broadcast_to(given, (count,)), strict=True):
+            for row, x in zip(rows, _numbers(name, measure, common, count), strict=True):
                 row.measures.append(told(x))
-        grid = self.grid(system)
         for name, each in self.histories.items():
-            lines = each.of(found)
+            lines = each.of(common)
             if lines.ndim == 1:
                 lines = np.repeat(lines[:, None], count, axis=1)
             for i, row in enumerate(rows):
-                row.history[name] = [told(x) for x in np.interp(grid, found.t, lines[:, i])]
+                row.history[name] = [told(x) for x in np.interp(grid, common.t, lines[:, i])]
         for row in rows:
-            row.t = float(found.t[-1])
+            row.t = float(common.t[-1])
+        for i in marched.own:
+            self._measure_own(rows[i], marched.of(i), grid)
+        for i, why in marched.alone.items():
+            rows[i] = self.row(first + i)
+            rows[i].how = f"single: {why}"[:_SHORT]
         return rows
+
+    def _measure_own(self, row: Row, run: Recorded, grid: Array) -> None:
+        """The result of a run of a batch that has rows of its own."""
+        row.t = float(run.t[-1])
+        row.measures = [told(_numbers(name, x, run, 1)[0]) for name, x in self.measures.items()]
+        for name, each in self.histories.items():
+            values = np.interp(grid, run.t, each.of(run).reshape(len(run.t)))
+            row.history[name] = [told(x) if t <= row.t + 1e-9 else None for t, x in zip(grid, values, strict=True)]
 
     # -- probes ------------------------------------------------------------------------------------------------
 
@@ -197,6 +210,14 @@ class Job:
     def _columns(self) -> list[list[int]]:
         ends = np.cumsum([0, *(len(x.paths) for x in self.inputs.variations)]).tolist()
         return [list(range(a, b)) for a, b in pairwise(ends)]
+
+
+def _numbers(name: str, measure: Any, runs: Recorded, count: int) -> Array:
+    """A measure of several runs, one number for each."""
+    values = np.asarray(measure.of(runs), dtype=float)
+    if values.shape not in ((), (count,)):
+        raise CampaignError(f"the measure {name!r} must be one number for each run, got {values.shape[1:]}.")
+    return np.broadcast_to(values, (count,))
 
 
 def series_of(text: str) -> Series:

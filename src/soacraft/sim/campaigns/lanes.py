@@ -50,6 +50,10 @@ class Lanes:
         self.q: dict[str, Array] = {}
         self.v: dict[str, Array] = {}
         """of coordinates and velocities, by plant."""
+        self.models: dict[str, dict[str, Array]] = {}
+        """Parameters of models that vary, by plant and name: those of all runs."""
+        self.times_differ = any(x.component.interface.crossings for x in system._parts.values())
+        """True if each run has a time of its own, within steps."""
         self.by_run: list[str] = []
         """Equations that are called run by run."""
         for path, plant in system._plants.items():
@@ -75,6 +79,8 @@ class Lanes:
             target, given = target_of(self.system, path), values[:, column]
             if target.kind in ("q", "v"):
                 (self.q if target.kind == "q" else self.v)[target.key][:, target.element] = given
+            elif target.kind == "model":
+                self.models.setdefault(target.key, {})[target.name] = given
             elif target.kind == "state":
                 states.append((target.key, target.element, given))
             else:
@@ -115,15 +121,17 @@ class Lanes:
 
     # -- equations ---------------------------------------------------------------------------------------------
 
-    def lane(self, part: Part, equation: Equation, of: str, key: str) -> Lane:
-        """An equation of a component; `of` is the quantity that it gives."""
-        face, shape = part.component.interface, part.signal(of).shape
+    def lane(self, part: Part, equation: Equation, of: str, key: str, called: str = "") -> Lane:
+        """An equation of a component; `of` is the quantity that it gives, `called` its name where that is not the
+        key."""
+        face = part.component.interface
+        shape = () if equation.kind == "crossing" else part.signal(of).shape
         gets: list[Callable[[Values], Any]] = []
         shapes: list[tuple[int, ...] | None] = []
         needs = set()
         for name in equation.arguments:
             if name in ("p", "t", "dt"):
-                shapes.append(None)
+                shapes.append(() if name == "t" and self.times_differ else None)
                 gets.append(self._plain(part, name))
                 continue
             signal = part.signal(of if name == "noise" else name)
@@ -141,7 +149,7 @@ class Lanes:
                 if name in face.outputs:
                     needs.add(full)
                 gets.append(_got(full))
-        return Lane(key, shape, frozenset(needs), self._called(part, equation, key, shape, gets, shapes))
+        return Lane(key, shape, frozenset(needs), self._called(part, equation, called or key, shape, gets, shapes))
 
     def _plain(self, part: Part, name: str) -> Callable[[Values], Any]:
         if name == "t":

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from soacraft.errors import CampaignError, SoacraftError, near
+from soacraft.analysis.parametric.vocabulary import Parameter, read_parameters, write
+from soacraft.errors import CampaignError, ModelError, SoacraftError, near
+from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.campaigns.distributions import Distribution
 from soacraft.sim.campaigns.sampling import Sampler
@@ -95,24 +97,38 @@ def check_arguments(make: Callable[..., Any], paths: Sequence[str], what: str) -
 
 
 def apply(system: System, paths: Sequence[str], values: Sequence[float]) -> None:
-    """Give a system the values of a run. A vector parameter gets all its elements at once."""
+    """Give a system the values of a run. A model gets its parameters all at once."""
+    models: dict[str, list[tuple[str, float]]] = {}
     for path, value in zip(paths, values, strict=True):
         if not is_argument(path):
-            target_of(system, path).put(float(value))
+            target = target_of(system, path)
+            if target.kind == "model":
+                models.setdefault(target.key, []).append((target.name, float(value)))
+            else:
+                target.put(float(value))
+    for plant, pairs in models.items():
+        numbers = tuple(read_parameter(system._plants[plant].mb, name) for name, _ in pairs)
+        write("a campaign", numbers, np.array([value for _, value in pairs]))
 
 
 class Target(NamedTuple):
     """What a path is in a system."""
 
     kind: str
-    """"param", "state", "q" or "v"."""
+    """"param", "state", "q", "v", or "model" for a parameter of the model of a plant."""
     key: str
     element: int | None
     put: Callable[[float], None]
+    name: str = ""
+    """Of a parameter of a model."""
 
 
 def target_of(system: System, path: str) -> Target:
-    """What a path names: a parameter, a state, or q or v of a dof of the plant; with [k] an element of it."""
+    """What a path names: a parameter, a state, q or v of a dof of the plant, with [k] an element of it; or a parameter
+    of the model of a plant, as "arm.forearm.mass"."""
+    plant, _, rest = path.partition(".")
+    if plant in system._plants and "." in rest and "[" not in rest:
+        return _of_model(system, path, plant, rest)
     found = _PATH.fullmatch(path)
     if found is None:
         raise CampaignError(f"a path is written 'component.parameter' or 'plant.q[dof]', got {path!r:.80}.")
@@ -145,11 +161,38 @@ def target_of(system: System, path: str) -> Target:
     return Target(kind, name, element, put)
 
 
+def _of_model(system: System, path: str, plant: str, name: str) -> Target:
+    mb = system._plants[plant].mb
+    try:
+        number = read_parameter(mb, name)
+    except ModelError as wrong:
+        raise CampaignError(f"{path!r:.80} is no parameter of the plant {plant!r}: {wrong}") from None
+
+    def put(value: float) -> None:
+        write("a campaign", (number,), np.array([value]))
+
+    return Target("model", plant, None, put, name)
+
+
+def read_parameter(mb: Multibody, name: str) -> Parameter:
+    """The one number of a model that a name stands for, as `sc.analysis.parameters` names them."""
+    numbers = read_parameters("a campaign", mb, [name])
+    if len(numbers) > 1:
+        raise CampaignError(
+            f"{name!r:.80} of {mb.name!r} is {len(numbers)} numbers, and a path is one: "
+            f"{', '.join(x.name for x in numbers)}."
+        )
+    return numbers[0]
+
+
 def _of_plant(system: System, path: str, plant: str, port: str, at: str | None) -> Target:
     mb = system._plants[plant].mb
     places = dict(coordinate_names(mb)) if port == "q" else {x: i for i, x in enumerate(mb.dof_names)}
     if port not in ("q", "v") or at is None:
-        raise CampaignError(f"of the plant {plant!r} q[dof] and v[dof] vary, got {path!r:.80}.")
+        raise CampaignError(
+            f"of the plant {plant!r} q[dof], v[dof] and parameters of its model vary, as "
+            f"'{plant}.{mb.bodies[0].name}.mass'; got {path!r:.80}."
+        )
     if at not in places:
         raise CampaignError(f"{path!r:.80}: the plant {plant!r} has no such {port}{near(at, places, 'it has')}")
     number = int(places[at])
@@ -180,7 +223,10 @@ def check_values(system: System, inputs: Inputs, runs: int) -> None:
         for run in (int(values[:, column].argmin()), int(values[:, column].argmax())):
             value = float(values[run, column])
             try:
-                target.put(value)
+                if target.kind == "model":  # with the others of the model, which go with it
+                    apply(system, inputs.paths, values[run].tolist())
+                else:
+                    target.put(value)
             except SoacraftError as wrong:
                 why = str(wrong).removesuffix(".")
                 raise CampaignError(

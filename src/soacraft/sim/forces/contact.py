@@ -180,6 +180,8 @@ class Contact(Remade, Touching):
     def another(self) -> Contact:
         """One of the same scene and settings, which remembers nothing of a run."""
         contact = copy(self)
+        if not hasattr(self, "_mb"):  # it acts nowhere yet
+            return contact
         contact._scene = self.scene  # with the pairs that were left out of it since
         contact.bind(self._mb)
         return contact

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.model.states.state import State
+from soacraft.sim.clock import without_rounding
 from soacraft.sim.forces.drives import Control, Together
 from soacraft.sim.forces.loads import Function, Load
 from soacraft.sim.forces.push import Push
@@ -61,7 +62,7 @@ def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[in
     calls[once] += _into_values(driven, values)
     if not (calls[True] or calls[False]):
         return None
-    stage, step = (_caller(problem, point, calls[x]) if calls[x] else None for x in (False, True))
+    stage, step = (_caller(problem, point, calls[x], x) if calls[x] else None for x in (False, True))
     return Evaluation(point, forces, rows, stage, step)
 
 
@@ -101,12 +102,13 @@ def _into_places(together: Together, values: Array, places: list[int]) -> Callab
 
 
 def _caller(
-    problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]]
+    problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]], at_ends: bool
 ) -> Callable[[], None]:
+    """The call of functions; `at_ends` of steps, where t0 + h of one step is the t0 of the next but for rounding."""
     states = States(problem.mb)
 
     def call() -> None:
-        t = float(point[0])
+        t = without_rounding(float(point[0])) if at_ends else float(point[0])
         state = states.at(point)
         for each in calls:
             each(t, state)

@@ -6,13 +6,16 @@ ticks are in the same places of every period in which an action is held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
 
-from soacraft.sim.campaigns.batch import Batch, obstacle
+from soacraft.markup import Text
+from soacraft.sim.campaigns.batch import Batch
+from soacraft.sim.campaigns.lane_step import Point
 from soacraft.sim.campaigns.lanes import Lanes
+from soacraft.sim.campaigns.obstacles import obstacle
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System
@@ -27,6 +30,11 @@ class Source(Protocol):
     every: int
     observed: list[str]
     actions: list[str]
+    sizes: list[int]
+    shapes: list[tuple[int, ...]]
+    low: Array
+    high: Array
+    seen_size: int
 
     def built(self, seed: int) -> tuple[System, dict[str, str]]:
         """A new system, and the states that hold actions."""
@@ -35,9 +43,12 @@ class Source(Protocol):
 def obstacle_to_flock(source: Source) -> str:
     """Why copies go one by one; empty where they may march as a batch."""
     system, _ = source.built(0)
-    why = obstacle(system, [], "", [])
+    why = obstacle(system, [], [])
     if why:
         return why
+    crossing = next((path for path, x in sorted(system._parts.items()) if x.component.interface.crossings), "")
+    if crossing:
+        return f"{crossing!r} has crossings"
     step = positive_nanoseconds(system._how["step"], "step")
     if source.every % step:
         return f"the period of {source.every / 1e9:g} s is no multiple of the step"
@@ -75,6 +86,10 @@ class Flock:
         self._clocks = {path: self._system._parts[path].clock for path in self._batch._held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
+
+    @property
+    def _point(self) -> Point:
+        return Point(self._q, self._v, self._z)
 
     def _pattern(self) -> list[tuple[int, list[str]]]:
         """The ends of steps in a period, and what ticks there."""
@@ -116,7 +131,7 @@ class Flock:
             return
         V = self._batch.V
         before = {key: np.array(x) for key, x in V.items() if isinstance(x, np.ndarray)}
-        self._batch._tick(0.0, self._q, self._v, self._z, [*self._clocks], self._ticked)
+        self._batch._tick(0.0, self._point, [*self._clocks], self._ticked)
         for streams in self._lanes.streams.values():  # the next tick of these is that after their first
             for i in which:
                 cast(_Late, streams[i]).first -= 1
@@ -133,14 +148,52 @@ class Flock:
         now = 0
         for stop, due in self._stops:
             h = (stop - now) / _SECOND
-            self._q, self._v, self._z = self._batch._step(now / _SECOND, h, self._q, self._v, self._z)
+            end = self._batch._step(now / _SECOND, h, self._point).end
+            self._q, self._v, self._z = end
             now = stop
             if due:
-                self._batch._tick(now / _SECOND, self._q, self._v, self._z, due, self._ticked)
+                self._batch._tick(now / _SECOND, self._point, due, self._ticked)
                 for path in due:
                     self._ticked[path] += 1
 
     def seen(self) -> dict[str, Array]:
         """What is observed of all copies, by name."""
-        self._batch._record(0.0, self._q, self._v, self._z, [], {})
+        self._batch._look(0.0, self._point)
         return {x: np.array(self._batch.V[x]) for x in self._source.observed}
+
+
+class FlockFleet:
+    """Copies of the system of a source as a fleet of environments."""
+
+    def __init__(self, source: Source, count: int, begin: Callable[..., Any] | None) -> None:
+        self.count, self.low, self.high, self.every = count, source.low, source.high, source.every
+        self.names, self.seen_size, self.start = tuple(source.observed), source.seen_size, 0.0
+        self._source, self._begin, self._flock = source, begin, Flock(source, count)
+
+    def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
+        """Begin some anew, each by its generator."""
+        systems = {}
+        for i in which:
+            system, _ = self._source.built(int(generators[i].integers(2**63)))
+            if self._begin is not None:
+                self._begin(system, generators[i])
+            systems[i] = system
+        self.start = next(iter(systems.values())).t
+        self._flock.begin(systems)
+
+    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
+        """Hold an action of each for a period."""
+        source, at, held = self._source, 0, {}
+        for name, size, shape in zip(source.actions, source.sizes, source.shapes, strict=True):
+            held[name] = actions[:, at : at + size].reshape(self.count, *shape)
+            at += size
+        self._flock.step(held)
+        return {}
+
+    def look(self, t: Array) -> dict[str, Array]:
+        """What is observed, by name, with a row for each."""
+        return self._flock.seen()
+
+    def report(self) -> Text:
+        """A text: what they stand on."""
+        return Text(f"{self.count} environments, {self.every / 1e9:g} s a step\nsteps: one batch of the system")

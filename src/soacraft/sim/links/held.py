@@ -41,7 +41,7 @@ def hold(system: System, ports: Sequence[str]) -> dict[str, str]:
     """Let values from outside fill these inputs, which nothing fills; the state that holds each."""
     held: dict[str, str] = {}
     for i, port in enumerate(ports):
-        path, _, name = str(port).rpartition(".")
+        path, _, name = system.diagram.exports.get(str(port), str(port)).rpartition(".")
         part = system._parts.get(path)
         if part is None or name not in part.component.interface.inputs:
             known = [f"{x}.{y}" for x, z in system._parts.items() for y in z.component.interface.inputs]
@@ -51,6 +51,6 @@ def hold(system: System, ports: Sequence[str]) -> dict[str, str]:
             raise WiringError(f"the input {port!r} takes {signal.dtype.__name__}, and values from outside are float.")
         own = f"{FOLDER}/i{i}"
         system.add(own, Held(shape=signal.shape, unit=signal.unit))
-        system.connect(f"{own}.y", str(port))
+        system.connect(f"{own}.y", f"{path}.{name}")
         held[str(port)] = f"{own}.value"
     return held

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from soacraft.errors import ModelError, SimulationError, StateError
-from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.compiled import CompiledMotion
+from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.rollouts.side_by_side import Batch
@@ -23,7 +24,7 @@ def rollout_contact(
     from t = 0 on, under the controls of a problem. O(n) a step, and what its contacts take."""
     mb = problem.mb
     loads = [*problem.loads, *([] if problem.contact is None else [problem.contact])]
-    why = obstacle_to_run(mb, method, loads, problem.is_told)
+    why = engine_of(mb, method, loads, prescribed=problem.is_told).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} with contact is not compiled: {why}; use p.advance_to.")
     between = [(x.name, ns) for x in problem.loads if isinstance(x, Control) for ns in x.knots.ns if ns % step]

@@ -12,7 +12,8 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError, SimulationError
 from soacraft.sim.closed import Closed
-from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.compiled import CompiledMotion
+from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
@@ -34,7 +35,7 @@ def rollout_singly(
     if isinstance(method, Variational):
         problem.require_plain(method.name)
     loads: list[Load] = [] if contact is None else [*problem.loads, contact]
-    why = (closed.obstacle if closed is not None else "") or obstacle_to_run(mb, method, loads, False)
+    why = engine_of(mb, method, loads, closed=closed).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} is not compiled: {why}; use p.advance_to.")
     Q, V = batch.room()

@@ -14,7 +14,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.sim.acting import Acting
 from soacraft.sim.closed import Chain
-from soacraft.sim.compiled import obstacle_to_run
+from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
@@ -142,13 +142,12 @@ class LaneProblems:
             return "it has no dofs"
         if self._method.adaptive or self._step is None:
             return f"{self._method.name!r} chooses its steps"
-        if problem.closed is not None and problem.closed.obstacle:
-            return problem.closed.obstacle
-        if self.jumps:
-            return "a function has breaks"
         loads = [x for x in problem.loads if not isinstance(x, Push)]
         touch = [] if problem.contact is None else [problem.contact]
-        return obstacle_to_run(mb, self._method, [*loads, *touch], problem.is_told)
+        acting = [*loads, *touch]
+        return engine_of(
+            mb, self._method, acting, prescribed=problem.is_told, closed=problem.closed, breaks=self._acting.breaks
+        ).reason
 
     def require_compiled(self, why: str, varied: bool) -> None:
         """Raise for several states, or for parameters of their own, whose steps are not compiled."""

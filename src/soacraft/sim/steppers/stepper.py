@@ -20,7 +20,10 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.acting import Acting
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.exclusive import Exclusive
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_steps import Touches, touches_of
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.push import Push
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.sim_state import SimState
@@ -73,15 +76,17 @@ class Stepper(Uncopied, Strict):
         period: float | None,
         parameters: Mapping[str, Any] | None,
         on_error: str,
+        labels: Sequence[str] | None = None,
     ) -> None:
         self._method, self._mb, self._step = method, acting.mb, pace[1]
         count = None if states is None else whole_number(states, "states", 1, error=StateError)
         threads = read_threads("stepper", threads) or 1
         self._period = read_period(method, self._step, period)
-        self._names = read_names(self._mb, acting, controls)
+        names = read_names(self._mb, acting, controls)
+        self._names = names if labels is None else tuple(labels)  # what the controls are called here
         if on_error not in ON_ERROR or (on_error == "keep" and count is None):
             raise StateError(f"on_error is 'raise', or 'keep' of a batch, got {on_error!r:.40}.")
-        motion = Motion(acting, method, pace, now, self._names, count, threads, parameters, on_error == "keep")
+        motion = Motion(acting, method, pace, now, names, count, threads, parameters, on_error == "keep")
         self._motion, self._states = motion, motion.states
         self._is_batch, self._count = motion.is_batch, len(motion.states)
         self._recordings: tuple[Recording, ...] = ()
@@ -99,7 +104,7 @@ class Stepper(Uncopied, Strict):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The controls in the order of `u`: actuators or dofs."""
+        """The controls in the order of `u`: actuators or dofs; of a system its inputs."""
         return self._names
 
     @property
@@ -149,6 +154,24 @@ class Stepper(Uncopied, Strict):
     def period(self) -> float:
         """The time of one step in seconds."""
         return self._period / 1e9
+
+    @property
+    def obstacle(self) -> str:
+        """Reason why steps are not compiled; empty where they are."""
+        return self._motion.lanes.why
+
+    @property
+    def is_autonomous(self) -> bool:
+        """True if nothing that acts can depend on the time: steps are compiled, under contact and numbers alone."""
+        problem = self._motion.problems.base
+        still = [x.is_number if isinstance(x, Control) else isinstance(x, Contact | Push) for x in problem.loads]
+        return not self.obstacle and not problem.is_told and all(still)
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes that may touch, "body/shape"; none without contact."""
+        contact = self._motion.problems.base.contact
+        return () if contact is None else tuple(contact.scene.names)
 
     @property
     def contacts(self) -> Touches:

@@ -27,7 +27,8 @@ from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.systems import describing, linear, now
+from soacraft.sim.steppers.stepper import Stepper
+from soacraft.sim.systems import describing, linear, now, stepping
 from soacraft.sim.systems.builder import Builder, Handle
 from soacraft.sim.systems.changes import driving
 from soacraft.sim.systems.changes.changing import Change
@@ -342,6 +343,41 @@ class System(Uncopied, Builder):
         """Where requests of servers are done; one for a system."""
         self._desk = self._desk or Desk(self)
         return self._desk
+
+    @hinted
+    def stepper(
+        self,
+        controls: Sequence[str] | None = None,
+        *,
+        states: int | None = None,
+        threads: int | None = None,
+        period: float | None = None,
+    ) -> Stepper:
+        """The motion step by step, from the present state on, as `Propagator.stepper`: for a system of one plant, with
+        its force elements, and `Force` or `Drive` components at its dofs whose inputs nothing fills. `u` are those
+        inputs, all of them, in the order in which they were added or in that of `controls`. Other systems are refused
+        with the reason. The system stays where it is.
+
+        >>> import soacraft as sc
+        >>> from soacraft import sim
+        >>> s = sim.System("swing", integrator="rk4", step=1e-3)
+        >>> arm = s.add("arm", sim.Plant(sc.load("pendulum")))
+        >>> _ = s.add("drive", sim.Force(), at=arm.dof("bob"))
+        >>> step = s.stepper()
+        >>> for _ in range(4000):
+        ...     step.u[:] = 9.81 * np.sin(step.q) + 20 * (0.5 - step.q) - 8 * step.v
+        ...     step()
+        >>> step.names, step.q.round(3)
+        (('drive.command',), array([0.5]))
+        """
+        with self._alone.held("stepper"):
+            made, names, driven = self.driven(controls)
+            return made.stepper(driven, states=states, threads=threads, period=period, labels=names)
+
+    def driven(self, controls: Sequence[str] | None = None) -> stepping.Driven:
+        """A propagator of its plant, with the inputs that nothing fills and the control that each of them is: what
+        `stepper` steps. Refused with the reason where components act within runs alone."""
+        return stepping.stepped(stepping.Contents(self.name, self.diagram, self.t, self.board.how), controls)
 
     def phase(self, sequence: str) -> str:
         """The phase that a sequence is in."""

@@ -1,0 +1,102 @@
+"""Which campaigns march as batches, how many runs at once, and why others go one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from soacraft.sim.campaigns.measures import Measure, Series, split
+from soacraft.sim.campaigns.models import LINEAR
+from soacraft.sim.campaigns.variations import is_argument, read_parameter, target_of
+from soacraft.sim.components.component import Component
+from soacraft.sim.integrators.manifold import Coordinates
+from soacraft.sim.links.ports import Linked
+from soacraft.sim.systems.frames import OF_FRAME
+from soacraft.sim.systems.plants.inertias import OF_INERTIA
+from soacraft.sim.systems.system import System
+
+#: What nodes have that batches know.
+_OF_NODE = (*list(OF_FRAME)[:4], *OF_INERTIA)
+#: Runs of a batch, and bytes of what it records at most.
+LARGEST, _MEMORY = 512, 2**29
+
+
+def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> str:
+    """Why runs of a system go one by one; empty where they may march as a batch."""
+    how = system._how
+    if how["integrator"] != "rk4" or how["step"] is None:
+        return f"integrator {how['integrator']!r}: batches take fixed steps of 'rk4'"
+    if not all(isinstance(x, Measure) for x in measures):
+        return "a measure is a function, which takes a single run"
+    argument = next((x for x in paths if is_argument(x)), "")
+    if argument:
+        return f"{argument!r} is an argument of the function that makes the system, so that each run has its own"
+    if system.diagram.tears:
+        return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
+    if system._frames or system.diagram.holds or system._changes or system._sequences:
+        return "it has frames of its own, sequences, or its structure was changed"
+    for path, part in sorted(system._parts.items()):
+        if part.clock is None and _jumps(part.component, path, paths, system._start / 1e9):
+            return f"{path!r} jumps between ticks, where steps end"
+        if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
+            return f"{path!r} is no plain component"
+    for path, plant in sorted(system._plants.items()):
+        why = _of_plant(plant)
+        if why:
+            return f"the plant {path!r} {why}"
+    if system._compiled()[0].masses:
+        return "masses of bodies are given"
+    for path in paths:
+        target = target_of(system, path)
+        if target.kind == "model" and read_parameter(system._plants[target.key].mb, target.name).kind not in LINEAR:
+            return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
+    known = {f"{path}.{x}" for path, part in system._parts.items() for x in part.component.interface.outputs}
+    known |= {f"{path}.{x}" for path in system._plants for x in ("q", "v", "vdot")}
+    for key in sorted(system._compiled()[0].sources):
+        path, _, port = key.partition(".")
+        if key not in known and (path not in system._plants or port.partition("[")[0] not in _OF_NODE):
+            return f"{key!r} is used"
+    return ""
+
+
+def _jumps(component: Component, path: str, paths: Sequence[str], start: float) -> bool:
+    """True if a component jumps by itself after a start, or might where its parameters are drawn."""
+    if type(component).breaks is Component.breaks:
+        return False
+    return any(x.startswith(f"{path}.") for x in paths) or any(t > start for t in component.breaks(component.p))
+
+
+def _of_plant(plant: Any) -> str:
+    mb = plant.mb
+    if plant.forces:
+        return "has force elements"
+    if mb.is_closed or len(mb.couplings):
+        return "has loops"
+    if mb.layout.flexible:
+        return "is flexible"
+    if mb.acting_forces:
+        return "has forces of mb.set_force"
+    return "" if Coordinates(mb).is_group else "has hinges that roll, or of your own"
+
+
+def size_of(system: System, t: float, series: Sequence[Series]) -> int:
+    """How many runs march together: fewer where they record much. Of the campaign alone, not of who computes it."""
+    step = system._how["step"]
+    assert isinstance(step, float)
+    rates = [1.0 / x.clock.seconds for x in system._parts.values() if x.clock is not None]
+    rows = (t - system._start / 1e9) * (1.0 / step + sum(rates)) + 2.0
+    width = sum(_width(system, x.key) for x in series if x.key != "t") + 1
+    size = LARGEST
+    while size > 8 and rows * width * size * 8.0 > _MEMORY:
+        size //= 2
+    return size
+
+
+def _width(system: System, key: str) -> int:
+    base = split(system, key)[0]
+    path, _, port = base.partition(".")
+    if path in system._plants:
+        return system._plants[path].mb.nq if port == "q" else system._plants[path].mb.nv if port in ("v", "vdot") else 9
+    return int(np.prod(system._parts[path].signal(port).shape))

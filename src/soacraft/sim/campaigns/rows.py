@@ -1,0 +1,96 @@
+"""Rows of the runs of a batch: those at times common to all, and those that a run has besides, of its crossings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from soacraft.sim.campaigns.measures import split
+from soacraft.sim.systems.system import System
+from soacraft.spatial.checks import Array
+
+
+class Recorded:
+    """The rows of runs that have the same times: series are (rows, runs, ...)."""
+
+    def __init__(
+        self, system: System, t: Array, rows: Mapping[str, Array], events: Sequence[tuple[float, str]]
+    ) -> None:
+        self._system, self.t, self._rows, self._events = system, t, rows, events
+
+    def series(self, key: str) -> Array:
+        """A signal."""
+        base, element = split(self._system, key)
+        return self._rows[base] if element is None else self._rows[base][:, :, element]
+
+    def times(self, event: str) -> list[float]:
+        """When an event happened."""
+        return [t for t, name in self._events if name == event]
+
+
+class Rows:
+    """The rows of a batch as they come."""
+
+    def __init__(self, system: System, keys: Sequence[str]) -> None:
+        self._system = system
+        self._t: list[float] = []
+        self._rows: dict[str, list[Array]] = {key: [] for key in keys}
+        self._own: dict[int, list[tuple[int, float, dict[str, Array]]]] = {}
+        self._events: dict[int, list[tuple[float, str]]] = {}
+        self._ends: dict[int, int] = {}
+        self._arrays: dict[str, Array] = {}
+        self.alone: dict[int, str] = {}
+        """Runs that go on by themselves, and why."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What is recorded."""
+        return tuple(self._rows)
+
+    def add(self, t: float, values: Mapping[str, Array]) -> None:
+        """A row of all runs."""
+        self._t.append(t)
+        for key, rows in self._rows.items():
+            rows.append(values[key])
+
+    def add_own(self, i: int, t: float, values: Mapping[str, Array]) -> None:
+        """A row of one run alone."""
+        row = {key: np.array(values[key][i]) for key in self._rows}
+        self._own.setdefault(i, []).append((len(self._t), t, row))
+
+    def event(self, i: int, t: float, name: str) -> None:
+        """An event of a run."""
+        self._events.setdefault(i, []).append((t, name))
+
+    def end(self, i: int) -> None:
+        """A run has ended: what comes is not its own."""
+        self._ends[i] = len(self._t)
+
+    @property
+    def common(self) -> Recorded:
+        """The rows of the runs that have no others."""
+        return Recorded(self._system, np.array(self._t), self._filled(), ())
+
+    @property
+    def own(self) -> list[int]:
+        """The runs that have rows, events or an end of their own."""
+        return sorted({*self._own, *self._events, *self._ends} - set(self.alone))
+
+    def of(self, i: int) -> Recorded:
+        """All rows of one run."""
+        arrays, extra = self._filled(), self._own.get(i, [])
+        count = self._ends.get(i, len(self._t))
+        at = [k for k, _, _ in extra]
+        t = np.insert(np.array(self._t[:count]), at, [t for _, t, _ in extra])
+        rows = {}
+        for key, x in arrays.items():
+            mine = x[:count, i]
+            more = np.array([row[key] for _, _, row in extra], dtype=mine.dtype).reshape(len(extra), *mine.shape[1:])
+            rows[key] = np.insert(mine, at, more, axis=0)[:, None]
+        return Recorded(self._system, t, rows, self._events.get(i, ()))
+
+    def _filled(self) -> dict[str, Array]:
+        if not self._arrays:
+            self._arrays = {key: np.array(x) for key, x in self._rows.items()}
+        return self._arrays
