@@ -128,6 +128,13 @@ def walking(made: Names) -> np.ndarray:
     return instants({"mb": made["dog"], "run": (t[:51], rows[:51])}, (0.4, 0.6, 0.8), **look)
 
 
+def wheel_change(made: Names) -> np.ndarray:
+    """The wheel on its hub, in the hands, and where they leave it."""
+    scene = sc.view.scene(made["mb"], made["film"](made["parts"]))
+    times = (0.0, 3.6, scene.duration)
+    return sheet(*(scene.pixels(t, size=(240, 210), azimuth=-40.0, elevation=18.0, zoom=1.4) for t in times))
+
+
 #: For each example its pictures: arguments it is given, and what is drawn of what it has made.
 GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "01_mass_matrix.py": ((), lambda made: fitted(sc.view.spy(made["massmat"], magnitude=True))),
@@ -153,6 +160,7 @@ GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "21_motor_and_pid.py": ((), lambda made: instants(made, (0.0, 0.3, 4.0), azimuth=-80.0, elevation=8.0)),
     "22_campaign.py": ((), lambda made: instants(made, (0.0, 0.3, 1.0), azimuth=-80.0, elevation=8.0)),
     "23_quadruped_learns.py": ((), walking),
+    "24_tyre_change.py": (("1.0",), wheel_change),
 }  # fmt: skip
 
 

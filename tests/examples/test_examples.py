@@ -334,3 +334,16 @@ def test_a_quadruped_learns_to_walk(run):
     assert number(found["speed"]) > 0.3
     assert found["stands then"] == "True"
     assert number(found["speed"]) == pytest.approx(walked(names), abs=6e-4)
+
+
+def test_24_tyre_change(run, film):
+    """The task in 2/5 of its time; `tests/examples/test_tyre_change.py` looks at its physics."""
+    names, found, _ = run("24_tyre_change.py", "2.5", film.path)
+    off = [number(found[f"estimate at the {x}"]) for x in ("start", "grasp")]
+    assert off[0] > 40.0 > 5.0 > off[1]
+    left, right = (number(x) for x in found["hands carry"].partition("N")[0].split("+"))
+    assert left + right == pytest.approx(names["weight"], rel=0.06)  # it still comes to rest
+    assert number(found["stand carries"]) == pytest.approx(names["weight"], rel=1e-3)
+    assert number(found["wheel"]) < 5.0
+    assert found["wheel at rest"] == "True"
+    assert film.moves()
