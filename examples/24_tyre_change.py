@@ -41,9 +41,10 @@ def model():
         size = (WIDTH, 2.0 * RADIUS * np.tan(np.pi / 8), RADIUS - BORE)
         turned = sc.Pose.from_rpy(np.pi / 4 * i, 0.0, 0.0) @ sc.Pose(translation=(0.0, 0.0, (RADIUS + BORE) / 2))
         wheel.add_geometry(sc.Geometry(f"side {i}", "box", size, turned, role="collision"))
-    peg = sc.Pose.from_rpy(0.0, np.pi / 2, 0.0, HUB + [0.04, 0.0, BORE - PEG])
+    peg = sc.Pose.from_rpy(0.0, np.pi / 2, 0.0, HUB + np.array([0.04, 0.0, BORE - PEG]))
     mb.root.add_geometry(sc.Geometry("hub", "cylinder", (PEG, 0.2), peg))
-    mb.root.add_geometry(sc.Geometry("stand", "box", (0.3, 0.3, 0.04), sc.Pose(translation=STAND - [0, 0, RADIUS + 0.02])))
+    below = sc.Pose(translation=STAND - np.array([0.0, 0.0, RADIUS + 0.02]))
+    mb.root.add_geometry(sc.Geometry("stand", "box", (0.3, 0.3, 0.04), below))
     return mb
 
 
@@ -220,7 +221,7 @@ def motion_of_wheel(stage, t, pace, start):
     T = pose(start)
     if not stage.holds:
         return np.concatenate([start, np.zeros(12)])
-    to = np.where(np.isnan(stage.to), T.translation, stage.to) + [0.0, 0.0, stage.up]
+    to = np.where(np.isnan(stage.to), T.translation, stage.to) + np.array([0.0, 0.0, stage.up])
     way = apart(T, sc.Pose(translation=to))
     s, rate, bend = smooth(t / stage.seconds)
     each = pace / stage.seconds
@@ -282,10 +283,10 @@ def rest_of(wheel, gap):
     """Coordinates of the arms with both hands so far from a wheel."""
     rb = sc.robot.Robot(OWN)
     found = []
-    for side in HANDS:
+    for side, s in HANDS.items():
         arm = rb.limb(side, "inertial", f"{side}.link7/hand")
-        seed = np.array([0.3, 1.0, -0.5, -1.4, 1.9, -1.2, 0.6]) * ([1] * 7 if side == "left" else [-1, 1, -1, 1, -1, 1, -1])
-        r = arm.ik(wheel @ grip(side, gap), near=seed, free=("rz",))
+        near = np.array([0.3 * s, 1.0, -0.5 * s, -1.4, 1.9 * s, -1.2, 0.6 * s])  # one arm is the mirror of the other
+        r = arm.ik(wheel @ grip(side, gap), near=near, free=("rz",))
         assert r.found, r.why
         found.append(r.q)
     return np.concatenate(found)
@@ -327,13 +328,13 @@ def build(pace=1.0, first=0.15, seed=1):
     return s
 
 
-
 def film(parts):
     """Times and coordinates of all segments, for the model at the end: both arms, and a wheel that floats."""
     runs = [x for part in parts for x in part.segments]
-    place, turn = (np.concatenate([x.signals[f"world.{port}[wheel]"] for x in runs]) for port in ("position", "rotation"))
-    turn = sc.spatial.matrix_to_quaternion(turn.reshape(-1, 3, 3))
-    return np.concatenate([x.t for x in runs]), np.hstack([np.concatenate([x.q[:, :14] for x in runs]), turn, place])
+    t, arms = np.concatenate([x.t for x in runs]), np.concatenate([x.q[:, :14] for x in runs])
+    place = np.concatenate([x.signals["world.position[wheel]"] for x in runs])
+    turn = np.concatenate([x.signals["world.rotation[wheel]"] for x in runs]).reshape(-1, 3, 3)
+    return t, np.hstack([arms, sc.spatial.matrix_to_quaternion(turn), place])
 
 
 if __name__ == "__main__":
@@ -349,8 +350,9 @@ if __name__ == "__main__":
     for x in s.changes:
         print(f"{x.name} takes the {x.body}:", f"{np.linalg.norm(x.impulse[3:]):.4f} N s, {x.energy_lost:.6f} J lost")
     parts.append(s.run(20.0, until="mission.lower"))
-    carried_by = [parts[-1].reactions(x, expressed_in="inertial")[-1, 3:] for x in ("wheel", *(y.name for y in mb.loops))]
-    print("hands carry:", " + ".join(f"{x[2]:.2f}" for x in carried_by), "N, weight:", f"{weight:.2f} N")
+    holds = ("wheel", mb.loops[0].name)  # the hinge and the loop by which the hands hold it
+    up = [parts[-1].reactions(x, expressed_in="inertial")[-1, 5] for x in holds]
+    print("hands carry:", " + ".join(f"{x:.2f}" for x in up), "N, weight:", f"{weight:.2f} N")
     parts.append(s.run(20.0, until="mission.leave"))
     print("put down:", f"after {s.t:.3f} s")
     parts.append(s.run(s.t + 1.0))

@@ -2,9 +2,9 @@
 
 Shapes of one body, or of bodies welded together, never do; nor those of a parent and its child, except on the inertial
 frame (as MuJoCo has it); nor those of two bodies that an active closure welds to each other, as a second hand is welded
-to what it holds, unless a file or the user names the pair. A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's
-bodies with several joints are such chains. Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>`
-and `<pair>`, SRDF's disabled and enabled pairs of links.
+to what it holds. A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's bodies
+with several joints are such chains. Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>` and
+`<pair>`, SRDF's disabled and enabled pairs of links.
 
 Pairs are never listed: a shape has a class (its rigid group, the one above it, two masks), and pairs that files or the
 user name are exceptions. So thousands of shapes take no longer than their number.
