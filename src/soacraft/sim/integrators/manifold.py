@@ -175,7 +175,13 @@ class Coordinates:
     def _with_turn(self, v: Array, a: Array, sign: float) -> Array:
         if not len(self.free_v):
             return a
-        found, turns, travels = np.array(a), self.free_v[:, :3], self.free_v[:, 3:]
+        found = np.array(a)
+        if found.ndim == 1:  # one state, as between steps: numbers by themselves are quicker
+            for places in self.free_v:
+                x, y, z, p, q, r = v[places].tolist()
+                found[places[3:]] += sign * np.array([y * r - z * q, z * p - x * r, x * q - y * p])
+            return found
+        turns, travels = self.free_v[:, :3], self.free_v[:, 3:]
         found[..., travels] += sign * _across(v[..., turns], v[..., travels])
         return found
 
