@@ -18,6 +18,7 @@ springs and servos.
 
 A controller in Python: NumPy computes the targets of the servos anew in every step, here by `p.stepper()` and in a
 loop of MuJoCo. `alone` is the controller without steps, `rollout` are the same steps with targets that stay.
+`p.control(f, every=)` is a run that records all its rows and asks for the targets in every step.
 
 Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
 
@@ -133,8 +134,21 @@ def controlled(
             theirs.data.ctrl[:] = targets + 0.0 * (targets - angles)
             mujoco.mj_step(theirs.model, theirs.data)
 
+    held, _ = make().propagator(integrator=method)
+    held.advance_to(settle * STEP)
+    names = [x.name for x in held.mb.actuators]
+    at, numbers = np.array([names.index(f"servo {dof}") for dof in scene.servos]), np.zeros(len(names))
+
+    def law(t: float, state: sc.State) -> np.ndarray:
+        numbers[at] = targets + 0.0 * (targets - state.q[7:])
+        return numbers
+
+    held.control(law, every=STEP)
+    state = held.mb.current
     loops: dict[str, Callable[[int], Any]] = {
         "stepper": ours_in_python,
+        "held": repeated(lambda: held.advance_to(held.t + steps * STEP)),
+        "law": lambda n: [law(0.0, state) for _ in range(n * steps)],
         "alone": lambda n: ours_in_python(n, lambda: None),
         "rollout": repeated(lambda: p.rollout(mb.q, mb.v, steps=steps, threads=1)),
         "MuJoCo": theirs_in_python,
@@ -328,13 +342,14 @@ def _steps_text(result: dict[str, Any]) -> str:
 
 def _controlled_text(result: dict[str, Any]) -> str:
     head = ["scene", "method", "stepper, us", "rollout, us", "controller alone, us", "besides, us", "MuJoCo, us"]
-    head += ["MuJoCo / ours"]
+    head += ["MuJoCo / ours", "p.control(f, every=), us", "besides, us"]
     rows = []
     for x in result["controlled"]:
         t = x["us"]
         rows.append([x["scene"], x["method"], *(f"{t[who]:.3g}" for who in ("stepper", "rollout", "alone"))])
         rows[-1] += [f"{t['stepper'] - t['rollout'] - t['alone']:.2g}", f"{t['MuJoCo']:.3g}"]
         rows[-1] += [f"{t['MuJoCo'] / t['stepper']:.2f}"]
+        rows[-1] += [f"{t['held']:.3g}", f"{t['held'] - t['rollout'] - t['law']:.2g}"]
     return f"\n\n## A controller in Python at every step\n\n{table(head, rows, 2)}"
 
 

@@ -251,3 +251,15 @@ def test_derivatives_of_a_run_of_a_body_that_spins(method):
         moved = np.r_[mb.difference(b.q[-1], a.q[-1]), a.v[-1] - b.v[-1]] / 2e-6
         exact = run.derivatives().forward(np.eye(12)[i])[-1]
         np.testing.assert_allclose(exact, moved, rtol=0, atol=2e-7)
+
+
+def test_accelerations_of_one_state_are_those_of_many():
+    """vdot = a - w x v of what floats, on its own axes: state by state and all at once, with the same bits."""
+    mb = sc.Multibody("two")
+    for name, parent in (("first", None), ("second", "first")):
+        mb.add_body(name, parent, sc.Free(), sc.Inertia(1.0, (0.0, 0.0, 0.1), np.eye(3)))
+    space = sc.sim.Propagator(mb)._acting.begin().coordinates
+    v, a = np.random.default_rng(4).normal(size=(2, 20, mb.nv))
+    vdot = space.own(v, a)
+    np.testing.assert_array_equal([space.own(*each) for each in zip(v, a, strict=True)], vdot)
+    np.testing.assert_allclose(vdot[:, 3:6], a[:, 3:6] - np.cross(v[:, :3], v[:, 3:6]), rtol=0, atol=1e-14)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.sim.test_closed import four_bar
+from tests.sim.test_compiled import in_python
 
 import soacraft as sc
 from soacraft.errors import SimulationError
@@ -33,7 +34,7 @@ def nanoseconds(h):
 
 @pytest.mark.parametrize("by", ["compiled", "python", "rollout"])
 @pytest.mark.parametrize(("method", "passive", "limit"), CASES)
-def test_the_limit_of_stability_from_both_sides(method, passive, limit, by):
+def test_the_limit_of_stability_from_both_sides(method, passive, limit, by, monkeypatch):
     """2 % beyond it, 100 steps end in numbers that are finite and wrong; 2 % below they are right."""
 
     def travelled(h):
@@ -44,7 +45,7 @@ def test_the_limit_of_stability_from_both_sides(method, passive, limit, by):
         if by == "rollout":
             return p.rollout([[0.0], [0.1]], [0.0], steps=100)[0]
         if by == "python":
-            p.event("never", lambda t, state: 1.0)
+            in_python(monkeypatch)
         return p.advance_to(100 * h).q
 
     assert np.abs(travelled(nanoseconds(0.98 * limit))).max() < 0.6

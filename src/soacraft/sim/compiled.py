@@ -352,12 +352,9 @@ class CompiledMotion:
         if carried is None:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
                 *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
-            # a trial of an adaptive method may fail where a shorter step does not
-            of_trial = self._adaptive and isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
             if visits is not None:
                 visits.end()
-                of_trial = of_trial and raised is not visits.raised
-            self.raised = None if of_trial else raised
+            self.raised = None if self._is_of_trial(raised, visits) else raised
             return walked
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
             while True:
@@ -365,8 +362,18 @@ class CompiledMotion:
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)
-        self.raised = carried.fault(raised)
+        functions = setting.functions
+        if functions is not None and any(raised is x for x in functions.raised):  # no equation of a component
+            self.raised = None if self._is_of_trial(raised, None) else raised
+        else:
+            self.raised = carried.fault(raised)
         return done, *after, log
+
+    def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:
+        """Whether a function raised an error in a trial of an adaptive method, where a shorter step may do."""
+        of_visit = visits is not None and raised is visits.raised
+        is_of_state = isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
+        return self._adaptive and is_of_state and not of_visit
 
     def lanes(self, arrays: LaneArrays, chain: Chain | None) -> Any:
         """Compiled steps of states that go on side by side: `_core.Lanes`. `chain` is that of a closed chain."""

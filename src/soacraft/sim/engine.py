@@ -98,9 +98,7 @@ def model_obstacle(mb: Multibody, flexible: bool = False) -> str:
     return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
 
 
-def _obstacle(
-    mb: Multibody, method: Method, loads: Sequence[Load], prescribed: bool, carried: Carried | None
-) -> str:
+def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: bool, carried: Carried | None) -> str:
     if type(method) not in METHODS:
         return f"{method.name!r} is written in Python"
     if carried is not None:

@@ -315,7 +315,7 @@ class _Modes(NamedTuple):
     def _amplification(self, h: float) -> Array:
         """A step of length h as a matrix. What a function gives at its start, c = x, acts all along:
 
-            x' = (J - J_f) x + J_f c,      c' = 0
+        x' = (J - J_f) x + J_f c,      c' = 0
         """
         J, nt = self.J, self.nt
         if self.implicit is not None:

@@ -403,3 +403,25 @@ def test_an_equation_that_fails_is_named_and_not_called_again(bad, text):
     assert s.states["own.x"] == 5.0  # after the ticks from 0 to 0.04 s
     with pytest.raises(SimulationError, match=text):
         s.run(0.1)
+
+
+@pytest.mark.parametrize("method", ["rk4", "gauss4", "dop853"])
+@pytest.mark.parametrize("error", [RuntimeError("of the user"), StopIteration(), KeyboardInterrupt()])
+def test_an_error_of_a_force_among_components_is_not_lost(error, method):
+    """A function of time and state of a plant raises once: the run ends there, and no step is taken again."""
+    mb, came = sc.load("pendulum"), []
+
+    def force(t, state):
+        if t > 0.02 and not came:
+            came.append(t)
+            raise error
+        return -0.1 * state.v
+
+    s = sim.System("s", integrator=method, **({} if method == "dop853" else {"step": 1e-3}))
+    plant = s.add("swing", sim.Plant(mb, forces=[force]))
+    s.add("motor", sim.Motor(R=1.0, L=5e-3, k=0.05, n=10.0), at=plant.dof(mb.dof_names[0]))
+    s.add("gust", sim.Sine(frequency=3.0, amplitude=6.0))
+    s.connect("gust.y", "motor.voltage")
+    with pytest.raises(type(error)):
+        s.run(0.2)
+    assert s.t <= 0.021

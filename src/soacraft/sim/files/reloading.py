@@ -39,19 +39,19 @@ def reload(
 ) -> Text:
     """What `System.reload` does: all of it, or nothing."""
     file = system_path(path)
-    mine = {type(x.component) for x in system._parts.values()} | {type(x.assembly) for x in system._built.values()}
+    mine = {type(x.component) for x in system.diagram.parts.values()} | {type(x.assembly) for x in system.diagram.built.values()}
     given = {x.__name__: x for x in [*mine, *classes]}
-    own = {name: x.forces for name, x in system._plants.items()} if forces is None else forces
-    links = {name: x.component for name, x in system._parts.items() if "interface" in vars(x.component)}
+    own = {name: x.forces for name, x in system.diagram.plants.items()} if forces is None else forces
+    links = {name: x.component for name, x in system.diagram.parts.items() if "interface" in vars(x.component)}
     other = load_system(file, given.values(), own, roots, links)
     params, rest = _changes(system, other)
-    if system._propagator is None:
+    if system.board.build.propagator is None:
         other.check()
         _take_over(system, other)
         return _told([*params.values(), *rest])
     fixed = [*rest]
     for key, line in params.items():
-        part, new = system._parts[key[0]], other._parts[key[0]].component.p
+        part, new = system.diagram.parts[key[0]], other.diagram.parts[key[0]].component.p
         fault = refuse_other_signals(part, new, f"{key[0]}.{key[1]}")
         fixed += [f"{line} ({fault})"] if fault else []
     if fixed:
@@ -61,7 +61,7 @@ def reload(
             f"{lines}\nNothing was changed. Load it as another system, with sim.load_system."
         )
     for name in dict.fromkeys(name for name, _ in params):
-        put_params(system, name, other._parts[name].component.p)
+        put_params(system, name, other.diagram.parts[name].component.p)
     return _told(list(params.values()))
 
 
@@ -87,7 +87,7 @@ def _changes(old: System, new: System) -> tuple[dict[tuple[str, str], str], list
             rest.append(f"{path}: {'added' if path in b.parts else 'taken away'}")
             continue
         was, now = a.parts[path], b.parts[path]
-        one, two = old._parts[path].component, new._parts[path].component
+        one, two = old.diagram.parts[path].component, new.diagram.parts[path].component
         if type(one) is not type(two):
             rest.append(f"{path}: {was.type} -> {now.type}")
             continue
@@ -126,9 +126,9 @@ def _plants(old: System, new: System, a: SystemData, b: SystemData) -> list[str]
             continue
         x, y = a.plants[path], b.plants[path]
         told += [f"{path}: another {what}" for what in ("solver", "forces") if _differ(x, y, what)]
-        if old._propagator is not None and not _differ(x, y, "forces"):
-            told += _forces(old._plants[path], new._plants[path])
-        told += _model(path, old._plants[path].mb, new._plants[path].mb, old._propagator is None)
+        if old.board.build.propagator is not None and not _differ(x, y, "forces"):
+            told += _forces(old.diagram.plants[path], new.diagram.plants[path])
+        told += _model(path, old.diagram.plants[path].mb, new.diagram.plants[path].mb, old.board.build.propagator is None)
     return told
 
 
@@ -155,9 +155,9 @@ def _model(path: str, a: Multibody, b: Multibody, state: bool) -> list[str]:
 
 def _take_over(system: System, other: System) -> None:
     """Be as another that has not begun either. Plants whose models are the same stay the objects that they are."""
-    plants = dict(other._plants)
-    for path, plant in other._plants.items():
-        before = system._plants.get(path)
+    plants = dict(other.diagram.plants)
+    for path, plant in other.diagram.plants.items():
+        before = system.diagram.plants.get(path)
         if before is not None and not same(before.mb, plant.mb) and (before.solver, before.forces) == (
             plant.solver, plant.forces,
         ):  # fmt: skip

@@ -37,6 +37,8 @@ class Evaluation(NamedTuple):
     """The call at every evaluation of the forces,"""
     step: Callable[[], None] | None
     """and the call at the start of each step."""
+    raised: list[BaseException]
+    """What such a call raised last."""
 
 
 def is_function(load: Load) -> bool:
@@ -62,8 +64,9 @@ def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[in
     calls[once] += _into_values(driven, values)
     if not (calls[True] or calls[False]):
         return None
-    stage, step = (_caller(problem, point, calls[x], x) if calls[x] else None for x in (False, True))
-    return Evaluation(point, forces, rows, stage, step)
+    raised: list[BaseException] = []
+    stage, step = (_caller(problem, point, calls[x], x, raised) if calls[x] else None for x in (False, True))
+    return Evaluation(point, forces, rows, stage, step, raised)
 
 
 def _into_row(load: Load, forces: Array, row: int) -> Callable[[float, State], None]:
@@ -102,7 +105,11 @@ def _into_places(together: Together, values: Array, places: list[int]) -> Callab
 
 
 def _caller(
-    problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]], at_ends: bool
+    problem: Mechanism,
+    point: Array,
+    calls: Sequence[Callable[[float, State], None]],
+    at_ends: bool,
+    raised: list[BaseException],
 ) -> Callable[[], None]:
     """The call of functions; `at_ends` of steps, where t0 + h of one step is the t0 of the next but for rounding."""
     states = States(problem.mb)
@@ -110,8 +117,12 @@ def _caller(
     def call() -> None:
         t = without_rounding(float(point[0])) if at_ends else float(point[0])
         state = states.at(point)
-        for each in calls:
-            each(t, state)
+        try:
+            for each in calls:
+                each(t, state)
+        except BaseException as wrong:
+            raised[:] = [wrong]
+            raise
 
     return call
 

@@ -181,14 +181,14 @@ class Coordinates:
         if not len(self.free_v):
             return a
         if np.ndim(a) == 1 and np.ndim(v) == 1:  # one state, as in each step
-            found = np.array(a)
+            rates = np.array(a)
             for at in self.free_v.tolist():
                 x, y, z, p, q, r = (float(v[i]) for i in at)
                 i, j, k = at[3:]
-                found[i] += sign * (y * r - z * q)
-                found[j] += sign * (z * p - x * r)
-                found[k] += sign * (x * q - y * p)
-            return found
+                rates[i] += sign * (y * r - z * q)
+                rates[j] += sign * (z * p - x * r)
+                rates[k] += sign * (x * q - y * p)
+            return rates
         found, turns, travels = np.array(a), self.free_v[:, :3], self.free_v[:, 3:]
         found[..., travels] += sign * _across(v[..., turns], v[..., travels])
         return found

@@ -46,10 +46,11 @@ class Cut(NamedTuple):
 
 def cut(system: System, shares: Mapping[str, Any]) -> Cut:
     """The cut of a system into shares, {name: patterns of parts}, or why it is none."""
-    wiring, schedule, _ = system._compiled()
+    compilation = system.board.compiled()
+    wiring, schedule = compilation.wiring, compilation.schedule
     owners = _owners(system, shares)
-    if len({owners[x] for x in system._plants}) > 1:
-        a, b = sorted(system._plants)[:2]
+    if len({owners[x] for x in system.diagram.plants}) > 1:
+        a, b = sorted(system.diagram.plants)[:2]
         raise WiringError(
             f"the plants {a!r} and {b!r} are in two shares, and plants move as one model: keep them in one."
         )
@@ -57,7 +58,7 @@ def cut(system: System, shares: Mapping[str, Any]) -> Cut:
     for target, link in sorted(wiring.links.items()):
         _cross(system, owners, needed, link.source, target.rsplit(".", 1)[0], target)
     for x in wiring.contributions:
-        _cross(system, owners, needed, x.link.source, next(iter(system._plants)), "the plant")
+        _cross(system, owners, needed, x.link.source, next(iter(system.diagram.plants)), "the plant")
     tied = {call.key for knot in schedule.knots for call in knot.calls}
     for key in sorted(needed):
         if key in tied:
@@ -79,7 +80,7 @@ def _path(key: str) -> str:
 def _owners(system: System, shares: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(shares, Mapping) or len(shares) < 2:
         raise WiringError(f"a system is split into two shares or more, {{name: patterns}}; got {shares!r:.60}.")
-    paths = [*system._parts, *system._plants]
+    paths = [*system.diagram.parts, *system.diagram.plants]
     owners: dict[str, str] = {}
     for name, patterns in shares.items():
         for text in [patterns] if isinstance(patterns, str) else patterns:
@@ -104,7 +105,7 @@ def _cross(
     path = _path(source)
     if owners[path] == owners[user]:
         return
-    part = system._parts.get(path)
+    part = system.diagram.parts.get(path)
     if part is None or part.clock is None:
         what = "of a plant" if part is None else "of a continuous component"
         raise WiringError(
@@ -117,11 +118,11 @@ def _cross(
 
 def _require_time(system: System, owners: Mapping[str, str], schedule: Schedule) -> None:
     """Steps of continuous states must be the same in all shares."""
-    moving = {owners[_path(x.key)] for x in schedule.places} | {owners[x] for x in system._plants}
+    moving = {owners[_path(x.key)] for x in schedule.places} | {owners[x] for x in system.diagram.plants}
     if len(moving) < 2:
         return
     a, b = sorted(moving)[:2]
-    method = system._how["integrator"]
+    method = system.board.how["integrator"]
     if method != "rk4":
         raise WiringError(
             f"{a!r} and {b!r} both have continuous states, and steps of {method!r} depend on all of them: keep these "
@@ -155,15 +156,15 @@ class Shadow(Component):
 
 def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
     """Let a system have the equations of one share alone. It must not have begun."""
-    wiring, _, _ = system._compiled()
-    wires = _resolved(wiring, system._wires)
-    mine = any(at.owners[x] == me for x in system._plants)
+    wiring = system.board.compiled().wiring
+    wires = _resolved(wiring, system.diagram.wires)
+    mine = any(at.owners[x] == me for x in system.diagram.plants)
     if not mine:
-        wires = [x for x in wires if not {_path(x.source), _path(x.target)} & {*system._plants}]
+        wires = [x for x in wires if not {_path(x.source), _path(x.target)} & {*system.diagram.plants}]
     keys = list(at.crossing)
     sent = [x for x in keys if at.owners[_path(x)] == me]
     parts: dict[str, Part] = {}
-    for path, part in system._parts.items():
+    for path, part in system.diagram.parts.items():
         if at.owners[path] == me:
             component = _sending(part, sent, ways)
         else:

@@ -46,13 +46,13 @@ def obstacle_to_flock(source: Source) -> str:
     why = obstacle(system, [], [])
     if why:
         return why
-    crossing = next((path for path, x in sorted(system._parts.items()) if x.component.interface.crossings), "")
+    crossing = next((path for path, x in sorted(system.diagram.parts.items()) if x.component.interface.crossings), "")
     if crossing:
         return f"{crossing!r} has crossings"
-    step = positive_nanoseconds(system._how["step"], "step")
+    step = positive_nanoseconds(system.board.how["step"], "step")
     if source.every % step:
         return f"the period of {source.every / 1e9:g} s is no multiple of the step"
-    for path, part in sorted(system._parts.items()):
+    for path, part in sorted(system.diagram.parts.items()):
         timed = next((x.name for x in part.component.interface.equations if "t" in x.arguments), "")
         if timed:
             return f"{timed!r} of {path!r} takes the time, which copies do not share"
@@ -83,7 +83,7 @@ class Flock:
         size = [sum(len(getattr(x.mb, name)) for x in self._plants) for name in ("q", "v")]
         self._q, self._v = (np.zeros((count, n)) for n in size)
         self._z = {x.key: self._batch.V[x.key] for x in self._batch._rates}
-        self._clocks = {path: self._system._parts[path].clock for path in self._batch._held}
+        self._clocks = {path: self._system.diagram.parts[path].clock for path in self._batch._held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
 
@@ -93,7 +93,7 @@ class Flock:
 
     def _pattern(self) -> list[tuple[int, list[str]]]:
         """The ends of steps in a period, and what ticks there."""
-        step, every = positive_nanoseconds(self._system._how["step"], "step"), self._source.every
+        step, every = positive_nanoseconds(self._system.board.how["step"], "step"), self._source.every
         ticks: dict[int, list[str]] = {k * step: [] for k in range(1, every // step + 1)}
         for path, clock in self._clocks.items():
             assert clock is not None
@@ -106,7 +106,7 @@ class Flock:
         V = self._batch.V
         for i, system in systems.items():
             for plant in self._plants:
-                mb = system._plants[plant.path].mb
+                mb = system.diagram.plants[plant.path].mb
                 self._q[i, plant.seat.q], self._v[i, plant.seat.v] = mb.q, mb.v
             for key in V:
                 if key in self._lanes.states:
@@ -117,7 +117,7 @@ class Flock:
                     V[key][i] = 0
             for name, streams in self._lanes.streams.items():
                 shape = np.shape(streams[i].at(self._ticked[name.rpartition(".")[0]]))
-                late = _Late(Stream(system._seed, name, shape), self._ticked[name.rpartition(".")[0]])
+                late = _Late(Stream(system.board.seed, name, shape), self._ticked[name.rpartition(".")[0]])
                 streams[i] = cast(Stream, late)
         self._z = {key: np.array(x) for key, x in self._z.items()}
         for key, x in self._z.items():

@@ -42,9 +42,9 @@ def hold(system: System, ports: Sequence[str]) -> dict[str, str]:
     held: dict[str, str] = {}
     for i, port in enumerate(ports):
         path, _, name = system.diagram.exports.get(str(port), str(port)).rpartition(".")
-        part = system._parts.get(path)
+        part = system.diagram.parts.get(path)
         if part is None or name not in part.component.interface.inputs:
-            known = [f"{x}.{y}" for x, z in system._parts.items() for y in z.component.interface.inputs]
+            known = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.inputs]
             raise WiringError(f"there is no input {port!r:.60} to fill from outside{near(str(port), known)}")
         signal = part.signal(name)
         if signal.dtype is not float:

@@ -25,16 +25,16 @@ class SystemSource:
         system.board.refuse_begun("it cannot become an environment")
         self.every = positive_nanoseconds(every, "every")
         self._components = {}
-        for path, part in system._parts.items():
+        for path, part in system.diagram.parts.items():
             if isinstance(part.component, Linked):
                 if part.component.unkept:
                     raise WiringError(
                         f"{path!r} cannot be reset, so that it is in no environment: {part.component.unkept}."
                     )
                 self._components[path] = part.component
-        self._models = {path: copy.deepcopy(x.mb) for path, x in system._plants.items()}
-        self._forces = {path: copy.deepcopy(list(x.forces)) for path, x in system._plants.items()}
-        self._classes = known_classes({type(x.component) for x in system._parts.values()} | {Held})
+        self._models = {path: copy.deepcopy(x.mb) for path, x in system.diagram.plants.items()}
+        self._forces = {path: copy.deepcopy(list(x.forces)) for path, x in system.diagram.plants.items()}
+        self._classes = known_classes({type(x.component) for x in system.diagram.parts.values()} | {Held})
         self._data: SystemData = describe(system, documents=False)
         self.actions = list(act)
         free = (-np.inf, np.inf)
@@ -52,7 +52,7 @@ class SystemSource:
         if not (self.low <= self.high).all():
             raise WiringError("bounds of actions are pairs (lower, upper), with lower at most upper.")
         self.observed = list(observe)
-        self.signals = [x for x in self.observed if x.partition(".")[0] not in first._plants]
+        self.signals = [x for x in self.observed if x.partition(".")[0] not in first.diagram.plants]
         self._require_known(first)
         run = first.run(first.t, signals=self.signals or "**")
         self.seen_size = len(flat(self.seen(first, run)))
@@ -60,14 +60,14 @@ class SystemSource:
     def _require_known(self, system: System) -> None:
         for x in self.observed:
             path, _, port = x.partition(".")
-            if path in system._plants:
+            if path in system.diagram.plants:
                 if port not in ("q", "v"):
                     raise WiringError(f"observe={x!r:.60}: of a plant q and v are seen; use a sim.Sensor for others.")
                 continue
-            part = system._parts.get(path)
+            part = system.diagram.parts.get(path)
             face = None if part is None else part.component.interface
             if face is None or port not in [*face.outputs, *face.continuous, *face.discrete]:
-                known = [f"{y}.{z}" for y, w in system._parts.items() for z in w.component.interface.outputs]
+                known = [f"{y}.{z}" for y, w in system.diagram.parts.items() for z in w.component.interface.outputs]
                 raise WiringError(f"observe={x!r:.60} is no output or state{near(x, known)}")
 
     def bare(self, seed: int) -> System:
@@ -87,8 +87,8 @@ class SystemSource:
         found: dict[str, Any] = {}
         for x in self.observed:
             path, _, port = x.partition(".")
-            if path in system._plants:
-                mb = system._plants[path].mb
+            if path in system.diagram.plants:
+                mb = system.diagram.plants[path].mb
                 found[x] = np.array(mb.q if port == "q" else mb.v)
             else:
                 found[x] = run.signals[x][-1]

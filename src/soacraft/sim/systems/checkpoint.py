@@ -54,16 +54,16 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, Log
 
     def write(state: SimState, log: LogPlace | None) -> None:
         data = describe(system, documents=False)
-        for name, plant in system._plants.items():
+        for name, plant in system.diagram.plants.items():
             version = plant.mb.version, plant.mb.parameters
             if name not in kept or kept[name][0] != version:
                 kept[name] = version, document(plant.mb, str(path))
             data.plants[name].document = kept[name][1]
         data.starts = {}
-        classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system._parts.items())}
+        classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system.diagram.parts.items())}
         warn_unread(f"a checkpoint of {system.name!r}", prints.values())
         body = Body(system=data, classes=classes, extra=_progress(system.diagram), code=entries_of(prints))
-        body.changes = [_plain(x) for x in system._changes]
+        body.changes = [_plain(x) for x in system.board.build.changes]
         write_checkpoint(path, "system", state, msgspec.to_builtins(body), log)
 
     return write
@@ -71,14 +71,14 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, Log
 
 def code_of(system: System) -> dict[str, Fingerprint]:
     """Fingerprints of the force elements of plants and of the functions that move frames."""
-    prints = {f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system._plants.items() for x in y.forces}
-    moved = {path: x.pose for path, x in system._frames.items() if callable(x.pose)}
+    prints = {f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system.diagram.plants.items() for x in y.forces}
+    moved = {path: x.pose for path, x in system.diagram.frames.items() if callable(x.pose)}
     return prints | {f"the motion of the frame {path!r}": fingerprint(x) for path, x in moved.items()}
 
 
 def require_kept(system: System) -> None:
     """Raise where a part is tied to what no file can hold."""
-    for path, part in sorted(system._parts.items()):
+    for path, part in sorted(system.diagram.parts.items()):
         why = getattr(part.component, "unkept", "")
         if why:
             raise CheckpointError(f"{path!r} cannot be in a checkpoint: {why}")
@@ -214,12 +214,12 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
 
 def _refuse_changed(system: System, classes: Mapping[str, str], path: str, accept: bool) -> None:
     """Raise where a class is not what it was."""
-    if set(classes) != set(system._parts):
+    if set(classes) != set(system.diagram.parts):
         raise CheckpointError(
             f"the checkpoint {path!r} cannot be read, it is damaged: its parts are not those it lists."
         )
     changed: dict[str, list[str]] = {}
-    for name, part in sorted(system._parts.items()):
+    for name, part in sorted(system.diagram.parts.items()):
         if class_fingerprint(part.component).digest != classes[name]:
             changed.setdefault(type(part.component).__name__, []).append(name)
     if changed and not accept:

@@ -30,7 +30,7 @@ class _Named(MutableMapping[str, Any]):
         """What a component has of them."""
 
     def __iter__(self) -> Iterator[str]:
-        parts = self._system._parts
+        parts = self._system.diagram.parts
         return (f"{path}.{name}" for path in sorted(parts) for name in self._names(parts[path].component))
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class _Named(MutableMapping[str, Any]):
 
     def _find(self, key: str) -> tuple[str, str]:
         path, _, name = str(key).rpartition(".")
-        parts = self._system._parts
+        parts = self._system.diagram.parts
         if path not in parts or name not in self._names(parts[path].component):
             raise WiringError(f"the system {self._system.name!r} has no {self._what} {key!r:.60}{near(str(key), self)}")
         return path, name
@@ -60,14 +60,14 @@ class ParamsOf(_Named):
 
     def __getitem__(self, key: str) -> Any:
         path, name = self._find(key)
-        return getattr(self._system._parts[path].component.p, name)
+        return getattr(self._system.diagram.parts[path].component.p, name)
 
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
         part = self._system.diagram.require_part(path)
         old = part.component
         p = read_params(type(old), {**msgspec.structs.asdict(old.p), name: value})
-        if self._system._propagator is not None and (fault := refuse_other_signals(part, p, key)):
+        if self._system.board.build.propagator is not None and (fault := refuse_other_signals(part, p, key)):
             raise WiringError(fault)
         put_params(self._system, path, p)
 
@@ -98,7 +98,7 @@ class StatesOf(_Named):
 
     def __getitem__(self, key: str) -> Any:
         self._find(key)
-        return self._system._compiled()[2].state(key)
+        return self._system.board.compiled().flow.state(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
