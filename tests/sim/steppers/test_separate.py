@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sim.combinations import END, FEATURES, PUSHES, how, propagator
 from tests.sim.test_closed import four_bar
 
 import soacraft as sc
@@ -152,3 +153,28 @@ def test_parameters_of_states_are_of_compiled_steps():
     batch = p.stepper([name], states=2)
     with pytest.raises(StateError, match="its states have the parameters of the model"):
         batch.set_parameters({"pole.mass": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("model", "features"),
+    [("tree", ("contact", "stops", "friction")), ("closed chain", ("friction", "stops")),
+     ("flexible", ("contact", "prescribed"))],
+)  # fmt: skip
+def test_several_features_as_in_runs(model, features):
+    """With the same bits, in calls of several lengths."""
+
+    def made(push):
+        p = propagator(model, features[0], push)
+        for x in features:
+            FEATURES[x].to_propagator(p)
+        return p
+
+    batch = made(PUSHES[0]).stepper(["first"], states=2)
+    batch.u[:, 0] = PUSHES
+    steps = round(END / how(features[0])["step"])
+    batch(steps // 3)
+    batch(steps - steps // 3)
+    for q, v, push in zip(batch.q, batch.v, PUSHES, strict=True):
+        p = made(push)
+        p.run(END)
+        np.testing.assert_array_equal(np.concatenate([q, v]), np.concatenate([p.mb.q, p.mb.v]))
