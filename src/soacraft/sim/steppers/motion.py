@@ -110,7 +110,7 @@ class Motion:
         q = self.states.x[:, : mb.nq]
         try:
             if self.is_batch:
-                self._require_apart(range(len(q)), np.ascontiguousarray(q))
+                self.problems.require_apart(range(len(q)), np.ascontiguousarray(q))
             else:
                 touch.begin(self.states.goal / 1e9, q[0].copy())
                 self._begins = touch.takes_out
@@ -159,7 +159,7 @@ class Motion:
             return
         touch = problem.contact
         if self.is_batch and touch is not None:
-            self._require_apart(lanes, np.ascontiguousarray(Q))
+            self.problems.require_apart(lanes, np.ascontiguousarray(Q))
         if self.is_batch and problem.closed is None:
             rows = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
             turns = np.zeros((len(lanes), 0))
@@ -285,7 +285,7 @@ class Motion:
         touch, x, size = problem.contact, point_of(state, problem), problem.mb.nq + problem.mb.nv
         if touch is not None and not state.began:
             if self.is_batch:
-                self._require_apart(lanes[:1], np.ascontiguousarray(state.q[None]))
+                self.problems.require_apart(lanes[:1], np.ascontiguousarray(state.q[None]))
             else:
                 states.goal = state.ns
                 try:
@@ -301,15 +301,6 @@ class Motion:
         problem.closed.require_closed(state.q, state.v)
         chain = None if problem.is_told else problem.closed.chain(state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
-
-    def _require_apart(self, lanes: Sequence[int], Q: Array) -> None:
-        """Refuse states of a batch that begin with shapes in each other, each with its own placements."""
-        problems = self.problems
-        if problems.parameters is None or not problems.parameters.places:
-            require_apart(problems.base, lanes, Q)
-            return
-        for i, lane in enumerate(lanes):
-            require_apart(problems.of(lane), [lane], Q[i : i + 1])
 
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
         """The points at which states begin, and the turns of their closures, each once."""

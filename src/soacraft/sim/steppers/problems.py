@@ -98,6 +98,14 @@ class LaneProblems:
         """The problem with the parameters of a state."""
         return self.base if self.parameters is None else self.parameters.at(lane)
 
+    def require_apart(self, lanes: Sequence[int], Q: Array) -> None:
+        """Refuse states of a batch that begin with shapes in each other, each with its own placements."""
+        if self.parameters is None or not self.parameters.places:
+            require_apart(self.base, lanes, Q)
+            return
+        for i, lane in enumerate(lanes):
+            require_apart(self.of(lane), [lane], Q[i : i + 1])
+
     def prepared(self, lane: int) -> Mechanism:
         """The same with its controls, pushes and closures, too."""
         problem = self.of(lane)
