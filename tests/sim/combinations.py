@@ -225,8 +225,25 @@ def control(p: sim.Propagator) -> None:
     p.control("first", lambda t, state: push + servo(state.q[0], state.v[0]))
 
 
-def push_by_function(p: sim.Propagator) -> None:
-    p.add(lambda t, state: along_first(servo(state.q[0], state.v[0]), len(state.v)))
+class Pull:
+    """A force element of a user on the first dof. It acts at every stage of a step, as components do, while functions
+    are held in steps with contact."""
+
+    name = "pull"
+
+    def __init__(self, force: Callable[[float, sc.State], float]) -> None:
+        self._force = force
+
+    def bind(self, mb: sc.Multibody) -> None:
+        """It needs nothing of the model."""
+
+    def force(self, t: float, state: sc.State) -> np.ndarray:
+        """The generalized force."""
+        return along_first(self._force(t, state), len(state.v))
+
+
+def pull_as_servo(p: sim.Propagator) -> None:
+    p.add(Pull(lambda t, state: servo(state.q[0], state.v[0])))
 
 
 def lagging(t: float) -> float:
@@ -235,7 +252,7 @@ def lagging(t: float) -> float:
 
 
 def follow_target(p: sim.Propagator) -> None:
-    p.add(lambda t, state: along_first(servo(state.q[0], state.v[0], lagging(t)), len(state.v)))
+    p.add(Pull(lambda t, state: servo(state.q[0], state.v[0], lagging(t))))
 
 
 def follow_filter(s: sim.System) -> None:
@@ -281,7 +298,7 @@ FEATURES = {
     "friction": added(lambda: sim.HingeFriction("first", coulomb=25.0)),
     "prescribed": Feature(prescribe, with_part(Turning), prescribe),
     "components": Feature(None, follow_filter, follow_target),
-    "Python control": Feature(control, with_part(Servo, "q", "v"), push_by_function, drives=False),
+    "Python control": Feature(control, with_part(Servo, "q", "v"), pull_as_servo, drives=False),
     "events": Feature(kick, with_part(Kick, "q"), kick_as_time),
 }
 

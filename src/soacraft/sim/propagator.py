@@ -604,9 +604,11 @@ class Propagator(Uncopied, Strict):
 
         All that acts now acts there, too: forces, controls (whose numbers u begins with), prescribed motions, contact.
         Steps by methods with fixed steps are compiled; others are taken as runs take them, and `step.report()` says
-        why. Events, callbacks and components belong to runs, and are refused.
+        why: also where friction sticks or stops are struck, at instants within steps. Events, callbacks, components and
+        `sim.Impacts` belong to runs, and are refused.
 
-        `states` is how many states go on side by side, on some `threads`; these must be compiled. `parameters` are
+        `states` is how many states go on side by side, on some `threads`; what is not compiled goes on one by one, each
+        state with steps of its own. `parameters`, of compiled steps alone, are
         those that differ from state to state, {name: a number for each}: of the model as `sc.analysis.parameters` names
         them ("trunk.mass"), the friction of shapes ("foot/sole.friction") and the laws of actuators ("servo.gain",
         ".b0", ".b1", ".b2"); `step.set_parameters` changes them. Where a state cannot go on the call ends with an
@@ -626,7 +628,8 @@ class Propagator(Uncopied, Strict):
         (4.0, array([0.5]))
         """
         runner = self._runner
-        busy = [f"event {x.name!r}" for x in runner.events] + ["a callback of p.every"] * bool(runner.callbacks)
+        busy = [f"{'the force' if x.below else 'event'} {x.name!r}" for x in runner.events if x.hold is None]
+        busy += ["a callback of p.every"] * bool(runner.callbacks)
         busy += ["components that are carried along"] * (self._acting.carried is not None)
         if busy:
             raise StateError(

@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, StateError
-from soacraft.model.tree.frames.frame import Frame
 from soacraft.sim.acting import Acting
 from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.integrators.steps import Method, Step
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.stability import Stability, Stiff, limit
+from soacraft.sim.stability import Stability
+from soacraft.sim.steppers.failure import failure_of
 from soacraft.sim.steppers.lanes import BUSY, CHANGED, DONE, NOT_FINITE, Lanes, Last
-from soacraft.sim.steppers.problems import LaneProblems
-from soacraft.sim.steppers.pushes import Pushes, after
+from soacraft.sim.steppers.memory import Memory
+from soacraft.sim.steppers.problems import LaneProblems, require_apart
+from soacraft.sim.steppers.pushes import Pushes, after, same_wrenches
 from soacraft.sim.steppers.sim_states import fixed_controls, point_of, require_fit, state_of
+from soacraft.sim.steppers.states import LaneStates
+from soacraft.sim.steppers.switching import Switching, SwitchMemory
 from soacraft.sim.steppers.watch import Looks
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
-from soacraft.spatial.wrench import Wrench
 
 #: Where times end, in nanoseconds; and where a state is that failed and takes no steps.
 _LAST = 2**62
@@ -33,7 +35,11 @@ Marks = Callable[[int], int]
 
 
 class Motion:
-    """States under way, what acts on them, and their steps. `failed` are states that take none, with the reason."""
+    """States under way, what acts on them, and their steps. `failed` are states that take none, with the reason.
+
+    `row` are the arrays of a single state that is `number` among others, each in a motion of its own
+    (`SeparateMotions`).
+    """
 
     def __init__(
         self,
@@ -46,10 +52,14 @@ class Motion:
         threads: int,
         parameters: Any,
         keeps: bool,
+        row: LaneStates | None = None,
+        number: int | None = None,
     ) -> None:
         rtol, self._step, longest = pace
         self._acting, self._method, self._keeps, self._varied = acting, method, keeps, parameters is not None
-        self.problems = LaneProblems(acting, method, self._step, names, now, states)
+        self._number = number
+        self.problems = LaneProblems(acting, method, self._step, names, now, states, row)
+        self._switching = Switching(self.problems.base)
         self.states, self.is_batch = self.problems.states, states is not None
         self._breaks = acting.breaks
         self._stops = [ns for x in self._breaks for ns in x.ns]
@@ -61,6 +71,7 @@ class Motion:
         self._begins = False  # True while contact takes out what a state began with in each other
         self._first_turns: Array | None = None
         self._start = np.array(acting.mb.q), np.array(acting.mb.v)
+        self._committed = self._switching.memory
         if self.is_batch or self._varied:
             self.problems.require_compiled(self.problems.obstacle(), self._varied)
         if parameters is not None:
@@ -86,7 +97,7 @@ class Motion:
         """Read the model again where it was changed; shapes that are in each other now are taken out, or refused in a
         batch, as at a start."""
         mb, touch = self._acting.mb, self.problems.base.contact
-        if mb.revision == self._revision and not self._scene_changed and _same(self._forces, mb.acting_forces):
+        if mb.revision == self._revision and not self._scene_changed and same_wrenches(self._forces, mb.acting_forces):
             return
         if self._varied and self.lanes.recorded:
             raise StateError(
@@ -99,7 +110,7 @@ class Motion:
         q = self.states.x[:, : mb.nq]
         try:
             if self.is_batch:
-                self._require_apart(range(len(q)), np.ascontiguousarray(q))
+                self.problems.require_apart(range(len(q)), np.ascontiguousarray(q))
             else:
                 touch.begin(self.states.goal / 1e9, q[0].copy())
                 self._begins = touch.takes_out
@@ -128,7 +139,7 @@ class Motion:
 
         def check(problem: Mechanism, lane: int) -> None:
             if problem.contact is not None and parameters.places:
-                _require_apart(problem, [lane], self.states.x[lane : lane + 1, :nq].copy())
+                require_apart(problem, [lane], self.states.x[lane : lane + 1, :nq].copy())
 
         parameters.take(parameters.changed(given, lanes, check))
         for lane in lanes:
@@ -148,7 +159,7 @@ class Motion:
             return
         touch = problem.contact
         if self.is_batch and touch is not None:
-            self._require_apart(lanes, np.ascontiguousarray(Q))
+            self.problems.require_apart(lanes, np.ascontiguousarray(Q))
         if self.is_batch and problem.closed is None:
             rows = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
             turns = np.zeros((len(lanes), 0))
@@ -163,6 +174,8 @@ class Motion:
             self._begins = touch is not None and touch.takes_out
             self._stride.forget()
             self._stability.forget()
+            self._switching.forget()
+            self._committed = self._switching.memory
         self.failed = {lane: why for lane, why in self.failed.items() if lane not in set(where)}
         for lane in where:
             self.lanes.keep_last(lane, Last())
@@ -181,12 +194,54 @@ class Motion:
                 problem.closed.recall(*problem.closed.memory)
                 self._make()
         parts = problem.contact, self._stride
-        return state_of(problem, parts, int(states.now[lane]), states.x[lane].copy(), numbers, run)
+        return state_of(problem, parts, int(states.now[lane]), states.x[lane].copy(), numbers, run, self._switching)
+
+    @property
+    def memory(self) -> Memory:
+        """All that the next step of a single state depends on."""
+        problem = self.problems.base
+        touch, closed = problem.contact, problem.closed
+        return Memory(
+            self.states.snapshot(), self.states.origin, self.states.u.copy(), self.problems.pushes, self._stride.memory,
+            None if closed is None else closed.memory, touch is not None and touch.began, self._begins,
+            self._switching.memory, self.lanes.last(0),
+        )  # fmt: skip
+
+    def take_back(self, before: Memory) -> None:
+        """A single state is again where it was; a method that keeps steps begins anew."""
+        problem = self.problems.base
+        self.states.restore(before.states)
+        self.states.origin = self._stride.origin = before.origin
+        self.states.u[:] = before.u
+        self.failed, self._begins, self._committed = {}, before.begins, before.switches
+        self._stride.recall(*before.pace)
+        self._stability.forget()
+        self._switching.recall(before.switches)
+        if problem.closed is not None and before.closures is not None:
+            problem.closed.recall(*before.closures)
+        if problem.contact is not None:
+            problem.contact.recall(before.began)
+        self.lanes.keep_last(0, before.last)
+        self.set_pushes(before.pushes)
+
+    def move_time(self, ns: int, origin: int) -> None:
+        """Let a single state be at another nanosecond, with steps from `origin` on."""
+        self.states.goal, self.states.origin, self._stride.origin = ns, origin, origin
+        self.states.now[:] = ns
+
+    def of(self, lane: int) -> tuple[Motion, int]:
+        """The motion of a state, and its number there."""
+        return self, lane
+
+    @property
+    def why(self) -> str:
+        """Why steps are those of runs; empty where they are compiled."""
+        return self.lanes.why
 
     def resume(self, lanes: Sequence[int], state: SimState) -> None:
         """Let states continue from a value that fits, all of them or none."""
         problem, states, names = self.problems.base, self.states, self.problems.names
-        require_fit(state, problem, names)
+        require_fit(state, problem, names, self._switching.names)
         touch, before = problem.contact, states.goal
         fixed = {x: state.controls[name] for name, x in fixed_controls(problem, names).items()}
         renumbered = any(x.number != u for x, u in fixed.items())
@@ -218,6 +273,8 @@ class Motion:
         if not self.is_batch:
             self._stride.recall(state.length, state.longest, state.counts)
             self._stability.forget()
+            self._switching.recall(SwitchMemory((), state.signs, tuple(state.happened)))
+            self._committed = self._switching.memory
             self._begins = touch is not None and touch.takes_out
             problem.see(window(self._breaks, Instant(states.goal)))
         self._looks.soon(states.goal)
@@ -228,7 +285,7 @@ class Motion:
         touch, x, size = problem.contact, point_of(state, problem), problem.mb.nq + problem.mb.nv
         if touch is not None and not state.began:
             if self.is_batch:
-                self._require_apart(lanes[:1], np.ascontiguousarray(state.q[None]))
+                self.problems.require_apart(lanes[:1], np.ascontiguousarray(state.q[None]))
             else:
                 states.goal = state.ns
                 try:
@@ -245,15 +302,6 @@ class Motion:
         chain = None if problem.is_told else problem.closed.chain(state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
 
-    def _require_apart(self, lanes: Sequence[int], Q: Array) -> None:
-        """Refuse states of a batch that begin with shapes in each other, each with its own placements."""
-        problems = self.problems
-        if problems.parameters is None or not problems.parameters.places:
-            _require_apart(problems.base, lanes, Q)
-            return
-        for i, lane in enumerate(lanes):
-            _require_apart(problems.of(lane), [lane], Q[i : i + 1])
-
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
         """The points at which states begin, and the turns of their closures, each once."""
         begun: list[tuple[Array, Array]] = []
@@ -265,21 +313,24 @@ class Motion:
     def _begun(self, q: Array, v: Array) -> Array:
         """The point at which a state begins."""
         problem, t = self.problems.base, self.states.goal / 1e9
+        switches = self._switching.memory
         touch = None if self.is_batch else problem.contact
         began = touch is not None and touch.began
         problem.see(window(self._breaks, Instant(self.states.goal)))
         try:
-            if problem.closed is not None and not problem.is_told:
+            if problem.closed is not None and not problem.prescribed_dofs:
                 if self._first_turns is not None:
                     problem.closed.solver.follow(self._first_turns.copy())
                 problem.closed.require_closed(q, v)
             x = problem.point(q, v)
             if touch is None:
-                return problem.settle(t, x, True)
+                return problem.settle(t, self._switching.settled(t, x), True)
             touch.begin_anew()
-            x = problem.settle(t, touch.pushed_out(problem, t, x), True)
+            x = self._switching.settled(t, touch.pushed_out(problem, t, x))
+            x = problem.settle(t, x, True)
             touch.begin(t, problem.parts(x)[0])
         except SoacraftError:
+            self._switching.recall(switches)
             if touch is not None:
                 touch.begin_anew()
                 touch.recall(began)
@@ -393,7 +444,9 @@ class Motion:
         x, now = states.x[lane].copy(), Instant(int(states.now[lane]))
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused by name
-                w = self._rates_at(problem, now, x)
+                problem.see(window(self._breaks, now))
+                x = self._switching.settled(now.seconds, x)
+                w = problem.rates(now.seconds, x)
                 if not self.is_batch:
                     self._stability.begin(problem, now.seconds, x)
                 while now.ns < goal:
@@ -404,17 +457,22 @@ class Motion:
                         rows = block.t[1:], block.x[1:]
                         problem.see(window(self._breaks, now))
                     else:
-                        step, now, _ = stride.take(problem, now, x, w, stride.stop(now, until), self._breaks)
-                        x, rows = step.x1, (np.array([now.seconds]), step.x1[None])
+                        step, now, x = self._switching.taken(stride, now, x, w, until, self._breaks)
+                        rows = np.array([now.seconds]), x[None]
                         w = self._rates_at(problem, now, x)
                         self._keep_contacts(problem, lane, step)
                     if not (np.isfinite(x).all() and np.isfinite(w).all()):
                         raise SimulationError("a number of its state or its rates is not finite.")
-                    states.x[lane], states.now[lane] = x, now.ns
-                    self.lanes.chosen(lane)
+                    if now.rest <= 0.0:
+                        states.x[lane], states.now[lane] = x, now.ns
+                        self._committed = self._switching.memory
+                        self.lanes.chosen(lane)
                     if not self.is_batch:
                         self._stability.add(problem, *rows)
-        except SoacraftError as cause:
+        except BaseException as cause:
+            self._switching.recall(self._committed)
+            if not isinstance(cause, SoacraftError):
+                raise
             raise self._failed_step(problem, lane, cause) from cause
         if touch is not None and not self.is_batch:
             self._begins = touch.takes_out
@@ -436,28 +494,6 @@ class Motion:
 
     def _failed_step(self, problem: Mechanism, lane: int, cause: SoacraftError) -> SimulationError:
         """The error of a state, which stays where it was."""
-        t = self.states.now[lane] / 1e9
-        whose = f"state {lane} of the stepper" if self.is_batch else "the stepper"
-        why = str(cause)
-        if not self._method.adaptive and self._acting.mb.nv and not isinstance(cause, Stiff):
-            points = self.states.x[lane], problem.point(*self._start)  # of the first one numbers may be too large
-            limits = [limit(self._method, problem, t, x, (self._step or 0) / 1e9) for x in points]
-            why += next((f" {x[0].upper()}{x[1:]}" for x in limits if x), "")
-        which = f", which={lane}" if self.is_batch else ""
-        error = SimulationError(
-            f"{whose} of {self._acting.mb.name!r} stopped at t = {t:.9g} s: {why} It is where it was; give it another "
-            f"state with step.set_state(q, v{which})."
-        )
-        error.t = t
-        return error
-
-
-def _require_apart(problem: Mechanism, lanes: Sequence[int], Q: Array) -> None:
-    touch = problem.contact
-    assert touch is not None
-    touch.begin_batch(Q, lanes, "stepper")
-    touch.recall(True)
-
-
-def _same(before: dict[Frame, Wrench], now: dict[Frame, Wrench]) -> bool:
-    return before.keys() == now.keys() and all(now[x] is y for x, y in before.items())
+        at = self.states.now[lane] / 1e9, self.states.x[lane].copy(), self._start
+        number = lane if self.is_batch else self._number
+        return failure_of(self._acting.mb, problem, self._method, self._step, at, number, cause)

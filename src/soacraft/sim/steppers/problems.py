@@ -24,8 +24,12 @@ from soacraft.sim.steppers.parameters import LaneParameters
 from soacraft.sim.steppers.pushes import Pushed, Pushes, wrenches_of
 from soacraft.sim.steppers.states import LaneStates
 from soacraft.sim.system import Mechanism
-from soacraft.spatial.checks import finite
+from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
+
+
+class NotCompiled(StateError):
+    """Several states whose steps are not compiled."""
 
 
 class LaneProblems:
@@ -33,7 +37,14 @@ class LaneProblems:
     state to state."""
 
     def __init__(
-        self, acting: Acting, method: Method, step: int | None, names: Sequence[str], now: int, states: int | None
+        self,
+        acting: Acting,
+        method: Method,
+        step: int | None,
+        names: Sequence[str],
+        now: int,
+        states: int | None,
+        rows: LaneStates | None = None,
     ) -> None:
         self._acting, self._method, self._step, self._names = acting, method, step, names
         self.is_batch = states is not None
@@ -43,7 +54,7 @@ class LaneProblems:
         size = mb.nq + mb.nv + len(self.base.names)
         refuse_large((count, size), f"the states of a stepper of {mb.name!r}", "Take fewer states.")
         refuse_large((count, len(names)), f"u of a stepper of {mb.name!r}", "Take fewer states.")
-        self.states = LaneStates(count, size, len(names), now)
+        self.states = LaneStates(count, size, len(names), now) if rows is None else rows
         for i, name in enumerate(names):
             self.states.u[:, i] = acting.numbers.get(name, 0.0)
         self.parameters: LaneParameters | None = None
@@ -72,6 +83,8 @@ class LaneProblems:
                 load = load.another()
             elif isinstance(load, Control):
                 load = copy(load)  # its number stays the one of now
+            elif getattr(load, "switches", False):
+                load = copy(load)  # it holds and lets go by itself
             loads.append(load)
         closed = copy(acting.closed)
         if closed is not None:
@@ -84,6 +97,14 @@ class LaneProblems:
     def of(self, lane: int) -> Mechanism:
         """The problem with the parameters of a state."""
         return self.base if self.parameters is None else self.parameters.at(lane)
+
+    def require_apart(self, lanes: Sequence[int], Q: Array) -> None:
+        """Refuse states of a batch that begin with shapes in each other, each with its own placements."""
+        if self.parameters is None or not self.parameters.places:
+            require_apart(self.base, lanes, Q)
+            return
+        for i, lane in enumerate(lanes):
+            require_apart(self.of(lane), [lane], Q[i : i + 1])
 
     def prepared(self, lane: int) -> Mechanism:
         """The same with its controls, pushes and closures, too."""
@@ -152,6 +173,15 @@ class LaneProblems:
     def require_compiled(self, why: str, varied: bool) -> None:
         """Raise for several states, or for parameters of their own, whose steps are not compiled."""
         if why and self.is_batch:
-            raise StateError(f"steps of several states are compiled, and here {why}; take one state.")
+            cure = "edit the model" if varied else "make the stepper again, p.stepper(states=...)"
+            raise NotCompiled(f"steps of several states are compiled, and here {why}; {cure}.")
         if why and varied:
             raise StateError(f"steps with parameters of their own are compiled, and here {why}; edit the model.")
+
+
+def require_apart(problem: Mechanism, lanes: Sequence[int], Q: Array) -> None:
+    """Refuse states that begin with shapes in each other, and take the start as looked at."""
+    touch = problem.contact
+    assert touch is not None
+    touch.begin_batch(Q, lanes, "stepper")
+    touch.recall(True)

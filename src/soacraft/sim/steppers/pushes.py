@@ -68,3 +68,8 @@ def wrenches_of(pushes: Sequence[Pushed], copied: Multibody | None) -> dict[Fram
         there = None if axes is None else copied.frame(axes.full_name)
         wrenches[copied.frame(x.node.full_name)] = Wrench(x.wrench.moment, x.wrench.force, expressed_in=there)
     return wrenches
+
+
+def same_wrenches(before: dict[Frame, Wrench], now: dict[Frame, Wrench]) -> bool:
+    """Return True if the very same wrenches are at the same nodes."""
+    return before.keys() == now.keys() and all(now[x] is y for x, y in before.items())

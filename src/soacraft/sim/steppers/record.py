@@ -41,9 +41,15 @@ class Recording(Uncopied, Strict):
     _instead: ClassVar = "it belongs to a stepper; its runs are copied: recording.run()"
 
     def __init__(
-        self, motion: Motion, lane: int, every: int, integrator: str, ended: Callable[[Recording], None]
+        self,
+        of: tuple[Motion, int],
+        number: int,
+        every: int,
+        integrator: str,
+        ended: Callable[[Recording], None],
     ) -> None:
-        self._motion, self._lane, self._every, self._ended = motion, lane, every, ended
+        motion, lane = of
+        self._motion, self._lane, self._number, self._every, self._ended = motion, lane, number, every, ended
         self._begun, self._active = motion.states.goal, True
         self._problem = motion.problems.another(lane)
         self._recorder = Recorder(self._problem, integrator)
@@ -61,7 +67,7 @@ class Recording(Uncopied, Strict):
     @property
     def lane(self) -> int:
         """The number of the state that is recorded; 0 of a single one."""
-        return self._lane
+        return self._number
 
     @property
     def active(self) -> bool:
@@ -136,6 +142,8 @@ class Recording(Uncopied, Strict):
         if touch is not None:
             touch.follow()
             touch.recalled([] if row.touched is None else [row.touched], row.force)
+        if problem.holds.all:
+            problem.holds.settle(t, row.x, ())  # who holds there
         w = problem.rates(t, row.x)
         if row.vdot is not None:
             nq, _, nv = problem.sizes

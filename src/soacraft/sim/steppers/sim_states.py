@@ -12,6 +12,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
 from soacraft.sim.sim_state import SimState
+from soacraft.sim.steppers.switching import Switching
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -42,9 +43,11 @@ def state_of(
     x: Array,
     controls: Mapping[str, float],
     run: tuple[Sequence[str], Sequence[str]],
+    switching: Switching,
 ) -> SimState:
     """Return the state of a stepper at a point, with the forces and controls of runs of its propagator (`run`, names of
     both), and besides these the ones that push."""
+    switched = switching.memory
     touch, stride = parts
     q, v, _ = problem.parts(x)
     work = work_by_name(problem, x)
@@ -72,6 +75,9 @@ def state_of(
         independent=None if independent is None else tuple(independent),
         embedding=None if embedding is None else (tuple(embedding[0]), embedding[1]),
         began=touch is not None and touch.began,
+        events=switching.names,
+        signs=dict(switched.signs),
+        happened=switched.happened,
         controls=numbers,
     )
 
@@ -82,11 +88,11 @@ def point_of(state: SimState, problem: Mechanism) -> Array:
     return np.concatenate([state.q, state.v, [work.get(name, 0.0) for name in problem.names]])
 
 
-def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str]) -> None:
+def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str], switches: tuple[str, ...]) -> None:
     """Raise `CheckpointError` for a state that a stepper cannot continue from."""
     within = {
         "an instant between two nanoseconds": state.rest > 0.0,
-        "events": bool(state.events),
+        "events": bool(set(state.events) - set(switches)),
         "callbacks": bool(state.callbacks),
         "states of components": bool(len(state.z) or state.held or state.ticks),
     }
@@ -99,4 +105,6 @@ def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str]) -> N
     fits = set(names) - set(driven) <= set(state.forces) <= set(names) and len(set(state.forces)) == len(state.forces)
     known = fixed <= set(state.controls) <= fixed | set(driven)
     controls = tuple(sorted(state.controls)) if known else tuple(sorted(fixed))
-    refuse_other(state, Fit(problem.mb, state.forces if fits else tuple(names), controls=controls), "this SimState")
+    refuse_other(
+        state, Fit(problem.mb, state.forces if fits else tuple(names), switches, controls=controls), "this SimState"
+    )

@@ -29,6 +29,14 @@ class LaneStates:
         self.now = np.full(count, now, dtype=np.int64)
         self.origin = self.goal = now
 
+    def row(self, lane: int) -> LaneStates:
+        """One of them, in the same memory, but for turns of closures, which are its own."""
+        row = LaneStates(0, 0, 0, self.goal)
+        here = slice(lane, lane + 1)
+        row.x, row.u, row.now = self.x[here], self.u[here], self.now[here]
+        row.theta, row.origin = np.zeros((1, 0)), self.origin
+        return row
+
     def __len__(self) -> int:
         return len(self.x)
 

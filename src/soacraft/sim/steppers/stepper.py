@@ -27,10 +27,10 @@ from soacraft.sim.forces.push import Push
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.steppers.motion import Motion
 from soacraft.sim.steppers.names import read_names, read_period
 from soacraft.sim.steppers.pushes import read_push, with_pushes
 from soacraft.sim.steppers.record import Recording, require_every
+from soacraft.sim.steppers.separate import motion_of
 from soacraft.spatial.checks import Array, finite
 
 #: What becomes of a batch when one of its states cannot go on.
@@ -86,7 +86,7 @@ class Stepper(Uncopied, Strict):
         self._names = names if labels is None else tuple(labels)  # what the controls are called here
         if on_error not in ON_ERROR or (on_error == "keep" and count is None):
             raise StateError(f"on_error is 'raise', or 'keep' of a batch, got {on_error!r:.40}.")
-        motion = Motion(acting, method, pace, now, names, count, threads, parameters, on_error == "keep")
+        motion = motion_of(acting, method, pace, now, names, count, threads, parameters, on_error == "keep")
         self._motion, self._states = motion, motion.states
         self._is_batch, self._count = motion.is_batch, len(motion.states)
         self._recordings: tuple[Recording, ...] = ()
@@ -178,7 +178,7 @@ class Stepper(Uncopied, Strict):
         """The points of contact of the last step, of one state."""
         self._require_single("contacts")
         with self._alone.held("contacts"):
-            last = self._motion.lanes.last(0)
+            last = self._motion.of(0)[0].lanes.last(0)
             return touches_of(last.touched, last.length)
 
     @property
@@ -189,7 +189,7 @@ class Stepper(Uncopied, Strict):
         with self._alone.held("sensors"):
             problem, x = self._motion.problems.prepared(0), np.array(self._motion.states.x[0])
             q, v, _ = problem.parts(x)
-            vdot = self._motion.lanes.last(0).vdot if self._method.touches else None
+            vdot = self._motion.of(0)[0].lanes.last(0).vdot if self._method.touches else None
             if vdot is None:
                 vdot = problem.free_accelerations(self.t, q, v)
             return sensor_values(problem.mb, problem.mb.state(q, v, vdot))
@@ -244,7 +244,7 @@ class Stepper(Uncopied, Strict):
 
     def report(self) -> Text:
         """A text: the controls, the length of a call, and whether steps are compiled."""
-        why = self._motion.lanes.why
+        why = self._motion.why
         lines = [
             repr(self),
             f"a call takes {self.period:g} s",
@@ -405,14 +405,15 @@ class Stepper(Uncopied, Strict):
                 whose = f"state {lane} of " if self._is_batch else ""
                 raise StateError(f"{whose}the stepper is recorded already; end that with recording.stop() first.")
             self._motion.follow()
-            made = Recording(self._motion, lane, ns, self._method.name, self._end_recording)
+            made = Recording(self._motion.of(lane), lane, ns, self._method.name, self._end_recording)
             self._recordings = (*self._recordings, made)
             return made
 
     def _end_recording(self, recording: Recording) -> None:
         with self._alone.held("stop"):
             self._recordings = tuple(x for x in self._recordings if x is not recording)
-            self._motion.lanes.record(recording.lane, False)
+            motion, lane = self._motion.of(recording.lane)
+            motion.lanes.record(lane, False)
 
     # -- parts -------------------------------------------------------------------------------------------------
 

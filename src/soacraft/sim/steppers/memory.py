@@ -1,0 +1,26 @@
+"""`Memory`: a single state of a stepper, to be taken back after an error."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from soacraft.sim.steppers.lanes import Last
+from soacraft.sim.steppers.pushes import Pushes
+from soacraft.sim.steppers.states import Snapshot
+from soacraft.sim.steppers.switching import SwitchMemory
+from soacraft.spatial.checks import Array
+
+
+class Memory(NamedTuple):
+    """All that the next step of one state depends on."""
+
+    states: Snapshot
+    origin: int
+    u: Array
+    pushes: Pushes
+    pace: tuple[float | None, float, tuple[int, int]]
+    closures: tuple[Any, ...] | None
+    began: bool
+    begins: bool
+    switches: SwitchMemory
+    last: Last
