@@ -16,6 +16,7 @@ from soacraft import dynamics as dyn
 from soacraft.sim.campaigns.crossings import Found, LaneWatch, Mask
 from soacraft.sim.campaigns.lane_step import LaneStep, Point
 from soacraft.sim.campaigns.lanes import Lane, Lanes, Values, linked, require_numbers
+from soacraft.sim.campaigns.loads import lane_forces
 from soacraft.sim.campaigns.measures import split
 from soacraft.sim.campaigns.models import LaneModels
 from soacraft.sim.campaigns.rows import Rows
@@ -46,6 +47,7 @@ class Batch:
         self._mb, self._plants = joined.mb, [system._plants[x] for x in sorted(system._plants)]
         self._space = Coordinates(self._mb)
         self._models = LaneModels(joined.mb, system._plants, lanes.models)
+        self._loads = lane_forces(joined.mb, joined.loads)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
         for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
             self.V.setdefault(key, np.zeros((lanes.count, *signal.shape), dtype=signal.dtype))
@@ -163,9 +165,12 @@ class Batch:
         for x in lanes:
             self.V[x.key] = x.call(self.V)
 
-    def _accelerate(self, q: Array, v: Array) -> Array:
-        """The accelerations under all forces, which have been evaluated."""
+    def _accelerate(self, t: Any, point: Point) -> Array:
+        """The accelerations under all forces; those of components have been evaluated."""
+        q, v, _ = point
         force = np.zeros(v.shape)
+        for load in self._loads:
+            force += load(t, point)
         for number, get in self._single:
             force[:, number] += get(self.V)
         for dofs, get in self._wide:
@@ -200,7 +205,7 @@ class Batch:
             self._walk(self._stage[0])
         self._walk(before)
         if accelerations:
-            self._accelerate(point.q, point.v)
+            self._accelerate(t, point)
             self._walk(behind)
 
     def _slopes(self, t: Any, point: Point) -> tuple[Array, dict[str, Array]]:
@@ -208,7 +213,7 @@ class Batch:
         before, behind, _ = self._stage
         self._place(t, point)
         self._walk(before)
-        vdot = self._accelerate(point.q, point.v)
+        vdot = self._accelerate(t, point)
         self._walk(behind)
         return vdot, {x.key: x.call(self.V) for x in self._rates}
 
@@ -296,7 +301,8 @@ class Batch:
     def _turned(self, before: Array, after: Array) -> Mask:
         """Functions that have gone to the other side in a direction that is watched."""
         directions = np.array([x[1] for x in self._crossings])[:, None]
-        return (before != 0.0) & (after != 0.0) & (before != after) & ((directions == 0) | (directions == after))
+        watched = (directions == 0) | (directions == after)
+        return np.asarray((before != 0.0) & (after != 0.0) & (before != after) & watched)
 
     def _through(self, t0: float, end: float, point: Point, until: str) -> Point:
         """From a time to the end of a step: of runs in which something crosses in parts, to the crossing and on."""
@@ -383,7 +389,7 @@ class Batch:
             signs, total = np.where(after == 0.0, signs, after), total | names
             if not names.any():
                 break
-        self._leave(names.any(axis=0), "crossings make each other cross without end")
+        self._leave(np.asarray(names.any(axis=0)), "crossings make each other cross without end")
         return point, total
 
     def _jumped(self, t: Array, point: Point, names: Mask) -> Point:

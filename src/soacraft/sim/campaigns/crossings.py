@@ -7,6 +7,7 @@ first zero of each run is located on the dense output; signs are kept from step 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +152,7 @@ class LaneWatch:
             if not may.any():
                 continue
             inner = np.clip(8 * i + k, 1, 31)
-            theta = _least(lambda x, side=side: side * value(x), FINE[inner - 1], FINE[inner + 1])
+            theta = _least(partial(_times, side, value), FINE[inner - 1], FINE[inner + 1])
             beyond = may & (side * value(theta) < -ROUNDING * np.abs(g).max(axis=0))
             if beyond.any():
                 turns.append(np.where(beyond, theta, PARTS[0]))
@@ -165,6 +166,10 @@ class _Look(NamedTuple):
     end: Array
     before: Array
     jumps: Mask
+
+
+def _times(side: Array, value: Callable[[Array], Array], theta: Array) -> Array:
+    return np.asarray(side * value(theta))
 
 
 def _just_after(h: Array) -> list[Array]:

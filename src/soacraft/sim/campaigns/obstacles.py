@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.sim.campaigns.loads import obstacle_of_loads
 from soacraft.sim.campaigns.measures import Measure, Series, split
 from soacraft.sim.campaigns.models import LINEAR
 from soacraft.sim.campaigns.variations import is_argument, read_parameter, target_of
@@ -42,8 +43,9 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
             return f"{path!r} jumps between ticks, where steps end"
         if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
             return f"{path!r} is no plain component"
+    weighed = any(not is_argument(x) and target_of(system, x).kind == "model" for x in paths)
     for path, plant in sorted(system._plants.items()):
-        why = _of_plant(plant)
+        why = _of_plant(plant) or obstacle_of_loads(plant.forces, len(system._plants) == 1, weighed)
         if why:
             return f"the plant {path!r} {why}"
     if system._compiled()[0].masses:
@@ -70,8 +72,6 @@ def _jumps(component: Component, path: str, paths: Sequence[str], start: float) 
 
 def _of_plant(plant: Any) -> str:
     mb = plant.mb
-    if plant.forces:
-        return "has force elements"
     if mb.is_closed or len(mb.couplings):
         return "has loops"
     if mb.layout.flexible:
