@@ -21,6 +21,12 @@ loop of MuJoCo. `alone` is the controller without steps, `rollout` are the same 
 
 Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
 
+Environments: as many quadrupeds as a vector of `sim.gym`, with a policy in NumPy that gives the targets of all servos
+every 10 ms; next to a loop around MuJoCo's `rollout` with the same policy, which holds them as long. One thread each.
+Ours observes, rewards and looks for what has fallen besides. `policy` is the policy alone.
+
+Closed chains: steps with contact next to those of the same bodies as a tree (`contact_loops.py`).
+
 Coordinates: one contact problem in minimal and in redundant coordinates (`redundant.py`).
 """
 
@@ -34,6 +40,8 @@ import coal
 import fcl
 import mujoco
 import numpy as np
+from contact_loops import SCENES as CHAINS
+from contact_loops import compared as beside_its_tree
 from contact_scenes import STEP, InMujoco, Scene, humanoid, quadruped, spheres, trot, wall
 from growth import table
 from measure import growth, microseconds, repeated, shortest
@@ -73,6 +81,8 @@ def run(quick: bool = False) -> dict[str, Any]:
             for method in METHODS
         ],
         "batch": batch(*((4, 5) if quick else (1024, 200))),
+        "environments": environments(*((4, 2) if quick else (1024, 20))),
+        "chains": [beside_its_tree(name, *((5, 2) if quick else (400, 2000)), quick) for name in CHAINS],
         "coordinates": [{"scene": name} | row for name, make in robots.items() for row in compared(make(), quick)],
     }
 
@@ -163,6 +173,62 @@ def batch(count: int, steps: int) -> dict[str, Any]:
     return {"states": count, "steps": steps, "us": times, "apart": apart}
 
 
+class Policy:
+    """Targets of servos from their angles and rates and the time: a trot, and a small network."""
+
+    def __init__(self, scene: Scene) -> None:
+        rng = np.random.default_rng(1)
+        self.first, self.second = rng.normal(size=(24, 64)) / 5.0, rng.normal(size=(64, 12)) / 8.0
+        self.table = np.stack([trot(scene, 1000)[name] for name in scene.servos], axis=1)
+
+    def __call__(self, step: int, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Of rows of angles and rates, (n, 12) each."""
+        hidden = np.tanh(np.concatenate([q, 0.1 * v], axis=1) @ self.first)
+        return np.asarray(self.table[step] + 0.05 * np.tanh(hidden @ self.second))
+
+
+def environments(count: int, steps: int, held: int = 10) -> dict[str, Any]:
+    """Microseconds of a step of one of many environments, its actions held for some steps of the simulation."""
+    scene, theirs = quadruped(), InMujoco(quadruped())
+    policy, heights = Policy(scene), 0.01 * np.random.default_rng(0).random(count)
+    q = np.tile(scene.q, (count, 1))
+    q[:, 6] += heights
+    begin = {"begin": lambda generator, n: q, "vector": True, "num_envs": count, "threads": 1}
+    ends, loops = {}, {}
+    for method in METHODS:
+        p = scene.propagator(integrator=method)[0]
+        envs = sc.sim.gym(
+            p, ["q", "v"], [f"servo {x}" for x in scene.servos], lambda seen, u: seen["v"][:, 3],
+            lambda seen: seen["q"][:, 6] < 0.05, every=held * STEP, **begin,
+        )  # fmt: skip
+
+        def ours(n: int, envs: Any = envs, method: str = method) -> None:
+            for _ in range(n):
+                seen, _ = envs.reset(seed=0)
+                for k in range(steps):
+                    seen, *_ = envs.step(policy(k * held, seen[:, 7:19], seen[:, 25:37]))
+                ends[method] = seen[:, 6].copy()
+
+        loops[method] = ours
+    states = theirs.states(scene.mb, q)
+    control = np.zeros((count, held, 12))
+
+    def in_mujoco(n: int) -> None:
+        for _ in range(n):
+            now = states
+            for k in range(steps):
+                control[:] = policy(k * held, now[:, 8:20], now[:, 26:38])[:, None]
+                now = rollout(theirs.model, [theirs.data], now, control)[0][:, -1]
+            ends["MuJoCo"] = now[:, 3].copy()
+
+    loops["MuJoCo"] = in_mujoco
+    loops["policy"] = repeated(lambda: [policy(k, q[:, 7:19], q[:, 7:19]) for k in range(steps)])
+    rounds = shortest(loops, 2, 0.0, clock=time.process_time)
+    apart = {who: float(np.abs(ends[who] - ends["MuJoCo"]).max()) for who in METHODS}
+    us = {who: t / (count * steps) for who, t in rounds.items()}
+    return {"environments": count, "steps": steps, "held": held, "us": us, "apart": apart}
+
+
 def measured(first: str, second: str, count: int, quick: bool, apart: bool = False) -> dict[str, Any]:
     """Microseconds of one distance; `apart`: of those poses alone that are."""
     a, b = SHAPES[first], SHAPES[second]
@@ -237,7 +303,8 @@ def text(result: dict[str, Any]) -> str:
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
     text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
-    return text + _steps_text(result) + _controlled_text(result) + _batch_text(result) + _coordinates_text(result)
+    text += _steps_text(result) + _controlled_text(result) + _batch_text(result) + _environments_text(result)
+    return text + _chains_text(result) + _coordinates_text(result)
 
 
 def _steps_text(result: dict[str, Any]) -> str:
@@ -280,6 +347,28 @@ def _batch_text(result: dict[str, Any]) -> str:
         rows.append([name, str(x["states"]), str(x["steps"]), f"{ours:.3g}", f"{theirs:.3g}", f"{theirs / ours:.2f}"])
         rows[-1] += [f"{x['apart'][who]:.0e}"]
     return f"\n\n## A batch of quadrupeds that trot\n\n{table(head, rows, 1)}"
+
+
+def _environments_text(result: dict[str, Any]) -> str:
+    x = result["environments"]
+    head = ["method", "environments", "steps held", "env-steps/s", "MuJoCo, env-steps/s", "ours / MuJoCo"]
+    head += ["policy, us", "heights apart, m"]
+    rows, theirs = [], x["us"]["MuJoCo"]
+    for who, name in METHODS.items():
+        ours = x["us"][who]
+        rows.append([name, str(x["environments"]), str(x["held"]), f"{1e6 / ours:,.0f}", f"{1e6 / theirs:,.0f}"])
+        rows[-1] += [f"{theirs / ours:.2f}", f"{x['us']['policy']:.2g}", f"{x['apart'][who]:.0e}"]
+    return f"\n\n## Environments of quadrupeds, with a policy in NumPy\n\n{table(head, rows, 1)}"
+
+
+def _chains_text(result: dict[str, Any]) -> str:
+    head = ["closed chain", "contacts", "us a step", "as a tree", "closed / tree"]
+    rows = []
+    for x in result.get("chains", []):  # younger than some results
+        closed, tree = (x["us"][kind] for kind in ("closed", "tree"))
+        count = " and ".join(str(n) for n in sorted(set(x["contacts"].values())))
+        rows.append([x["scene"], count, f"{closed:.3g}", f"{tree:.3g}", f"{closed / tree:.2f}"])
+    return f"\n\n## Closed chains next to their trees\n\n{table(head, rows, 1)}"
 
 
 def _coordinates_text(result: dict[str, Any]) -> str:

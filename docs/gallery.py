@@ -122,6 +122,12 @@ def flexible_arm(made: Names) -> np.ndarray:
     return sheet(modes_of(made, (0, 1, 2), azimuth=-50.0, elevation=35.0, zoom=1.2), swinging, down=True)
 
 
+def walking(made: Names) -> np.ndarray:
+    """The first second of a walk."""
+    (t, rows), look = made["run"], dict(azimuth=-70.0, elevation=12.0, zoom=1.5)
+    return instants({"mb": made["dog"], "run": (t[:51], rows[:51])}, (0.4, 0.6, 0.8), **look)
+
+
 #: For each example its pictures: arguments it is given, and what is drawn of what it has made.
 GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "01_mass_matrix.py": ((), lambda made: fitted(sc.view.spy(made["massmat"], magnitude=True))),
@@ -146,6 +152,7 @@ GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "20_solar_panel.py": ((), lambda made: modes_of(made, (6, 7, 10), azimuth=-35.0, elevation=25.0, zoom=1.25)),
     "21_motor_and_pid.py": ((), lambda made: instants(made, (0.0, 0.3, 4.0), azimuth=-80.0, elevation=8.0)),
     "22_campaign.py": ((), lambda made: instants(made, (0.0, 0.3, 1.0), azimuth=-80.0, elevation=8.0)),
+    "23_quadruped_learns.py": ((), walking),
 }  # fmt: skip
 
 

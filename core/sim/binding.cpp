@@ -142,6 +142,7 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
     if (!fits) refuse("the arrays of a rollout do not fit each other");
     Given given(setting);
     if (!touches(given.method)) refuse("rollouts with contact are by a method that takes contacts");
+    if (!field(setting, "functions").is_none()) refuse("rollouts call no functions");
     if (!given.read(tree, setting)) return nb::make_tuple(index(-1), index(-1));
     const auto held_tables = tree.pin(given.set.job);
     const ContactRollout task{q.data(), v.data(), force.data(), force.size(0) == 1 ? 0 : force.size(1) * nv,

@@ -6,9 +6,10 @@ namespace sim {
 namespace SOACRAFT_TARGET {
 
 extern const ContactKernels kernels;
-const ContactKernels kernels = {[](const ContactSetting& set, const rigid::Model& model) -> std::unique_ptr<Impulses> {
-    return std::make_unique<ContactStep>(set, model);
-}};
+const ContactKernels kernels = {
+    [](const ContactSetting& set, const rigid::Model& model, const TouchingLoops& loops) -> std::unique_ptr<Impulses> {
+        return std::make_unique<ContactStep>(set, model, loops);
+    }};
 
 }  // namespace SOACRAFT_TARGET
 }  // namespace sim

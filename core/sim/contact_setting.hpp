@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "contact/spot_query.hpp"
-#include "soacraft/rigid/model/model.hpp"
+#include "soacraft/loops/plan.hpp"
 
 namespace soacraft {
 namespace sim {
@@ -20,6 +20,13 @@ struct Stop {
 struct Rub {
     index dof;
     double limit;
+};
+
+// Closures of what touches: their tree-augmented plan on the tree that answers impulses, and the coordinates of their hinges; those
+// of the caller, as they are at the time of a step. Both null of a tree.
+struct TouchingLoops {
+    const loops::Plan* plan;
+    const std::vector<double>* theta;
 };
 
 struct ContactSetting {
@@ -78,7 +85,7 @@ public:
 };
 
 struct ContactKernels {
-    std::unique_ptr<Impulses> (*begin)(const ContactSetting&, const rigid::Model&);
+    std::unique_ptr<Impulses> (*begin)(const ContactSetting&, const rigid::Model&, const TouchingLoops&);
 };
 
 // Those of this machine (`dispatch.cpp`).

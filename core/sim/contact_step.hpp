@@ -18,9 +18,9 @@ static_assert(FRICTIONS == complementarity::WIDEST - 1, "a row of each friction,
 
 class ContactStep final : public Impulses {
 public:
-    ContactStep(const ContactSetting& set, const rigid::Model& model)
-        : set_(set), model_(model), search_(set, model), tree_(model), end_(model), before_(at(model.count)), stride_(at(model.nv)),
-          held_(at(model.nv)) {
+    ContactStep(const ContactSetting& set, const rigid::Model& model, const TouchingLoops& loops)
+        : set_(set), model_(model), search_(set, model), tree_(model, loops.plan, loops.theta), end_(model, loops.plan, loops.theta),
+          before_(at(model.count)), stride_(at(model.nv)), held_(at(model.nv)) {
         v.resize(at(model.nv)), force.resize(at(model.nv)), some_.nodes = tree_.rows.nodes;
     }
 
@@ -324,7 +324,12 @@ private:
         }
         if (!recorded) return true;
         if (pressed) {
-            tree_.push(p_.data(), force.data(), held_.data());
+            if (tree_.is_closed()) {
+                tree_.momentum(held_.data(), force.data());
+                std::fill(held_.begin(), held_.end(), 0.0);
+            } else {
+                tree_.push(p_.data(), force.data(), held_.data());
+            }
             for (std::size_t i = 0; i < v.size(); ++i) force[i] = (force[i] + held_[i]) / h;
             if (!rigid::finite(force.data(), model_.nv)) return false;
         }

@@ -40,11 +40,13 @@ public:
 
     bool any() const { return !terms_.empty(); }
     bool acts() const { return acts_; }
+    // The largest A (Mcal^-1)_kk of a dof whose forces are taken.
+    double stiffness() const { return stiffness_; }
     // The tree with A as armature: no inertia of it, but what velocities answer forces with.
     const rigid::Model& model() const { return model_; }
 
     void clear() {
-        acts_ = false;
+        acts_ = false, stiffness_ = 0.0;
         for (Term& x : terms_) x.taken = x.held = false;
         arm();
     }
@@ -72,6 +74,7 @@ public:
         for (std::size_t i = 0; i < dofs_.size(); ++i) {
             double& sum = sum_[static_cast<std::size_t>(dofs_[i])];
             if (!(compliance[i] > fast[i])) sum = 0.0;
+            stiffness_ = std::fmax(stiffness_, sum * compliance[i]);
         }
         for (Term& x : terms_) x.taken = x.added > 0.0 && sum_[static_cast<std::size_t>(x.dof)] > 0.0, acts_ = acts_ || x.taken;
         arm();
@@ -185,6 +188,7 @@ private:
     const Load* loads_ = nullptr;
     index nv_ = 0;
     bool acts_ = false;
+    double stiffness_ = 0.0;
     std::vector<Term> terms_;
     std::vector<index> dofs_;
     std::vector<double> ahead_, speed_, sum_, own_, armature_;

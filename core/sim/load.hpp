@@ -1,10 +1,19 @@
 // Controls and their forces (sim/forces/drives.py).
 #pragma once
 
+#include <vector>
+
+#include "soacraft/rigid/drivers/job.hpp"
 #include "soacraft/rigid/model/model.hpp"
 
 namespace soacraft {
 namespace sim {
+
+// Wrenches at nodes that act together, of `step.push`.
+struct Pushes {
+    std::vector<rigid::Wrench> wrenches;
+    bool turned = false;  // whether one of them is in other axes than those of its node
+};
 
 // A control (sim/forces/drives.py): u(t), linear between its knots; its force gain u + b0 + b1 length + b2 velocity,
 // within limits; and the dofs that feel it.
@@ -15,6 +24,7 @@ struct Load {
     double gain, bias[3], control[2], force[2];  // limits: lower, upper
     index row_first = 0, row_last = 0, length_first = 0, length_last = 0;  // their entries from the first that is not zero to the last
     const double* force_of_function = nullptr;  // (nv): the generalized force itself, which a function gives; null of a control
+    const Pushes* pushes = nullptr;  // of a load that is wrenches, and no control
 };
 
 // From the first entry of x that is not zero to the last.

@@ -84,6 +84,9 @@ public:
         if (!s.chain) return;
         closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
         theta = numbers(s.chain->solver.coordinates);
+        if (!s.contact) return;
+        pressed_ = s.chain->mover, pressed_.tree = &implicit_.model();
+        scale_ = pressed_.scale;
     }
 
     // Take the force that is held in a step: whether it is another one than before.
@@ -164,6 +167,12 @@ public:
                 for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
                 continue;
             }
+            if (load.pushes) {
+                at_nodes(*load.pushes, q, of);
+                for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
+                powers[i] = dot(of, v, nv);
+                continue;
+            }
             const double f = force_of(load, t, q, v);
             if (!own) std::memset(of, 0, bytes(nv));
             powers[i] = 0.0;
@@ -192,8 +201,20 @@ public:
 
     // Forces of single dofs that a step may take implicitly; whether `rates` takes them so.
     Implicit& implicit() { return implicit_; }
-    // The tree that answers impulses.
+    // The tree that answers impulses, and its closures.
     const rigid::Model& pressed_model() const { return implicit_.model(); }
+    TouchingLoops pressed_loops() const { return set_.chain ? TouchingLoops{&pressed_, &theta} : TouchingLoops{nullptr, nullptr}; }
+    // Measure rows of closures anew, at x, where forces that are taken implicitly make them much stiffer than the tree is; false
+    // where a hinge has nothing to move.
+    bool measure_closures(const double* x) {
+        constexpr double STIFF = 100.0;  // a row less compliant by about this is measured well enough by the tree
+        if (!set_.chain) return true;
+        pressed_.scale = scale_;
+        if (!(implicit_.stiffness() > STIFF)) return true;
+        if (!loops::best_kernels().compliance(pressed_, closed_.hold(0), state(x, x + nq), pressed_.scale.data())) return false;
+        for (double& each : pressed_.scale) each = each > 0.0 ? 1.0 / std::sqrt(each) : 1.0;
+        return true;
+    }
     void take_implicitly(bool how) { takes_implicitly_ = how; }
 
     const ContactSetting* contact() const { return set_.contact; }
@@ -414,7 +435,10 @@ private:
     }
 
     bool accelerations(const double* q, const double* v, rigid::Job& job, const double* force, double* vdot) {
-        return !nv || (set_.chain ? solved(q, v, job.passive, force, vdot) : with(job, dynamics_, q, v, force, vdot));
+        if (!nv || !set_.chain) return !nv || with(job, dynamics_, q, v, force, vdot);
+        const bool implicit = job.model == &implicit_.model();
+        const loops::Plan& plan = implicit ? pressed_ : set_.chain->solver;
+        return solved(plan, implicit ? loops::TREE_AUGMENTED : set_.chain->method, q, v, job.passive, force, vdot);
     }
     // What answers accelerations implicitly answers those in own axes: vdot = a - w x v of what floats.
     void hold_axes(const double* v) {
@@ -459,8 +483,18 @@ private:
         rigid::Wrench one = {};
         one.at = set_.plan->spots[static_cast<std::size_t>(push.spot)], one.turned = !push.own, one.f = wrench;
         one.axes.element = -1, one.axes.R[0] = one.axes.R[4] = one.axes.R[8] = 1.0;
+        at_nodes(&one, 1, one.turned, q, to);
+    }
+    // J* f of all of them.
+    void at_nodes(const Pushes& pushes, const double* q, double* to) {
+        if (pushes.wrenches.empty())
+            std::memset(to, 0, bytes(nv));
+        else
+            at_nodes(pushes.wrenches.data(), static_cast<index>(pushes.wrenches.size()), pushes.turned, q, to);
+    }
+    void at_nodes(const rigid::Wrench* wrenches, index count, bool turned, const double* q, double* to) {
         rigid::Job& job = bare_;
-        job.wrenches = &one, job.wrench_count = 1, job.turned = one.turned;
+        job.wrenches = wrenches, job.wrench_count = count, job.turned = turned;
         alone(at_rest_, q, zeros_.data(), zeros_.data(), to);
         job.wrenches = nullptr, job.wrench_count = 0, job.turned = false;
         for (index i = 0; i < nv; ++i) to[i] = -to[i];
@@ -533,11 +567,12 @@ private:
     }
 
     template <class Passive>
-    bool solved(const double* q, const double* v, const Passive* passive, const double* force, double* vdot) {
+    bool solved(const loops::Plan& plan, loops::Method method, const double* q, const double* v, const Passive* passive,
+                const double* force, double* vdot) {
         const loops::Answer to{vdot, rest_.data(), rest_.data() + rest_.size() - 2, theta.data()};
         loops::State s = state(q, v);
         s.passive = passive, s.force = force;
-        return loops::best_kernels().solve(set_.chain->solver, closed_.hold(0), set_.chain->method, s, to) &&
+        return loops::best_kernels().solve(plan, closed_.hold(0), method, s, to) &&
                rigid::finite(rest_.data(), static_cast<index>(rest_.size()));
     }
 
@@ -572,6 +607,8 @@ private:
     bool sampled_ = false;  // `sample` was called at
     double sampled_at_ = 0.0;
     std::vector<double> sampled_x_;
+    loops::Plan pressed_;        // what projects states, on the tree that answers impulses
+    std::vector<double> scale_;  // of its rows, where no force is taken implicitly
     std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };

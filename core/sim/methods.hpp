@@ -42,7 +42,7 @@ public:
         scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (!touches(method)) return;
-        touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model());
+        touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model(), m_.pressed_loops());
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
         work_ = numbers(m_.names);
     }
@@ -340,10 +340,12 @@ private:
         for (index i = 0; i < m_.nv; ++i) u[at(i)] = h * v[i];
         m_.integrate(x, u.data(), stage_.data());
         const std::vector<index>& dofs = implicit.look(t, h, stage_.data(), m_.nq, v);
+        if (!m_.measure_closures(x)) return false;
         if (dofs.empty()) return true;
         implicit.fast_from(fast_), compliance_ = fast_;
         if (!touch_->compliance(x, v, dofs, compliance_)) return false;
         implicit.choose(compliance_, fast_);
+        if (!m_.measure_closures(x)) return false;
         if (!implicit.acts()) return true;
         weighed_ = weighed_ && std::equal(known_.begin(), known_.end(), x);
         do {
@@ -381,7 +383,7 @@ private:
         slope_ = rates_, begun_ = true;
         if (!stages_implicitly(t, x, h)) return false;
         m_.move(x, u.data(), x1.data());
-        if (!rigid::finite(x1.data(), m_.points)) return false;
+        if (!m_.settle(x1.data()) || !rigid::finite(x1.data(), m_.points)) return false;
         bool pressed = false;
         if (!touch_->act(t + h, h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
         if (!pressed) {
@@ -389,11 +391,12 @@ private:
                 slope_.assign(w, w + m_.size);
                 return ended_implicitly(t, x, h);
             }
-            if (!ended(t, h)) return false;
+            if (!settled(t, h)) return false;
             known_ = x1, rates_ = w1, begun_ = !lean_;
             return true;
         }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
+        if (!m_.is_tree() && !m_.between(x, free_.data(), smooth_.data())) return false;  // where it was put on the closures
         const std::vector<double>& v = touch_->v;
         double *rf = last_.data(), *r1 = w_.data();
         std::memcpy(rf, free_.data() + nq, at(nv) * sizeof(double)), std::memcpy(r1, v.data(), at(nv) * sizeof(double));
@@ -409,7 +412,7 @@ private:
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
         bool needed = false;
-        if (!ends_apart(needed)) return false;
+        if (!m_.settle(x1.data()) || !ends_apart(needed)) return false;
         if (needed || !lean_) {
             if (!m_.push_at(t + h, free_.data(), forces.data(), w_.data())) return false;
             for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
@@ -430,7 +433,7 @@ private:
             known_ = x1, weighed_ = !lean_;
             return true;
         }
-        if (!ended(t, h)) return false;
+        if (!settled(t, h)) return false;
         known_ = x1, rates_ = w1, rates_[at(2 * m_.nv + m_.names - 1)] = 0.0, begun_ = weighed_ = !lean_;
         if (lean_) return true;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
@@ -527,16 +530,21 @@ private:
             return -left;
         };
         energy_ = m_.mechanical_energy(x1.data()), work();
-        if (needed && lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)))) work();
+        if (needed) {
+            bool moved = false;
+            if (!lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;
+            if (moved) work();
+        }
         work_.back() = -taken();
         for (index i = 0; i < m_.names; ++i) x1[at(first + i)] = x[first + i] + work_[at(i)];
         return rigid::finite(work_.data(), m_.names);
     }
 
     // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took less what
-    // springs and dampers gave; or not at all. Whether it is moved.
-    bool lifted(double most) {
-        most = std::fmax(most, 0.0);
+    // springs and dampers gave; or not at all. `moved`: whether it is moved. False where closures are in doubt.
+    bool lifted(double most, bool& moved) {
+        constexpr double LEAST = 1e-6;  // that of sim/integrators/moreau.py
+        most = std::fmax(most, 0.0), moved = false;
         const double start = energy_;
         double part = 1.0;
         for (int i = 0; i < 2; ++i) {
@@ -544,15 +552,17 @@ private:
             m_.move(x1.data(), last_.data(), stage_.data());
             std::memcpy(stage_.data() + m_.nq, x1.data() + m_.nq, at(m_.nv) * sizeof(double));
             m_.carry(last_.data(), stage_.data() + m_.nq);
+            if (!m_.settle(stage_.data())) return false;
             const double now = m_.mechanical_energy(stage_.data()), rise = now - start;
             if (rise <= most) {
-                energy_ = now;
+                energy_ = now, moved = true;
                 x1.swap(stage_);
                 return true;
             }
             part = most / rise;
+            if (!(part > LEAST)) return true;
         }
-        return false;
+        return true;
     }
 
     bool end(double t, const double* x, double h) {
@@ -560,8 +570,9 @@ private:
         m_.move(x, u.data(), x1.data());
         return ended(t, h);
     }
-    bool ended(double t, double h) {
-        if (!m_.settle(x1.data())) return false;
+    bool ended(double t, double h) { return m_.settle(x1.data()) && settled(t, h); }
+    // The end is on the closures.
+    bool settled(double t, double h) {
         open = m_.open;
         if (!rigid::finite(x1.data(), m_.points)) return false;
         return lean_ || (m_.sample(t + h, x1.data()) && m_.rates(m_.plan() ? t1 : t + h, x1.data(), w1.data(), forces.data()));

@@ -53,8 +53,8 @@ private:
     index nq_, nv_;
 };
 
-// `Visits` of sim/visits.py: `x` and `w` take the point and its rates; `call(ns)` gives the nanosecond of the next visit, or a
-// negative number where the steps should end.
+// `Visits` of sim/visits.py: `x` and `w` take the point and its rates; `call(ns)` gives the nanosecond of the next visit, or ns
+// where the steps should end.
 class PythonVisits final : public Visits {
 public:
     PythonVisits(nb::handle given, index points, index size)

@@ -187,7 +187,8 @@ struct Given {
             refuse("compiled steps of flexible bodies are those of trees, by methods without contacts and derivatives");
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
-        if (touches(method) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
+        if (touches(method) != (set.contact != nullptr)) refuse("only moreau and moreau_midpoint take contacts");
+        if (set.chain && method == MIDPOINT) refuse("moreau_midpoint takes trees");
         if (!read_plan(field(setting, "plan"), tree)) return false;
         const nb::object functions_given = field(setting, "functions");
         if (!functions_given.is_none()) {

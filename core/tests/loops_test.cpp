@@ -5,6 +5,7 @@
 
 #include "loops/job.hpp"
 #include "random_tree.hpp"
+#include "soacraft/contact/dynamics/tree_rows.hpp"
 #include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/make_plan.hpp"
 #include "soacraft/loops/embedding/constraint_embedding.hpp"
@@ -314,6 +315,66 @@ void test_side_by_side(const RandomClosed& closed, loops::Method method, const B
     expect(one == (answered & 1u), "one state in lanes for two");
 }
 
+// Impulses of rows move what the closures leave free, by its own inertia: no closure moves, and the power of Mcal dv along any
+// velocity that closures allow is that of the rows.
+void test_rows_of_contacts(const RandomClosed& closed, LoopWork& w, const Buffer<double>& v, Random& random) {
+    const Model& model = closed.tree.model;
+    const auto nv = static_cast<std::size_t>(model.nv);
+    const std::vector<double> theta(closed.theta.begin(), closed.theta.end());
+    TreeRows tree(model, &closed.plan, &theta);
+    tree.place(closed.q.data(), v.data());
+    if (!tree.articulate() && gives_up("the rank of closures is in doubt")) return;
+    std::vector<Touch> touches;
+    for (int i = 0; i < 3; ++i) {
+        double R[9], x[6];
+        put_rotation(random, R), fill(random, x, 6);
+        touches.push_back({random.integer(-1, model.count - 1), random.integer(-1, model.count - 1), {x[0], x[1], x[2]}, {x[3], x[4], x[5]},
+                           {{R[0], R[3], R[6]}, {R[1], R[4], R[7]}, {R[2], R[5], R[8]}}, i == 0 ? 6 : 3});
+        tree.add(touches.back());
+    }
+    const DofRow limit{random.integer(0, model.nv - 1), -1.0};
+    tree.add(limit);
+    const auto speeds_of = [&](const std::vector<double>& x) {  // N x
+        tree.place(closed.q.data(), x.data());
+        std::vector<double> u;
+        for (const Touch& t : touches) {
+            const Twist V = tree.velocity(t.b, t.at_b) - tree.velocity(t.a, t.at_a);
+            for (index r = 0; r < t.rows; ++r) u.push_back(r < 3 ? dot(t.axes[r], V.v) : dot(t.axes[r - 3], V.w));
+        }
+        u.push_back(limit.sign * x[static_cast<std::size_t>(limit.dof)]);
+        return u;
+    };
+    const Buffer<double> p = random.numbers<double>(tree.rows.rows);
+    std::vector<double> dv(nv), force(nv), S(static_cast<std::size_t>(tree.rows.rows * tree.rows.rows)), allowed(v.begin(), v.end());
+    tree.release(tree.rows, p.data(), dv.data());
+    tree.momentum(dv.data(), force.data());
+    tree.rows.product(S.data());
+    std::vector<double> changes(p.size(), 0.0);
+    for (std::size_t i = 0; i < p.size(); ++i)
+        for (std::size_t j = 0; j < p.size(); ++j) changes[i] += S[i * p.size() + j] * p[j];
+    double size = 1.0, power = 0.0, of_rows = 0.0, most = 1.0;
+    for (const double x : dv) size = std::fmax(size, std::fabs(x));
+    for (std::size_t i = 0; i < nv; ++i) power += force[i] * allowed[i], most += std::fabs(force[i] * allowed[i]);
+    const std::vector<double> u = speeds_of(allowed), made = speeds_of(dv);
+    for (std::size_t i = 0; i < p.size(); ++i) of_rows += p[i] * u[i], most += std::fabs(p[i] * u[i]);
+    expect(std::fabs(power - of_rows) < 1e-7 * most, "impulses of closures have no power");
+    for (std::size_t i = 0; i < p.size(); ++i)
+        expect(std::fabs(made[i] - changes[i]) < 1e-7 * size * most, "the compliance of rows is that of their velocities, closures included");
+    Buffer<double> moved(dv.begin(), dv.end()), speed(closed.plan.size);
+    for (index i = 0; i < closed.plan.coordinates; ++i) w.theta[i] = closed.theta[static_cast<std::size_t>(i)];
+    if (!rows_at(w, closed.q.data(), moved.data()) && gives_up("a closure at a singular pose of its own")) return;
+    speeds(w, speed.data());
+    for (const double x : speed) expect(std::fabs(x) < 1e-7 * size, "impulses of contacts keep the loops closed");
+    for (const double enough : {0.0, 1e9}) {  // of one dof, as a row and alone
+        tree.place(closed.q.data(), v.data());
+        tree.articulate(), tree.add(limit);
+        double one = 0.0;
+        tree.rows.product(&one);
+        const double alone = tree.compliance(limit.dof, enough);
+        expect(enough > 0.0 ? alone >= one - 1e-9 * (1.0 + one) : std::fabs(alone - one) < 1e-7 * (1.0 + one), "compliance of a dof, closures included");
+    }
+}
+
 }  // namespace
 
 void test_closed_chain(unsigned seed) {
@@ -349,6 +410,7 @@ void test_closed_chain(unsigned seed) {
         for (index r = 0; r < plan.closures[i].rows; ++r)
             expect(std::fabs(w.ties[i].speed[r]) < 1e-9, "a velocity that was projected");
     test_motion(closed, w, v, random);
+    test_rows_of_contacts(closed, w, v, random);
     rows(v);
     Residual left;
     if (!tree_augmented(w, closed.base, T.data(), left) && gives_up("refused by the tree-augmented solver")) return;

@@ -430,32 +430,28 @@ def twins() -> dict[str, int]:
     """The addresses of the compiled equations that come along, by name."""
 
 class Lanes:
-    """States that go on step by step, each by itself, under the numbers of their controls (`soacraft.sim.stepper`): `x`
-    (count, points), `u` (count, inputs) and `now` (count) in nanoseconds stay those of Python. `driven` are the loads
-    that u has the numbers of; steps of `step` nanoseconds are counted from `origin`, and end at `stops`, too.
-    """
+    """States that go on step by step, each by itself, under the numbers of their controls (`soacraft.sim.steppers`).
+    `arrays` is a `LaneArrays` of sim/compiled.py, which compiled code shares."""
 
     ready: bool
-    def __init__(
-        self,
-        tree: RigidModel,
-        setting: Any,
-        x: _Reals,
-        u: _Reals,
-        now: _Integers,
-        driven: _Integers,
-        stops: _Integers,
-        step: int,
-        origin: int,
-        threads: int,
-    ) -> None: ...
+    def __init__(self, tree: RigidModel, setting: Any, arrays: Any) -> None: ...
     def advance(self, goal: int) -> int:
         """All on to a nanosecond: -1, or the first lane that Python should go on with; -2 where the model is another
         one, -3 where controls are not finite, -4 where another call goes on."""
 
-    def last(self) -> tuple[tuple[_Reals, _Reals], _Reals | None, float]:
-        """Contacts, (steps, 8) and (points, 13), mean rates of velocities (1, nv) and length of the last step of the
-        only lane."""
+    def set_own(self, lane: int, tree: RigidModel, setting: Any, lean: bool) -> bool:
+        """Let a lane have a setting of its own, with the parameters that the tree has now; not `lean`: its work and
+        contacts are counted. False where compiled code does not know all of it."""
+
+    def share(self, lane: int) -> None:
+        """Let a lane have the setting of the others again."""
+
+    def push(self, lane: int, tree: RigidModel, frames: Any, forces: dict[Any, Any]) -> bool:
+        """Let wrenches {node: wrench} push a lane from now on; False where only Python can read them."""
+
+    def last(self, lane: int) -> tuple[tuple[_Reals, _Reals], _Reals | None, _Reals | None, float]:
+        """Contacts, (steps, 8) and (points, 13), their mean generalized force (1, nv), mean rates of velocities (1, nv)
+        and length of the last step of a lane that is alone or recorded."""
 
 def roll_contacts(
     tree: RigidModel, setting: Any, q: _Reals, v: _Reals, force: _Reals, step: int, Q: _Reals, V: _Reals, threads: int

@@ -5,9 +5,10 @@ general code can catch them.
 A message says what was tried, names the object and the value, and gives the likely cure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
+from types import MappingProxyType
 
 __all__ = [
     "AlgebraicLoopError",
@@ -136,10 +137,12 @@ class ViewError(SoacraftError, ValueError):
 class WiringError(SoacraftError, ValueError):
     """A component cannot be what was declared, or a system of components cannot be joined as asked.
 
-    `faults` has each fault as a text, where several were seen at once.
+    `faults` has each fault as a text, where several were seen at once. `unfilled` has those of inputs that nothing
+    fills, by input.
     """
 
     faults: tuple[str, ...] = ()
+    unfilled: Mapping[str, str] = MappingProxyType({})
 
 
 class AlgebraicLoopError(WiringError):

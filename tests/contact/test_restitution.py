@@ -8,6 +8,7 @@ import soacraft as sc
 from soacraft.contact.dynamics.restitution import ImpactLaw, resolve, resolve_in_turn
 from soacraft.contact.dynamics.rows import contact_rows
 from soacraft.contact.dynamics.surfaces import Surfaces
+from soacraft.errors import SimulationError
 
 
 def row_of_balls(v, masses=(1.0, 1.0, 1.0), **laws):
@@ -165,3 +166,40 @@ def test_a_box_that_lands_flat_to_rounding_bounces_straight():
         run(mb, q, [0, 0, 0, 0, 0, -speed], step, step, restitution=0.5, friction=0.0)
         assert mb.v[5] == pytest.approx(0.5 * speed, rel=1e-2)
         assert np.abs(mb.v[:3]).max() < 1e-2 * speed
+
+
+def leg(law, slope):
+    """A leg about a pin whose foot comes down on the floor at an angle of this tangent to the vertical."""
+    mb = ground()
+    angle = np.arctan(slope)
+    at = sc.Pose(translation=(0, 0, 0.5 * np.cos(angle)))
+    foot = mb.add_body("leg", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -0.3), 0.05 * np.eye(3)), at)
+    foot.add_geometry(sc.Geometry("foot", "sphere", (1e-6,), sc.Pose(translation=(0, 0, -0.5))))
+    mb.set_state([angle + 1e-3], [-2.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=1e-3)
+    touch = sc.sim.Contact(friction=0.5, restitution=0.4, law=law)
+    p.add(touch)
+    return p, touch
+
+
+@pytest.mark.parametrize("law", ["energy", "poisson"])
+def test_a_leg_that_jams_does_not_bounce(law):
+    """Where friction 0.5 holds what the normal impulse lifts, tan < 0.5, no impulse makes the foot leave; else it
+    leaves with e of its speed."""
+    p, touch = leg(law, 0.3)
+    p.advance_to(0.002)
+    assert p.mb.v[0] == pytest.approx(0.0, abs=1e-9)
+    struck = next(x for x in touch.steps if x.impulses.any())
+    assert struck.factor == (0.0 if law == "energy" else 1.0)
+    assert np.hypot(*struck.impulses[0, :2]) <= 0.5 * abs(struck.impulses[0, 2]) * (1 + 1e-9)
+    p, touch = leg("energy", 0.8)
+    p.advance_to(0.002)
+    assert p.mb.v[0] == pytest.approx(0.4 * 2.0, rel=0.05)
+    assert all(x.factor == 1.0 for x in touch.steps)
+
+
+def test_newtons_law_has_no_impulse_for_a_leg_that_jams():
+    p, _ = leg("newton", 0.3)
+    text = r"perhaps no impulses give every contact its restitution by law='newton', .*: take law='energy'"
+    with pytest.raises(SimulationError, match=text):
+        p.advance_to(0.002)

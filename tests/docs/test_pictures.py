@@ -18,7 +18,7 @@ finally:
     sys.path.remove(str(ROOT / "docs"))
 
 #: Examples that take a second or more; their pictures are looked at, not made again.
-LONG = {f"{n:02}" for n in (2, 3, 6, 13, 14, 17, 18, 19, 20)}
+LONG = {f"{n:02}" for n in (2, 3, 6, 13, 14, 17, 18, 19, 20, 23)}
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
 

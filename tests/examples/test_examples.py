@@ -302,3 +302,35 @@ def test_22_campaign(run):
     again, kept = (number(x) for x in found["run 17 again"].split(";"))
     assert again == pytest.approx(kept, abs=1e-6)
     assert names["c"].quantile(0.9, "end").lower < 0.4927 < names["c"].quantile(0.9, "end").upper
+
+
+def walked(names, seconds=4.0):
+    """The mean speed of the policy that was learned, by a stepper of its own."""
+    p, step = names["p"], names["p"].stepper(period=names["PERIOD"])
+    for _ in range(round(seconds / names["PERIOD"])):
+        seen = np.concatenate([step.q, step.v, [step.t]])[None]
+        step.u[:] = np.clip(names["policy"](names["weights"][None], seen)[0], *np.array(limits(p.mb)).T)
+        step()
+        assert step.q[6] > 0.15
+    return step.q[4] / seconds
+
+
+def limits(mb):
+    return [x.attributes["ctrlrange"] for x in mb.actuators]
+
+
+def test_23_quadruped_learns(run):
+    names, found, lines = run("23_quadruped_learns.py", "1", "0", "3")
+    assert "one batch of compiled steps" in found["steps"]
+    assert abs(number(lines[4])) < 0.02  # it stands at first
+    assert 0.0 < number(found["round 1"]) < 0.8 * 2.0  # 0.8 a second at most
+    assert number(found["speed"]) == pytest.approx(walked(names), abs=6e-4)
+
+
+@pytest.mark.slow
+def test_a_quadruped_learns_to_walk(run):
+    names, found, lines = run("23_quadruped_learns.py")
+    assert abs(number(lines[4])) < 0.02
+    assert number(found["speed"]) > 0.3
+    assert found["stands then"] == "True"
+    assert number(found["speed"]) == pytest.approx(walked(names), abs=6e-4)

@@ -86,7 +86,11 @@ TESTS = (
     (("dispatch",), ("core/test_instruction_sets.py",)),
     (("interrupt", "signals"), ("core/test_interrupt.py",)),
     (("contact/passage",), ("contact/geometry/test_passage.py", "sim/forces/test_touching.py")),
-    (("sim/lanes", "sim/contact_tables"), ("sim/test_lanes.py", "sim/test_stepper.py")),
+    (
+        ("sim/lanes", "sim/contact_tables"),
+        ("sim/test_lanes.py", "sim/steppers/test_stepper.py", "sim/steppers/test_lanes.py",
+         "sim/steppers/test_pushes.py", "sim/steppers/test_parameters.py", "sim/steppers/test_record.py"),
+    ),
     (
         ("sim/setting_reader",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_compiled_contact.py",
@@ -94,10 +98,11 @@ TESTS = (
     ),
     (("sim/implicit", "sim/load"), ("sim/test_implicit.py", "sim/test_compiled.py", "sim/test_compiled_contact.py")),
     (("flexible",), ("core/test_flexible.py",)),
+    (("closure_space",), ("sim/test_compiled_contact_loops.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
     (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
-        ("sim/test_compiled_contact.py", "contact/test_stepping.py"),
+        ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
     (
         ("sim/plan", "sim/twins"),
@@ -107,7 +112,8 @@ TESTS = (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_compiled_contact.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py",
-         "sim/test_stepper.py"),
+         "sim/steppers/test_stepper.py", "sim/test_compiled_contact_loops.py", "sim/test_visits.py",
+         "sim/forces/test_evaluation.py"),
     ),
     (("contact/moving", "contact/smooth"), ("robot/world/test_queries.py", "robot/world/test_edges.py")),
     (

@@ -6,6 +6,11 @@ MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
+        "core/include/soacraft/contact/dynamics/closure_space.hpp",
+        "if (size < LITTLE) {",
+        "if (size <= LITTLE) {",
+    ): "no row has just that part left, and one more turn would leave it as it is",
+    (
         f"{MOVING}/near.hpp",
         "if (!(near2.x[k] <= far2)) continue;",
         "if (!(near2.x[k] < far2)) continue;",
@@ -775,11 +780,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (solver.outdated() || mover.outdated()) return false;",
         "if (solver.outdated() && mover.outdated()) return false;",
     ): "both are of one model, and know of its changes at once",
-    (
-        "core/sim/lanes_binding.cpp",
-        "if (i < 0 || i >= static_cast<index>(set.loads.size()) || set.loads[static_cast<std::size_t>(i)].knots != 1)",
-        "if (i < 0 || i > static_cast<index>(set.loads.size()) || set.loads[static_cast<std::size_t>(i)].knots != 1)",
-    ): "what is behind the last load is read, and is none with one number",
     (
         "core/sim/binding.cpp",
         "if (value && trace) PyException_SetTraceback(value, trace);",

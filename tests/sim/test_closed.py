@@ -330,3 +330,18 @@ def test_a_time_constant_that_overflows_is_an_error_with_its_name(T):
     mb = four_bar_of(1.0, 2.0, 2.0, 2.0, 1.2, 0.5)
     with pytest.raises(sc.errors.SoacraftError, match=rf"time_constant (=|is) {T:g} s".replace("+", r"\+")):
         sc.sim.Propagator(mb, integrator="rk4", step=0.01, stabilization="baumgarte", time_constant=T).advance_to(0.02)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "gauss4", "variational", "moreau"])
+def test_a_run_in_parts_has_the_bits_of_one_in_one_go(integrator):
+    """In Python, where a function acts: a pause puts no state elsewhere, not by rounding."""
+
+    def run(*ends):
+        mb = spatial_loop()
+        p = sc.sim.Propagator(mb, integrator=integrator, step=0.005)
+        p.control(mb.dof_names[0], lambda t, state: 0.1 * np.cos(t))
+        for t in ends:
+            p.advance_to(t)
+        return np.concatenate([mb.q, mb.v])
+
+    np.testing.assert_array_equal(run(0.02, 0.035, 0.04, 0.06), run(0.06))

@@ -196,6 +196,6 @@ def test_plans_that_do_not_fit_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="plan must be a SystemPlan"):
         compiled._core.advance(*call)
     call = list(made)
-    call[1] = call[1]._replace(method=1, tableau=None)
+    call[1] = call[1]._replace(method=3, tableau=None)
     with pytest.raises(ValueError, match="the plan is of another tree or method"):
         compiled._core.advance(*call)

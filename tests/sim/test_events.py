@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import in_python
-from tests.sim.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError
@@ -200,7 +200,7 @@ def bouncing(method, solver="tree"):
 
 @pytest.mark.parametrize(
     ("method", "solver"),
-    [("rk4", "tree"), ("rk4", "closed"), ("verlet", "tree"), ("dop853", "tree"), ("dop853", "closed"), ("moreau", "tree")],
+    [*((x, "tree") for x in ("rk4", "verlet", "dop853", "moreau")), ("rk4", "closed"), ("dop853", "closed")],
 )
 def test_compiled_steps_find_the_events_that_steps_in_python_find(method, solver, monkeypatch):
     compiled = bouncing(method, solver).advance_to(0.3)
@@ -249,3 +249,30 @@ def test_an_event_function_that_fails_in_steps_ahead_ends_the_run_at_its_time():
     with pytest.raises(sc.errors.SimulationError, match=r"stopped at t = 0\.5 s: the function of event 'root'"):
         p.advance_to(2.0)
     assert p.last_run.t[-1] == 0.5
+
+
+def test_an_interrupt_in_steps_ahead_of_an_event_is_not_lost():
+    """It comes once, in compiled steps that an event makes be taken back."""
+    p, came = sc.sim.Propagator(pendulum(), integrator="rk4", step=0.004), []
+
+    def force(t, state):
+        if t > 0.03 and not came:
+            came.append(t)
+            raise KeyboardInterrupt
+        return np.zeros(1)
+
+    p.add(force)
+    p.event("now", lambda t, state: t - 0.022)
+    with pytest.raises(KeyboardInterrupt):
+        p.advance_to(0.1)
+    assert p.t < 0.03
+    np.testing.assert_array_equal(p.last_run.q[-1], p.mb.q)
+    assert len(p.advance_to(0.1).events) == 1
+
+
+def test_an_event_function_of_an_iterator_that_ends_is_told_as_it_is():
+    p = sc.sim.Propagator(pendulum(), integrator="rk4", step=0.004)
+    values = iter(np.ones(50))
+    p.event("now", lambda t, state: next(values))
+    with pytest.raises(StopIteration):
+        p.advance_to(1.0)

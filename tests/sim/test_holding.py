@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.loops.cases import near
+from tests.loops.cases import near, row_of_four_bars
 from tests.sim.test_elements import block
 
 import soacraft as sc
@@ -313,3 +313,44 @@ def test_an_impact_draws_a_load_off_its_stop_or_presses_it_on(pressed):
     else:
         near(mb.v, [after + push / 2.0 * rest, before - after - push / 2.0 * rest], 1e-8)
         near(mb.q[1], (before - after) * rest - push / 4.0 * rest**2, 1e-8)
+
+
+# -- prescribed motions --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("integrator", ["dop853", "rk4"])
+def test_a_prescribed_motion_stays_within_a_stop_or_is_refused(integrator):
+    def made(size):
+        p = sc.sim.Propagator(sc.load("pendulum"), integrator=integrator, step=0.01)
+        p.add(sc.sim.JointLimit("bob", lower=-0.5, upper=0.5))
+        p.prescribe("bob", lambda t: (size * np.sin(t), size * np.cos(t), -size * np.sin(t)))
+        return p
+
+    run = made(0.5).advance_to(3.0)  # it touches the stop
+    near(run.q[-1], [0.5 * np.sin(3.0)], 1e-12)
+    p = made(0.6)
+    text = r"the limit of bob is struck, and no impulse turns dof 'bob' round while the motion of 'bob' is prescribed"
+    with pytest.raises(SimulationError, match=text) as error:
+        p.advance_to(3.0)
+    assert error.value.t == pytest.approx(np.arcsin(0.5 / 0.6), abs=1e-8)
+    assert p.last_run.q.max() < 0.5 + 1e-8
+    stop = sc.sim.JointLimit("bob", lower=-1.0, upper=0.5)
+    stop.bind(sc.load("pendulum"))
+    text = r"the motion that is prescribed for dof 'bob' leads beyond the limit of bob by 0\.01: prescribe one"
+    with pytest.raises(SimulationError, match=text):  # by a jump
+        stop.require_kept(np.array([0.51]), True)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+def test_a_stop_that_a_prescribed_motion_drives_into_through_closures_is_refused(restitution):
+    """A parallelogram whose rocker moves as told, and whose crank comes to a stop."""
+    mb = row_of_four_bars(1)
+    start, name = float(mb.q[1]), mb.dof_names[0]
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.prescribe("crank1", lambda t: (start - t, -1.0, 0.0))
+    p.add(sc.sim.JointLimit(name, lower=start - 0.205, upper=4.0, restitution=restitution))
+    text = rf"the limit of {name} is struck, and no impulse turns dof '{name}' round while the motion of 'crank1' is"
+    with pytest.raises(SimulationError, match=text) as error:
+        p.advance_to(0.5)
+    assert error.value.t == pytest.approx(0.205, abs=1e-6)
+    near(mb.q[0], start - 0.205, 1e-9)

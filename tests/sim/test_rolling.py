@@ -182,3 +182,21 @@ def test_refusals():
         sc.sim.Propagator(skate).advance_to(1.0)
     with pytest.raises(sc.errors.SimulationError, match=r"and loop 'rolls' of 'roller' rolls or skates; use 'radau'"):
         sc.sim.Propagator(mb, integrator="generalized_alpha", step=0.01).advance_to(0.1)
+
+
+def test_a_callback_may_change_the_state_of_what_rolls():
+    """A wheel that runs straight ahead is slowed down at every tick."""
+    mb = sc.Multibody("wheel", gravity=(0, 0, -9.81))
+    mb.add_body("wheel", None, sc.RollingDisc(0.5), sc.Inertia(1.0, (0, 0, 0), np.diag([0.1, 0.2, 0.1])))
+    mb.set_state(mb.neutral(), [0.0, 2.0, 0.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+
+    def slow(t, state):
+        if t > 0.0:
+            mb.v = 0.5 * np.array(state.v)
+
+    p.every(0.1, slow)
+    run = p.advance_to(0.3)
+    speeds = [float(run.v[run.t <= t + 1e-9][-1, 1]) for t in (0.05, 0.1, 0.2, 0.3)]
+    np.testing.assert_allclose(speeds, [2.0, 1.0, 0.5, 0.25], rtol=1e-12)
+    np.testing.assert_allclose(mb.q[4:], [0.5 * (2.0 + 1.0 + 0.5) * 0.1, 0.0], atol=1e-12)

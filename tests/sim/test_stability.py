@@ -8,7 +8,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.stability import growth, restless
+from soacraft.sim.stability import growth, missed, restless
 from soacraft.sim.system import Mechanism
 
 #: The end of the interval of stability on the real and on the imaginary axis (Hairer and Wanner, IV.2).
@@ -251,3 +251,33 @@ def test_a_step_of_contact_multiplies_by_the_amplification_of_what_it_takes_impl
         taken.append(np.concatenate([run.q[-1], run.v[-1]]))
     wanted = Linear.of(m, 0.0, x, np.ones(3)).amplification(J, 3, h)
     np.testing.assert_allclose(np.array(taken).T, wanted, rtol=0, atol=1e-12)
+
+
+def test_what_moves_by_rounding_of_its_coordinates_is_at_rest():
+    """A closed chain that stands has velocities of some 1e-17, which its coordinates do not follow."""
+    mb = four_bar()
+    t, q = 1e-3 * np.arange(6), np.tile(mb.q, (6, 1))
+    noise = 1e-17 * np.array([1.0, -1.0, 2.0, -3.0, 1.0, 2.0])[:, None] * np.array([1.0, 0.3, -2.0])
+    assert not missed(mb, t, q, noise).any()
+    assert missed(mb, t, q, np.full((6, 3), 1e-9)).all()
+
+
+@pytest.mark.parametrize("step", [0.01, 0.002])
+def test_rows_before_a_dof_sticks_are_not_called_stiff(step):
+    """A rod whose pin comes to rest by dry friction, with a sprung tip that goes on: rows in which the pin moves are
+    looked at while it sticks."""
+
+    def rod(**how):
+        mb = sc.Multibody("rod", gravity=(0, 0, -9.81))
+        mb.add_body("rod", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -0.3), 0.02 * np.eye(3)))
+        at = sc.Pose(translation=(0, 0, -0.7))
+        tip = mb.add_body("tip", "rod", sc.Prismatic((0, 0, -1)), sc.Inertia(0.5, (0, 0, 0), 0.01 * np.eye(3)), at)
+        tip.passive = sc.Passive(stiffness=400.0)
+        mb.set_state([0.5, 0.01], [-1.5, 0.1])
+        p = sc.sim.Propagator(mb, **how)
+        p.add(sc.sim.HingeFriction("rod", coulomb=25.0))
+        return p.advance_to(0.1)
+
+    run, accurate = rod(integrator="rk4", step=step), rod(rtol=1e-10)
+    assert run.v[-1, 0] == 0.0
+    np.testing.assert_allclose(run.q[-1], accurate.q[-1], rtol=0, atol=1e-2 * step)

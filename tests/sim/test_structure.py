@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.loops.test_case_four_bars import spatial_loop
+from tests.model.modal.trees import flexible_tree
 from tests.sim.test_closed import four_bar
 from tests.sim.test_order import tree
 
@@ -193,3 +194,45 @@ def test_refusals():
         p = sc.sim.Propagator(mb, integrator=method, step=5.0)
         with pytest.raises(SimulationError, match=r"did not converge in \d+ rounds .* take a smaller step"):
             p.advance_to(10.0)
+
+
+def rotors():
+    """Two ball joints with motors on their axes, whose inertias differ, on a free body."""
+    mb = tree([sc.Free(), sc.Spherical(), sc.Spherical()], seed=4)
+    mb.bodies[1].armature, mb.bodies[2].armature = [0.1, 0.4, 0.2], [0.3, 0.1, 0.5]
+    return mb
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        rotors,
+        lambda: flexible_tree((-1, 0, 0, 1), 3, modes=(2, 3, 0)),
+        lambda: flexible_tree((-1, 0, 1), 1, (sc.Spherical(), sc.Free())),
+    ],
+    ids=["rotors", "modes", "modes and rotors"],
+)
+@pytest.mark.parametrize(("method", "order", "h"), [("variational", 2, 0.01), ("variational4", 4, 0.01)])
+def test_order_with_rotors_and_modes(make, method, order, h):
+    """Rotors of ball joints do not turn the axes of their momentum; modes are stiff and damped. Against Dormand and
+    Prince."""
+    mb, errors = make(), []
+    start = np.array(mb.q), np.array(mb.v)
+    sc.sim.Propagator(mb, rtol=1e-12).advance_to(0.04)
+    end = np.array(mb.q), np.array(mb.v)
+    for step in (h, h / 2):
+        mb.set_state(*start)
+        sc.sim.Propagator(mb, integrator=method, step=step).advance_to(0.04)
+        errors.append(max(np.abs(mb.difference(end[0], mb.q)).max(), np.abs(mb.v - end[1]).max()))
+    assert order - 0.3 < np.log2(errors[0] / errors[1]) < order + 0.7
+
+
+def test_compiled_variational_steps_leave_rotors_of_ball_joints_to_python():
+    p = sc.sim.Propagator(rotors(), integrator="variational", step=0.01)
+    why = "'variational' with the armature of 'b1' is written in Python"
+    assert f"since {why}" in str(p.report())
+    with pytest.raises(ModelError, match=f"is not compiled: {why}"):
+        p.rollout(p.mb.q, p.mb.v, steps=2)
+    mb = floating()
+    mb.bodies[2].armature = 0.2  # of a pin
+    assert "steps: compiled" in str(sc.sim.Propagator(mb, integrator="variational", step=0.01).report())

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
-from tests.sim.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError
@@ -209,7 +209,8 @@ def test_a_function_of_held_numbers_may_not_change_the_model(edit, steps_in_pyth
         return np.zeros(2)
 
     p.control(meddles, every=0.008)
-    with pytest.raises(SimulationError, match=r"p.control\(f, every=\) changed 'double_pendulum'.*p.every\(period, f\)"):
+    text = r"p.control\(f, every=\) changed 'double_pendulum'.*p.every\(period, f\)"
+    with pytest.raises(SimulationError, match=text):
         p.advance_to(0.1)
 
 
@@ -243,3 +244,97 @@ def test_forces_between_rows_are_those_of_the_numbers_then():
     np.testing.assert_allclose(sample.forces["cart"][:, 0], held, rtol=1e-12)
     np.testing.assert_allclose(sample.vdot[:, 0], held / 2.0, rtol=1e-12)
     np.testing.assert_allclose(sample.v[:, 0], np.cumsum(np.repeat(held, 1)) * 0.001 - held * 0.0005, rtol=1e-12)
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_callback_finds_propagator_and_model_at_the_present(held, steps_in_python, monkeypatch):
+    """A law that reads p.t and mb.q in place of its arguments."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    p, seen = swing(), []
+
+    def looks(t, state):
+        seen.append((t, p.t, *state.q, *p.mb.q))
+        return np.zeros(2)
+
+    p.control(looks, every=0.008) if held else p.every(0.008, looks)
+    run = p.advance_to(0.04)
+    seen = np.array(seen)
+    np.testing.assert_allclose(seen[:, 0], run.t[::2], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(seen[:, 1], run.t[::2], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(seen[:, 2:4], run.q[::2])
+    np.testing.assert_array_equal(seen[:, 4:], run.q[::2])
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+def test_a_callback_has_the_accelerations_of_what_is_free(steps_in_python, monkeypatch):
+    """A body that turns while it travels: vdot of its own axes, not of the axes in which it is integrated."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    mb, seen = sc.Multibody("body"), []
+    mb.add_body("body", None, sc.Free(), sc.Inertia(2.0, (0.1, 0.2, 0.0), np.diag([1.0, 2.0, 2.5])))
+    mb.v = [1.0, 2.0, 3.0, 0.5, -1.0, 2.0]
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.002)
+    p.every(0.004, lambda t, state: seen.append((state.q, state.v, state.vdot)))
+    p.event("up", lambda t, state: t - 0.011, action=lambda t, state: seen.append((state.q, state.v, state.vdot)))
+    p.advance_to(0.02)
+    assert len(seen) == 7
+    for q, v, vdot in seen:
+        np.testing.assert_allclose(vdot, sc.dynamics.forward_dynamics(mb, q, v, np.zeros(6)), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+def test_a_callback_may_add_a_callback(steps_in_python, monkeypatch):
+    """It is called from there on, at multiples of its period."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    p, calls = swing(), []
+
+    def adds(t, state):
+        if t == 0.02:
+            p.every(0.006, lambda t, state: calls.append(t))
+
+    p.every(0.01, adds)
+    p.advance_to(0.04)
+    assert calls == [0.02, 0.026, 0.032, 0.038]
+
+
+def test_a_callback_that_sets_the_state_it_has_is_no_edit_by_the_next_one():
+    p = swing()
+    p.every(0.008, lambda t, state: p.mb.set_state(p.mb.q, p.mb.v))
+    drives(p, 0.008)
+    assert len(p.advance_to(0.04)) == 11
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+def test_a_callback_that_changes_the_state_before_time_zero(steps_in_python, monkeypatch):
+    """Nanoseconds of visits are negative there: all calls are made, and every change acts."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    mb, calls = sc.Multibody("cart", gravity=(0, 0, 0)), []
+    mb.add_body("cart", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    mb.v = [1.0]
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.004, t=-0.05)
+
+    def halves(t, state):
+        calls.append(t)
+        mb.set_state(mb.q, 0.5 * mb.v)
+
+    p.every(0.01, halves)
+    p.advance_to(0.02)
+    np.testing.assert_allclose(calls, [-0.05, -0.04, -0.03, -0.02, -0.01, 0.0, 0.01, 0.02], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(mb.v, 0.5**8, rtol=1e-12)
+    np.testing.assert_allclose(mb.q, 0.01 * sum(0.5**k for k in range(1, 8)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+def test_callbacks_at_one_instant_have_the_accelerations_of_the_row(steps_in_python, monkeypatch):
+    """A box on a floor: the second one sees what contacts make of it, though the first one gave a control a number."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    p, seen = pushed_box("moreau"), []
+    drives(p, 0.002)
+    p.every(0.002, lambda t, state: seen.append(state.vdot))
+    run = p.advance_to(0.02)
+    np.testing.assert_allclose(seen[1:], run.vdot[2::2], rtol=0, atol=1e-12)

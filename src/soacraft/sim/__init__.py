@@ -82,7 +82,8 @@ from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.record import Recording
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.changes.sequence import Action, Sequence, Transition
@@ -146,6 +147,7 @@ __all__ = [
     "Product",
     "Propagator",
     "Ramp",
+    "Recording",
     "Run",
     "Sample",
     "SampleHold",

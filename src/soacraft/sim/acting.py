@@ -15,7 +15,8 @@ from soacraft.sim.closed import Closed
 from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
-from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.drives import Control, PartOfTogether
+from soacraft.sim.forces.evaluated import Evaluated, Evaluations
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof, knots_of
 from soacraft.sim.integrators.methods import METHODS
@@ -40,6 +41,8 @@ class Acting:
         self.running = False
         self.alone = Exclusive(f"the propagator of {mb.name!r}", "sc.sim.Propagator(mb.copy())")
         """The right to change its state."""
+        self.evaluations = Evaluations(mb)
+        """The evaluations of the user's functions."""
         self._place = object()  # by which loads know where they act
         self._problem: Mechanism | None = None
 
@@ -93,7 +96,7 @@ class Acting:
         added: list[Load] = []
         for load in loads:
             known = {x.name for x in [*self.loads, *added]} | set(self.controls)
-            element = _element(load, known)
+            element = self._element(load, known)
             if element.name in known:
                 raise StateError(f"a force {element.name!r} acts already; give the new one another name.")
             if isinstance(element, Contact) and not METHODS[self._method].touches:
@@ -146,6 +149,8 @@ class Acting:
 
     def control(self, name: str, u: Any, breaks: Any = ()) -> None:
         """Drive an actuator or a dof; a new control takes the place of the old one."""
+        if callable(u) and not isinstance(u, PartOfTogether):
+            u = self.evaluated(u, f"the control of {name!r}")
         control = Control(name, u, breaks)
         control.bind(self.mb)
         if name in self.controls and self._problem is not None:
@@ -168,20 +173,23 @@ class Acting:
         for kind, x in zip(("breaks", "knots"), times, strict=True):
             self._breaks[f"the {kind} of the motion of {name!r}"] = x
 
+    def evaluated(self, function: Callable[[float, State], Any], what: str) -> Evaluated:
+        """Return a user's function that gives a value, which may change nothing."""
+        require_call(function, what)
+        return Evaluated(function, what, self.evaluations)
+
+    def _element(self, load: Load | Callable[[float, State], Any], known: set[str]) -> Load:
+        """A force element as it is, a function as one."""
+        if hasattr(load, "force") and hasattr(load, "bind"):
+            return cast(Load, load)
+        if callable(load):
+            name = getattr(load, "__name__", type(load).__name__).strip("<>")
+            return Function(_free_name(name, known), self.evaluated(load, f"the force {name!r}"))
+        raise StateError(f"add takes force elements and functions of (t, state), got {load!r:.60}.")
+
     def _refuse_new(self, what: str, cure: str) -> None:
         if self.running:
             raise StateError(f"{what} is new, and cannot begin to act while a run goes on. {cure}")
-
-
-def _element(load: Load | Callable[[float, State], Any], known: set[str]) -> Load:
-    """A force element as it is, a function as one."""
-    if hasattr(load, "force") and hasattr(load, "bind"):
-        return cast(Load, load)
-    if callable(load):
-        name = getattr(load, "__name__", type(load).__name__).strip("<>")
-        require_call(load, f"the force {name!r}")
-        return Function(_free_name(name, known), load)
-    raise StateError(f"add takes force elements and functions of (t, state), got {load!r:.60}.")
 
 
 def _free_name(name: str, known: set[str]) -> str:

@@ -43,6 +43,16 @@ class Instant(NamedTuple):
         return Instant(self.ns + whole, (total - whole) / _PER_SECOND)
 
 
+def without_rounding(t: float) -> float:
+    """The time of a whole nanosecond as `Instant` has it, where t = t0 + h is that but for rounding; else t.
+
+    >>> 0.1 + 0.2, without_rounding(0.1 + 0.2), without_rounding(0.30000000025)
+    (0.30000000000000004, 0.3, 0.30000000025)
+    """
+    whole = round(t * _PER_SECOND) / _PER_SECOND
+    return whole if abs(t - whole) <= 1e-15 * abs(t) + 1e-16 else t
+
+
 def nanoseconds(seconds: Any, what: str) -> int:
     """A time as a whole number of nanoseconds, the nearest one.
 

@@ -1,7 +1,7 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
-Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4" and "gauss6" of trees and of
-closed chains, and those of "variational", "variational4", "moreau" and "moreau_midpoint" (with contact) of trees, under
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6" and "moreau" (with
+contact) of trees and of closed chains, and those of "variational", "variational4" and "moreau_midpoint" of trees, under
 what the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not
 sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
 converge): Python takes that one, or says what is wrong.
@@ -12,7 +12,7 @@ them (`sim.visits`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,20 +21,16 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
-from soacraft.errors import SoacraftError
-from soacraft.kinematics.compiled import rows_of
-from soacraft.model.flat.compiled import CompiledModel, passive_in_python
+from soacraft.errors import SoacraftError, StaleError
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.breaks import Breaks
-from soacraft.sim.carried import Carried, CompiledCarried
+from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
-from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
-from soacraft.sim.forces.loads import Load
-from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
@@ -48,7 +44,7 @@ from soacraft.sim.visits import VisitPlan, Visits
 from soacraft.spatial.checks import Array
 
 #: Numbers of the methods in core/sim/methods.hpp; the others are written in Python alone.
-_METHODS: dict[type[Method], int] = {
+METHODS: dict[type[Method], int] = {
     RK4: 0,
     Dop853: 0,
     EulerSymplectic: 1,
@@ -60,8 +56,6 @@ _METHODS: dict[type[Method], int] = {
     Gauss6: 6,
     MoreauMidpoint: 7,
 }
-#: Methods whose compiled steps carry components along.
-_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
 Integers = npt.NDArray[np.int64]
 #: Of a run without components.
 NONE = Breaks()
@@ -156,6 +150,29 @@ class Course(NamedTuple):
     """Times in seconds at which components jump: `stops` has their nanoseconds."""
 
 
+class LaneArrays(NamedTuple):
+    """Where lanes are and what drives them, a row for each: shared with compiled code, which writes x, theta, now."""
+
+    x: Array
+    """Points, (lanes, size)."""
+    theta: Array
+    """Coordinates of the closures' hinges, which are followed, (lanes, turns)."""
+    u: Array
+    """Numbers of the controls, (lanes, controls)."""
+    now: Integers
+    """Nanoseconds, (lanes)."""
+    driven: Integers
+    """The loads that have the numbers of u."""
+    pushed: int
+    """The load that is wrenches, or -1."""
+    stops: Integers
+    """Nanoseconds at which steps end."""
+    step: int
+    origin: int
+    """The grid of steps, in nanoseconds."""
+    threads: int
+
+
 class Track(NamedTuple):
     """What is written, a row for each step."""
 
@@ -177,58 +194,11 @@ class Track(NamedTuple):
     """and kinetic, potential and spring energy at its end."""
 
 
-def obstacle(mb: Multibody, flexible: bool = False) -> str:
-    """Why steps of a model are not compiled; empty where they are. `flexible`: whether flexible bodies may be there."""
-    if not mb.nv:
-        return "it has no dofs"
-    for body in mb.bodies:
-        if not body.hinge.holonomic:
-            return f"{body.hinge_name!r} rolls"
-        if body.gravity_compensation:
-            return f"{body.name!r} has gravity compensation"
-    if mb.layout.flexible and not flexible:
-        return f"{mb.bodies[mb.layout.flexible[0]].name!r} is flexible"
-    if CompiledModel.any_of(mb.layout) is None:
-        return "it has a hinge of your own"
-    return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
-
-
-def obstacle_to_run(
-    mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool, carried: Carried | None = None
-) -> str:
-    """Why the steps of a run are taken in Python; empty where they are compiled. `is_told`: motions are prescribed."""
-    if type(method) not in _METHODS:
-        return f"{method.name!r} is written in Python"
-    if carried is not None:
-        if type(method) not in _CARRYING:
-            return f"components are carried along by {method.name!r}"
-        if carried.feels:
-            return "components take contacts"
-        if carried.obstacle or not mb.nv:
-            return carried.obstacle
-    touches = any(isinstance(x, Contact) for x in loads)
-    if method.touches and not touches:
-        return "nothing touches"
-    if touches and mb.is_closed:
-        return "contacts of a closed chain are solved in Python"
-    if isinstance(method, Variational) and mb.is_closed:
-        return f"{method.name!r} on a closed chain is written in Python"
-    if is_told:
-        return "a motion is prescribed"
-    for load in loads:
-        if isinstance(load, Contact):
-            if load.obstacle:
-                return load.obstacle
-            continue
-        if isinstance(load, Touching) or getattr(load, "switches", False):
-            return f"{load.name!r} is a {type(load).__name__}"
-    if mb.is_closed and mb.acting_forces:
-        return "forces of mb.set_force act on a closed chain"
-    if mb.is_closed and rows_of(mb) is None:
-        return "a hinge of its tree or of its loops is not known to compiled code"
-    if constant_measure_of(mb).length <= 0.0:
-        return "its lengths depend on its state"
-    return obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))
+def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
+    """The kernels of a model with the parameters of now, and nodes as they read them."""
+    model = CompiledModel.any_of(mb.layout)
+    assert model is not None
+    return model.kernels, frames_of(mb, model)
 
 
 class CompiledMotion:
@@ -246,7 +216,7 @@ class CompiledMotion:
         samples = [_NUMBER if x is None or x.samples is None else x.samples for x in controls]
         measure = constant_measure_of(mb)
         self._setting = Setting(
-            _METHODS[type(method)],
+            METHODS[type(method)],
             Tableau.of(method),
             np.array([np.zeros(mb.nv) if x is None else x.row for x in controls]).reshape(len(loads), mb.nv),
             np.array([np.zeros(mb.nq) if x is None else x.length for x in controls]).reshape(len(loads), mb.nq),
@@ -314,7 +284,7 @@ class CompiledMotion:
             if plan is None:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
-            most = max(1, min(most, int(_WORK / cost), _NUMBERS // row))
+            most = max(1, min(most, int(_WORK / cost), _NUMBERS // max(row, 1)))
             if pause is not None:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
@@ -383,7 +353,7 @@ class CompiledMotion:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
                 *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
             # a trial of an adaptive method may fail where a shorter step does not
-            of_trial = self._adaptive and isinstance(raised, SoacraftError)
+            of_trial = self._adaptive and isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
             if visits is not None:
                 visits.end()
                 of_trial = of_trial and raised is not visits.raised
@@ -398,19 +368,15 @@ class CompiledMotion:
         self.raised = carried.fault(raised)
         return done, *after, log
 
-    def lanes(
-        self,
-        states: tuple[Array, Array, Integers],
-        driven: Integers,
-        stops: Integers,
-        grid: tuple[int, int],
-        threads: int,
-    ) -> Any:
-        """Compiled steps of states (points, numbers of controls, nanoseconds) that go on side by side: `_core.Lanes`.
-        `driven` are the loads that have these numbers, `grid` the step and the origin in nanoseconds."""
+    def lanes(self, arrays: LaneArrays, chain: Chain | None) -> Any:
+        """Compiled steps of states that go on side by side: `_core.Lanes`. `chain` is that of a closed chain."""
+        return _core.Lanes(*self.of_lane(chain), arrays)
+
+    def of_lane(self, chain: Chain | None) -> tuple[Any, Setting]:
+        """The kernels and the setting of a lane, with the parameters and numbers of now."""
         touch = self._problem.contact
-        setting = self._setting._replace(contact=None if touch is None else touch.compiled())
-        return _core.Lanes(self._kernels, setting, *states, driven, stops, *grid, threads)
+        contact = None if touch is None else touch.compiled()
+        return self._kernels, self._setting._replace(chain=chain, contact=contact)
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,

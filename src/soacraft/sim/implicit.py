@@ -233,7 +233,7 @@ class Linear(NamedTuple):
 
             [q; v]1 = R(hJ') [q; v] + h R1(hJ') F [q; v],    J' of `rest`,    F = -W Y [K, B + h K],
 
-        and R(z) = 1 + z R1(z). The part of J that is `of_functions` is held in the step: J' is without it, and F has it.
+        and R(z) = 1 + z R1(z). The part of J that is `of_functions` is held in the step: J' is without it, F has it.
         """
         if of_functions is not None:
             J = J - of_functions

@@ -73,9 +73,12 @@ def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
 
 
 def by_differences(m: Mechanism, t: float, x: Array, w: Array | None = None) -> Array:
-    """Column by column: what rolls, is prescribed or stabilized."""
+    """Column by column: what rolls, is prescribed, sticks or is stabilized. Without rates w at x, the point is first
+    put where prescribed motions and holds keep it now: an earlier row of a dof that sticks by now is moving."""
     size = m.manifold.size
-    w = m.rates(t, x) if w is None else w
+    if w is None:
+        x = m.settle(t, x, False)
+        w = m.rates(t, x)
     J = np.zeros((size, size))
     scale = m.scale(x, w)
     for i in np.flatnonzero(np.isfinite(scale)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -27,12 +27,12 @@ from soacraft.sim.carried import Carried
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
-from soacraft.sim.compiled import obstacle_to_run
+from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Event
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Together, controls_of
-from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.loads import Load, unused
 from soacraft.sim.identity import of_load
 from soacraft.sim.integrators.methods import find_method, read_max_step
 from soacraft.sim.rollouts.methods import ROLLOUTS, Row
@@ -49,7 +49,7 @@ from soacraft.sim.scene_file import propagator_of_file
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.stepper import Stepper
+from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.visits import HeldNumbers
 from soacraft.spatial.checks import Array, finite
 
@@ -219,6 +219,7 @@ class Propagator(Uncopied, Strict):
         """Let force elements or functions act. A function f(t, state) gives {node: wrench}, a generalized force (nv),
         a pair of both, or None. Springs and dampers of the model act without being added. `breaks` are times in seconds
         at which these forces jump or bend: steps end there."""
+        self._acting.evaluations.require_none("p.add")
         prints = [of_load(x) for x in loads]
         for load, taken in zip(self._acting.add(loads, breaks), prints, strict=True):
             self._prints[f"the force {load.name!r}"] = taken
@@ -252,6 +253,7 @@ class Propagator(Uncopied, Strict):
         >>> round(float(momentum[0]), 3)
         1.0
         """
+        self._acting.evaluations.require_none("p.control")
         if callable(name) or every is not None:
             self._control_by(name, u, breaks, every)
             return
@@ -281,7 +283,8 @@ class Propagator(Uncopied, Strict):
                 f"every= holds the numbers of a function of (t, state); that of {name!r:.60} is {u!r:.60}."
             )
         names, function = (controls_of(self.mb), name) if callable(name) else ([name], u)
-        together, taken = Together(function, names), fingerprint(function)
+        what = "p.control(f)" if every is None else "p.control(f, every=)"
+        together, taken = Together(self._acting.evaluated(function, what), names), fingerprint(function)
         for x in names:
             self._acting.require_controllable(x)
             owner = self._acting.controls.get(x)
@@ -311,6 +314,7 @@ class Propagator(Uncopied, Strict):
         lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused.
         Steps end at the knots of a spline, and at the `breaks` of a function: times in seconds at which its
         acceleration jumps or bends."""
+        self._acting.evaluations.require_none("p.prescribe")
         taken = fingerprint(motion)
         self._acting.prescribe(name, motion, self.t, breaks)
         self._prints[f"the motion of {name!r}"] = taken
@@ -330,6 +334,7 @@ class Propagator(Uncopied, Strict):
         Several events at one instant, within a nanosecond, act in the order in which they were added; each sees the
         state that the one before left. Crossings are looked for in quarters of steps.
         """
+        self._acting.evaluations.require_none("p.event")
         if not isinstance(name, str):
             raise StateError(f"an event has a name by which run.events lists it; got {name!r:.60}.")
         if any(x.name == name for x in self._runner.events):
@@ -338,11 +343,11 @@ class Propagator(Uncopied, Strict):
             raise StateError(f"direction of event {name!r} must be -1, 0 or 1, got {direction!r:.40}.")
         if not callable(g) or not (action is None or callable(action)):
             raise StateError(f"event {name!r} takes functions of (t, state), got {g!r:.40} and {action!r:.40}.")
-        require_call(g, f"event {name!r}")
+        value = self._acting.evaluated(g, f"event {name!r}")
         if action is not None:
             require_call(action, f"the action of event {name!r}")
         taken = fingerprint_all({"function": g, "direction": int(direction), "action": action, "stop": bool(stop)})
-        found = Event(name, g, int(direction), action, bool(stop))
+        found = Event(name, value, int(direction), action, bool(stop))
         found.value(self.t, self.mb.current)
         self._runner.events.append(found)
         self._prints[f"the event {name!r}"] = taken
@@ -350,6 +355,7 @@ class Propagator(Uncopied, Strict):
     def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
         """Call callback(t, state) now and after every period, in seconds. Several at one time are called in the order
         in which they were added."""
+        self._acting.evaluations.require_none("p.every")
         if not callable(callback):
             raise StateError(f"every takes a function of (t, state), got {callback!r:.60}.")
         require_call(callback, "the callback of every")
@@ -362,6 +368,41 @@ class Propagator(Uncopied, Strict):
         crossings end steps, their signals are recorded. `sc.sim.System` does this."""
         self._acting.carry(carried)
         self._runner.carry(carried)
+
+    @property
+    def is_running(self) -> bool:
+        """True in the middle of a run."""
+        return self._acting.running
+
+    @property
+    def ns(self) -> int:
+        """The first nanosecond that is not before the present time."""
+        now = self._runner.now
+        return now.ns + (1 if now.rest > 0.0 else 0)
+
+    def accelerations(self) -> Array:
+        """Accelerations at the present point, where all that is carried along has its values then."""
+        problem = self._acting.begin()
+        x = problem.point(np.array(self.mb.q), np.array(self.mb.v))
+        problem.displaced()
+        problem.place(self.t, x)
+        q, v, _ = problem.parts(x)
+        return np.asarray(problem.free_accelerations(self.t, q, v))
+
+    def require_closed(self) -> None:
+        """Raise `LoopError` where the present state is off the closures of the model."""
+        if self._acting.closed is not None:
+            self._acting.closed.require_closed(np.array(self.mb.q), np.array(self.mb.v))
+
+    def follow(self, other: Propagator, names: Mapping[str, str]) -> None:
+        """Go on where another propagator is: at its instant, on its grid of steps, with its work. `names` are those of
+        forces that have another name here. `sc.sim.System` does this where its structure changes."""
+        self._runner.follow(other._runner, names)
+
+    def release(self) -> None:
+        """Let the force elements that act here act in another propagator; this one is not used any more."""
+        for load in self._acting.loads:
+            unused(load)
 
     def note(self, *lines: str) -> None:
         """Put lines before those of `p.report()`: what was read of a file."""
@@ -387,17 +428,12 @@ class Propagator(Uncopied, Strict):
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         acting = self._acting
         told = bool(acting.prescribed.dofs) or any(getattr(x, "switches", False) for x in acting.loads)
-        why = obstacle_to_run(self.mb, self._method, acting.all, told, acting.carried)
-        if not why and acting.closed is not None:
-            why = acting.closed.obstacle
-        if not why and any(x.jumps for x in acting.breaks) and acting.carried is None:
-            why = "a function has breaks"
-        if not why and self._runner.events:
-            why = f"event {self._runner.events[0].name!r} is looked for in each"
-        called = [f"{x.name!r}" for x in acting.loads if not isinstance(x, Contact)]
-        called += [f"the control of {name!r}" for name, x in acting.controls.items() if x.samples is None]
-        parts = acting.loads, acting.controls, acting.prescribed, called
-        listed = report(self.mb, self._why, repr(self._method), why, *parts)
+        engine = engine_of(
+            self.mb, self._method, acting.all, prescribed=told, carried=acting.carried, closed=acting.closed,
+            breaks=acting.breaks, events=[x.name for x in self._runner.events],
+        )  # fmt: skip
+        parts = acting.loads, acting.controls, acting.prescribed
+        listed = report(self.mb, self._why, repr(self._method), engine, *parts)
         starts = [f"begins with {x}" for load in acting.loads if isinstance(load, Contact)
                   for x in load.start(self.t, np.array(self.mb.q))]  # fmt: skip
         return Text("\n".join([listed, *self._notes, *starts]))
@@ -558,15 +594,24 @@ class Propagator(Uncopied, Strict):
         states: int | None = None,
         threads: int | None = None,
         period: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        on_error: str = "raise",
+        labels: Sequence[str] | None = None,
     ) -> Stepper:
         """The motion step by step, from the present state on, under numbers that a program gives to its controls:
         those of `controls`, else the actuators of the model, or all dofs of a model without any. The step is that of
         the propagator; `period` is the time of one call where it chooses its steps, or a multiple of its step.
 
         All that acts now acts there, too: forces, controls (whose numbers u begins with), prescribed motions, contact.
-        Steps of trees by methods with fixed steps are compiled; others are taken as runs take them, and
-        `step.report()` says why. Events, callbacks and components belong to runs, and are refused. `states` is how
-        many states go on side by side, on some `threads`; these must be compiled.
+        Steps by methods with fixed steps are compiled; others are taken as runs take them, and `step.report()` says
+        why. Events, callbacks and components belong to runs, and are refused.
+
+        `states` is how many states go on side by side, on some `threads`; these must be compiled. `parameters` are
+        those that differ from state to state, {name: a number for each}: of the model as `sc.analysis.parameters` names
+        them ("trunk.mass"), the friction of shapes ("foot/sole.friction") and the laws of actuators ("servo.gain",
+        ".b0", ".b1", ".b2"); `step.set_parameters` changes them. Where a state cannot go on the call ends with an
+        error, and all are as before; with on_error="keep" the others go on, and `step.failed` has the state. `labels`
+        are names for the controls, where `step.names` should have others.
 
         A pendulum that is held at 0.5 rad:
 
@@ -589,7 +634,8 @@ class Propagator(Uncopied, Strict):
                 "or use p.advance_to."
             )
         pace = self._rtol, self._step, np.inf if self._max_step is None else self._max_step / 1e9
-        return Stepper(self._acting, self._made_method(), pace, runner.now.ns, controls, states, threads, period)
+        now, method = runner.now.ns, self._made_method()
+        return Stepper(self._acting, method, pace, now, controls, states, threads, period, parameters, on_error, labels)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from soacraft.errors import CheckpointError, LinkError, SimulationError, SoacraftError, StateError, near
+from soacraft.errors import CheckpointError, LinkError, SimulationError, SoacraftError, StaleError, StateError, near
 from soacraft.model.modal.bodies import report_turns
 from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.state import State
@@ -147,12 +147,12 @@ class Runner:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
 
-    def follow(self, other: Runner) -> None:
+    def follow(self, other: Runner, names: Mapping[str, str]) -> None:
         """Go on where another runner is: at its instant, on its grid of steps, with the work of forces of the same
-        names."""
+        names, or of the `names` that they have here."""
         self.now, self.look = other.now, other.look
         self._stride.origin = other._stride.origin
-        self._work = dict(other._work)
+        self._work = {names.get(key, key): work for key, work in other._work.items()}
         self.last = other.last
 
     # -- running -----------------------------------------------------------------------------------------------
@@ -208,6 +208,8 @@ class Runner:
             problem.contact.begin_run()
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
+        if problem.has_functions or self.events:  # one that changes the structure leaves this row
+            recorder.flush()
         if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for
             self._take(begins_at)
             x, w = self._tick(*self._start(problem))
@@ -324,18 +326,22 @@ class Runner:
         self._take(state)
 
     def _visits(self) -> VisitPlan | None:
-        """The callbacks as visits between compiled steps; None where there is none, or steps are not compiled so far."""
+        """The callbacks as visits between compiled steps; None where there is none, or steps end at each."""
         acting, problem = self._acting, self._acting.problem
         if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None
         widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
         logged = self._keeping.log is not None  # rows are written before a callback
-        return VisitPlan(self.callbacks, problem.mb, problem.sizes, widths, self._account, logged)
+        return VisitPlan(self.callbacks, problem, widths, self._account, self._arrive, logged)
+
+    def _arrive(self, ns: int) -> None:
+        """Be at the instant of a visit, as its callbacks see in `p.t`."""
+        self.now = Instant(ns)
 
     def _account(self) -> tuple[object, ...]:
         """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
         acting, mb = self._acting, self._acting.mb
-        edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events)
+        edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events), len(self.callbacks)
         forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
         touch = acting.problem.contact
         return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision
@@ -351,9 +357,7 @@ class Runner:
             self._watch.moved(self.t, x, values)
         return x, w
 
-    def _many(
-        self, goal: int, x: Array, w: Array, recorder: Recorder, visits: VisitPlan | None = None
-    ) -> Block | None:
+    def _many(self, goal: int, x: Array, w: Array, recorder: Recorder, visits: VisitPlan | None = None) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
         problem, carried = self._acting.problem, self._acting.carried
@@ -399,23 +403,28 @@ class Runner:
         if block is None:
             return None
         count = len(block.ns) - 1
-        quiet = next((i for i in range(count) if self._happens_in(block.step(i))), count)
+        quiet = 0
+        while quiet < count and not self._happens_in(block.step(quiet)):
+            quiet += 1
         if quiet == count:
             slow = time.perf_counter() - began > _SECONDS
             self._ahead = max(1, self._ahead // 2) if slow else min(2 * self._ahead, _AHEAD[1])
             return block
+        self._stride.require_uninterrupted()
         self._ahead = _AHEAD[0]
         self._stride.resume(*memory)
         if problem.closed is not None and follows is not None:
             problem.closed.recall(*follows)
         if problem.contact is not None:
             problem.contact.take_back(now.seconds)
-        return self._stride.many(problem, now, x, w, int(block.ns[quiet]), most=quiet) if quiet else None
+        return self._stride.many(problem, now, x, w, stop, most=quiet) if quiet else None  # the same steps again
 
     def _happens_in(self, step: Step) -> bool:
         """Whether an event happens in a step, or its function has no value there, of which Python's step tells."""
         try:
             return self._watch.find(step) is not None
+        except StaleError:  # it changed the model
+            raise
         except SoacraftError:
             return True
 
@@ -584,14 +593,18 @@ class Runner:
         return x, problem.rates(self.t, x)
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
-        """Call what is due now."""
+        """Call what is due now. All have the accelerations at the end of the step, until one of them changes more than
+        numbers of controls."""
+        ended = w
         for i, (due, period, callback) in enumerate(self.callbacks):
             if due > self.now.ns or self.now.rest > 0.0:
                 continue
             self.callbacks[i] = (due + period, period, callback)
             recorder.flush()
             before, values = self._acting.problem.masses, self._watch.values(self.t, x)
-            x, w, changed = self._given_to(callback, x, w)
+            acts = self._account()
+            x, w, changed = self._given_to(callback, x, ended)
+            ended = w if changed or acts != self._account() else ended
             x, w = self._weigh(x, w, before)
             if changed:
                 recorder.row(self.t, x, w)
@@ -604,8 +617,7 @@ class Runner:
         mb, problem = self._acting.mb, self._acting.problem
         self._x = x
         q, v, _ = problem.parts(x)
-        _, nt, nv = problem.sizes
-        mb.set_state(q, v, w[nt : nt + nv])
+        mb.set_state(q, v, problem.vdot_of(x, w))
         before = mb.current
         function(self.t, before)
         return self._taken_over(x, before)
@@ -765,7 +777,7 @@ class Runner:
         if problem.contact is not None:
             x = problem.contact.pushed_out(problem, self.t, x)
         problem.see(window(self._acting.breaks, self.now))
-        x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+        x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x)
         self._stability.begin(problem, self.t, x)
@@ -818,7 +830,9 @@ class Runner:
         try:
             recorder.flush()
         except SoacraftError as earlier:  # rows that were pending: those before are kept
-            cause = earlier
+            cause = earlier if self._acting.is_current else cause
+        if not self._acting.is_current:  # a function changed the structure, so that energies of rows are not known
+            cause = self._stride.raised_error or cause
         self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
         why = str(cause) if isinstance(cause, Stiff) else f"{cause}{self._stiffness(run)}"

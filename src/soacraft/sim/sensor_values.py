@@ -83,16 +83,16 @@ def sensor_values(mb: Multibody, state: State) -> dict[str, float | Array]:
     for record in mb.records:
         what = measured(mb, record) if record.kind == "sensor" else ""
         if isinstance(what, Measured) and record.name:
-            values[record.name] = _value(mb, what, state)
+            values[record.name] = value_of(mb, what, state)
     return values
 
 
-def _value(mb: Multibody, what: Measured, state: State) -> float | Array:
-    """A number of a joint; three of a frame."""
-    if what.port == "q":
-        return float(state.q[coordinate_names(mb)[what.of]])
-    if what.port == "v":
-        return float(state.v[mb.dof_names.index(what.of)])
+def value_of(mb: Multibody, what: Measured, state: State) -> float | Array:
+    """A number of a joint; three of a frame. Of a batch of states a row for each."""
+    if what.is_joint:
+        q_or_v = np.asarray(state.q if what.port == "q" else state.v)
+        place = coordinate_names(mb)[what.of] if what.port == "q" else mb.dof_names.index(what.of)
+        return float(q_or_v[place]) if q_or_v.ndim == 1 else np.array(q_or_v[..., place])
     pose = mb.pose(what.of, state=state)
     if what.port == "position":
         return np.asarray(pose.translation)
@@ -100,4 +100,7 @@ def _value(mb: Multibody, what: Measured, state: State) -> float | Array:
     moving = rate(what.of, state=state)
     value = np.asarray(moving.angular if what.port.startswith("angular") else moving.linear)
     value = value - mb.gravity if what.feels_gravity else value
-    return np.asarray(np.asarray(pose.rotation).T @ value) if what.in_site else value
+    if not what.in_site:
+        return value
+    into_site = np.swapaxes(np.asarray(pose.rotation), -1, -2)
+    return np.asarray((into_site @ value[..., None])[..., 0])

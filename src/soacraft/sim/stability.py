@@ -35,6 +35,8 @@ from soacraft.spatial.checks import Array
 #: Rows do not fit where coordinates miss the mean of the velocities by more than this part of it, and by more than the
 #: other one of the fastest dof's.
 _MISSED, _SMALL = 1e-2, 1e-9
+#: A miss of less, in radians or lengths of the model, is rounding of the coordinates: what so moves is at rest.
+_ROUNDING = 1e-15
 #: Of a method that moves them so by itself: where velocities change by more than this part of themselves.
 _CHANGED = 1e-3
 #: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
@@ -180,7 +182,7 @@ def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(mb.difference(*ends).reshape(before.shape) - 0.5 * h * (before + after)) * unit
         way = (np.abs(before) + np.abs(after)) * (0.5 * h * unit)
-        fits = off <= np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True))
+        fits = off <= np.maximum(np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True)), _ROUNDING)
     return ~fits.all(axis=-1) & (h[:, 0] > 0.0)
 
 
@@ -189,7 +191,7 @@ def require_stable(
     problem: Mechanism,
     times: tuple[float, float],
     points: tuple[Array, Array],
-    prepare: Callable[[int], None],
+    prepare: Callable[[int], object],
 ) -> None:
     """Raise `Stiff` where steps such as the last one of some states, from points (states, n) to others, would grow by
     much within a stretch. `prepare` lets the problem be that of a state."""
@@ -300,7 +302,7 @@ class _Modes(NamedTuple):
 
     def log_growth(self, h: float) -> float:
         """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
-        J, nt = self.J, self.nt
+        J = self.J
         if not self.is_fast(h):
             return 0.0
         with np.errstate(over="ignore", invalid="ignore"):

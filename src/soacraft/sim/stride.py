@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from soacraft.errors import SimulationError, SoacraftError, StaleError
 from soacraft.model.modal.bodies import turns_unreported
 from soacraft.sim.breaks import Breaks, window
 from soacraft.sim.clock import Instant
-from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.compiled import CompiledMotion
+from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Crossing, Watch
 from soacraft.sim.forces.touching import PassesThrough
 from soacraft.sim.integrators.pace import Pace
@@ -107,7 +109,8 @@ class Stride:
         course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
         options: dict[str, Any] = {"pause": pause, "longest": self._max_step, "visits": visits, "limit": most}
-        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
+        with turns_unreported() if problem.mb.layout.flexible else nullcontext():  # of stages that functions see
+            block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
         self._raised = motion.raised
         if block is None:
             self.require_fine()
@@ -115,10 +118,21 @@ class Stride:
             self._length, self._pace.counts = length, (counts[0], counts[1])
         return block
 
+    @property
+    def raised_error(self) -> SoacraftError | None:
+        """The error of the family that the last compiled call raised, and that was not raised since."""
+        return self._raised if isinstance(self._raised, SoacraftError) else None
+
     def require_fine(self) -> None:
         """Raise what an equation of a component raised by itself in the last compiled call, or an interrupt."""
         raised, self._raised = self._raised, None
         if raised is not None:
+            raise raised
+
+    def require_uninterrupted(self) -> None:
+        """Raise an interrupt of the last compiled call whose steps are taken back; errors in them are forgotten."""
+        raised, self._raised = self._raised, None
+        if raised is not None and not isinstance(raised, Exception):
             raise raised
 
     def _motion(self, problem: Mechanism) -> CompiledMotion | None:
@@ -128,8 +142,8 @@ class Stride:
         if self._judged != judged:
             self._judged = judged
             loads = problem.loads if problem.contact is None else [*problem.loads, problem.contact]
-            why = obstacle_to_run(mb, self._method, loads, problem.is_told, problem.carried)
-            self._compiled = None if why else CompiledMotion(problem, self._method)
+            engine = engine_of(mb, self._method, loads, prescribed=problem.is_told, carried=problem.carried)
+            self._compiled = None if engine.reason else CompiledMotion(problem, self._method)
         return self._compiled
 
     @turns_unreported()  # a trial

@@ -24,6 +24,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried
+from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
@@ -88,7 +89,7 @@ class Mechanism:
         """How often a load was replaced."""
         self.servos: tuple[int, list[int]] | None = None
         """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
-        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave at a time and state
+        self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
@@ -158,7 +159,7 @@ class Mechanism:
         if self._values is not None and abs(self._values[0] - t) < _INSTANT and self._values[1] == bits:
             return
         self._values = None
-        seen, state = self.seen(t), self.mb.state(q, v)
+        seen, state = self.seen(without_rounding(t)), self.mb.state(q, v)
         self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self._loads]  # type: ignore[attr-defined]
 
     @property
@@ -647,6 +648,8 @@ class Mechanism:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
         end = self.settle(t, x, True)
+        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+            return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
         way = np.abs(unit * self.mb.difference(q, q1)).max(initial=0.0)

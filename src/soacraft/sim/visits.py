@@ -2,13 +2,13 @@
 
 `p.every(period, f)` gives f the model at the present state, and f may change it: where it changed more than numbers of
 controls, the compiled steps end there and the run goes on from what it made. `p.control(f, every=period)` asks f for
-numbers that are held for a period; f gets a `State` and may not change the model, which stays where it is.
+numbers that are held for a period; f may not change the model, which has the present state there, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from soacraft.errors import StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.drives import Control, Together
-from soacraft.sim.forces.evaluation import States
 from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
 
 #: A time after all others, in nanoseconds.
 NEVER = 2**62
@@ -40,26 +42,25 @@ class HeldNumbers:
 
     def numbers(self, t: float, state: State) -> Mapping[str, float]:
         """Return the numbers of a state by name. A `StateError` where the function changed the model."""
-        before = self._mb.current, self._mb.revision
+        before = self._mb.current
         numbers = self._together.numbers(t, state)
         self._require_unchanged(before)
         return numbers
 
-    def write(self, t: float, state: State, values: Array, places: Mapping[str, int], all_places: Any) -> None:
-        """Write the numbers of a state into `values`, each to its place."""
-        before = self._mb.current, self._mb.revision
+    def write(self, t: float, state: State, values: Array, places: Mapping[str, int], of_all: Any) -> None:
+        """Write the numbers of the model's present state into `values`, each to its place."""
         numbers = self._together.held_numbers(t, state)
-        self._require_unchanged(before)
+        self._require_unchanged(state)
         if isinstance(numbers, np.ndarray):
-            values[all_places] = numbers
+            values[of_all] = numbers
         else:
             for name, u in numbers.items():
                 values[places[name]] = u
 
-    def _require_unchanged(self, before: tuple[State, int]) -> None:
-        if self._mb.current is not before[0] or self._mb.revision != before[1]:
+    def _require_unchanged(self, before: State) -> None:
+        if self._mb.current is not before:
             raise StateError(
-                f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and gets "
+                f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and has "
                 "the state as an argument. What changes the model is a callback: p.every(period, f)."
             )
 
@@ -74,7 +75,7 @@ class Visits(NamedTuple):
     w: Array
     """and its rates."""
     call: Callable[[int], int]
-    """The visit at a nanosecond: that of the next one, or -1 where the steps end."""
+    """The visit at a nanosecond: that of the next one, or the same where the steps end."""
 
 
 class VisitPlan:
@@ -82,22 +83,21 @@ class VisitPlan:
 
     `changes` gives an account of all that compiled steps were made with but the numbers of controls. With `held_alone`
     visits are those of held numbers, and the run stops at other callbacks (`stops`), as where rows go to a log.
+    `arrive` is called with the nanosecond of each visit, before its callbacks.
     """
 
     def __init__(
         self,
         callbacks: list[Callback],
-        mb: Multibody,
-        sizes: tuple[int, int, int],
+        problem: Mechanism,
         widths: tuple[int, int],
         changes: Callable[[], Any],
+        arrive: Callable[[int], None],
         held_alone: bool,
     ) -> None:
-        self._callbacks, self._mb, self._sizes, self._changes = callbacks, mb, sizes, changes
+        self._callbacks, self._problem, self._changes, self._arrive = callbacks, problem, changes, arrive
         self._visited = [not held_alone or isinstance(x, HeldNumbers) for _, _, x in callbacks]
         self._x, self._w = (np.zeros(n) for n in widths)
-        self._states = States(mb)
-        self._point = np.zeros(1 + mb.nq + mb.nv)
         self._values, self._numbers = np.zeros(0), list[tuple[int, Control]]()
         self._places: dict[str, int] = {}
         self._all_places = np.zeros(0, dtype=np.intp)
@@ -140,7 +140,8 @@ class VisitPlan:
     def _call(self, ns: int) -> int:
         asked_users = False  # a callback may change what functions read
         try:
-            nearest = NEVER
+            self._arrive(ns)
+            nearest, state = NEVER, self._state()
             for i, (due, period, callback) in enumerate(self._callbacks):
                 if not self._visited[i]:
                     continue
@@ -151,9 +152,11 @@ class VisitPlan:
                 self._callbacks[i] = (due + period, period, callback)
                 asked_users = asked_users or not isinstance(callback, HeldNumbers)
                 if isinstance(callback, HeldNumbers):
-                    callback.write(ns / 1e9, self._state(), self._values, self._places, self._at[i])
-                elif self._changes_model(ns / 1e9, callback):
-                    return -1
+                    callback.write(ns / 1e9, state, self._values, self._places, self._at[i])
+                elif self._changes_model(ns / 1e9, state, callback):
+                    return ns
+                else:
+                    state = self._state()  # it may have set the same numbers again
         except BaseException as wrong:
             self.raised = wrong
             raise
@@ -169,16 +172,17 @@ class VisitPlan:
         return (tuple(self._since), tuple(self._history)) if len(self._since) > 1 else ((), ())
 
     def _state(self) -> State:
-        nq, nt, nv = self._sizes
-        self._point[1:] = self._x[: nq + nv]
-        return self._states.at(self._point, self._w[nt : nt + nv])
+        """Move the model to the point of the visit."""
+        problem, mb = self._problem, self._problem.mb
+        q, v, _ = problem.parts(self._x)
+        mb.set_state(q, v, problem.vdot_of(self._x, self._w))
+        return mb.current
 
-    def _changes_model(self, t: float, callback: Callable[[float, State], Any]) -> bool:
+    def _changes_model(self, t: float, before: State, callback: Callable[[float, State], Any]) -> bool:
         """Call a function with the model at the present state; whether it changed more than numbers of controls."""
-        mb, (nq, nt, nv) = self._mb, self._sizes
+        mb = self._problem.mb
         self.end()
-        mb.set_state(self._x[:nq], self._x[nq : nq + nv], self._w[nt : nt + nv])
-        before, changes = mb.current, self._changes()
+        changes = self._changes()
         callback(t, before)
         for at, control in self._numbers:
             self._values[at] = control.number

@@ -18,7 +18,8 @@ from soacraft.view.structure import structure
 from soacraft.view.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
-    from soacraft.view.charts import Chart, bode, campaign, convergence, live, plot, study, workspace
+    from soacraft.view.charts import Chart, bode, campaign, convergence, plot, study, workspace
+    from soacraft.view.live_view import live
     from soacraft.view.space import Scene, mode, scene
     from soacraft.view.workbench import SystemPage, Workbench, open_system, open_workbench
 
@@ -30,7 +31,7 @@ __all__ = [
 #: What needs simulation or contact, imported when it is first asked for.
 _LATER = {
     "Chart": "charts", "Scene": "space", "SystemPage": "workbench", "Workbench": "workbench", "bode": "charts",
-    "campaign": "charts", "convergence": "charts", "live": "charts", "mode": "space", "open_system": "workbench",
+    "campaign": "charts", "convergence": "charts", "live": "live_view", "mode": "space", "open_system": "workbench",
     "open_workbench": "workbench", "plot": "charts", "scene": "space", "study": "charts", "workspace": "charts",
 }  # fmt: skip
 

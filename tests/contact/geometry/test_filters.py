@@ -180,3 +180,44 @@ def test_a_world_joins_a_base_to_what_has_several_joints_on_it(tmp_path):
     )
     world = sc.robot.World(sc.robot.Robot(sc.load(path)))
     assert world.touching(np.zeros(2)) == []
+
+
+def held_box(hinge):
+    """A box between two hands: it hangs from one, and a closure joins it to the other."""
+    mb = sc.Multibody("held", gravity=(0, 0, -9.81))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        hand = mb.add_body(side, None, sc.Prismatic((0, 0, 1)), sc.Inertia.box(1.0, (0.1, 0.1, 0.1)),
+                           sc.Pose(translation=(0.0, y, 0.0)))  # fmt: skip
+        hand.add_geometry(sc.Geometry("pad", "box", (0.1, 0.1, 0.1)))
+    box = mb.add_body("box", "left", sc.Weld(), sc.Inertia.box(2.0, (0.1, 0.1, 0.1)), sc.Pose(translation=(0, -0.1, 0)))
+    box.add_geometry(sc.Geometry("skin", "box", (0.1, 0.1, 0.1)))
+    mb["right"].add_node("grip", sc.Pose(translation=(0.0, 0.1, 0.0)))
+    mb.close_loop("hold", "right/grip", "box", hinge)
+    return mb
+
+
+@pytest.mark.parametrize("hinge", [sc.Weld(), sc.Spherical()])
+def test_a_closure_that_welds_two_bodies_leaves_their_shapes_out(hinge):
+    """As a weld of the tree does; one that lets them turn leaves contact as it is, and so does one that is open."""
+    mb = held_box(hinge)
+    scene = sc.contact.Scene(mb)
+    welded = isinstance(hinge, sc.Weld)
+    pair, hands = frozenset(("box/skin", "right/pad")), frozenset(("left/pad", "right/pad"))
+    assert (pair in {frozenset(x) for x in scene.pairs}) is not welded
+    assert (hands in {frozenset(x) for x in scene.pairs}) is not welded  # the box is a part of the left hand
+    scene.include("box", "right")
+    assert pair in {frozenset(x) for x in scene.pairs}
+    mb.remove_loop("hold")
+    assert pair in {frozenset(x) for x in sc.contact.Scene(mb).pairs}
+    mb.close_loop("hold", "right/grip", "box", hinge, active=False)
+    assert pair in {frozenset(x) for x in sc.contact.Scene(mb).pairs}
+
+
+def test_two_hands_and_the_box_between_them_fall_as_one():
+    """Faces that a closure welds press on nothing: all fall freely, and every step is compiled."""
+    mb = held_box(sc.Weld())
+    p = sc.sim.Propagator(mb, integrator="moreau", step=1e-3)
+    p.add(sc.sim.Contact())
+    run = p.run(0.1)
+    assert run.v[-1] == pytest.approx([-0.981, -0.981], abs=1e-9)
+    assert not any(len(x.pairs) for x in run.contacts.steps)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from tests.model.modal.trees import flexible_tree
+from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
-from tests.sim.test_stepper import box_on_floor
 
 import soacraft as sc
 from soacraft.errors import SimulationError
@@ -107,7 +107,7 @@ def test_methods_with_contact_call_a_function_once_a_step(method, steps_in_pytho
 @pytest.mark.parametrize("method", TOUCHING)
 @pytest.mark.parametrize("servo", [False, True])
 def test_held_functions_are_the_same_in_both_engines(method, servo, monkeypatch):
-    """A box that is pushed along the floor, with a control of time and state, or a servo with a function for its target."""
+    """A box that is pushed along the floor, with a function of time and state, and a servo whose target is one."""
 
     def run():
         mb = box_on_floor(0.002)
@@ -207,3 +207,16 @@ def test_a_stepper_calls_functions_from_compiled_steps():
     step(50)
     np.testing.assert_allclose(step.q, run.q[-1], rtol=0, atol=1e-10)
     np.testing.assert_allclose(step.v[3], 0.05 * (25.0 / 3.0 - 0.5 * 9.81), rtol=1e-6)
+
+
+@pytest.mark.parametrize("steps_in_python", [False, True])
+@pytest.mark.parametrize("method", TOUCHING)
+def test_a_step_ends_at_the_time_at_which_the_next_one_begins(method, steps_in_python, monkeypatch):
+    """Without the rounding of t + h: otherwise the bits of a run depend on where compiled calls and pauses end."""
+    if steps_in_python:
+        in_python(monkeypatch)
+    p, times = sc.sim.Propagator(box_on_floor(0.002), integrator=method, step=0.0013), []
+    p.add(sc.sim.Contact())
+    p.control(p.mb.dof_names[3], lambda t, state: times.append(t) or np.sin(30.0 * t))
+    p.advance_to(0.05)
+    assert set(times) == {x / 10**9 for x in [*range(0, 50_000_000, 1_300_000), 50_000_000]}

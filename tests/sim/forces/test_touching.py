@@ -322,3 +322,18 @@ def test_the_edge_of_a_foil_is_seen(integrator):
         mb.q = [0, 0, 0, 1, -0.2 - phase, 0.508, 0]
         run = thrown(mb, 10.0, 0.01, integrator, friction=0.0).advance_to(0.06)
         assert run.v[-1, 4] > 0.1
+
+
+def test_a_prescribed_motion_into_the_floor_is_refused_by_name():
+    mb = sc.Multibody("press", gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    ram = mb.add_body("ram", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0))
+    ram.add_geometry(sc.Geometry("ball", "sphere", (0.1,)))
+    mb.set_state([0.12], [-1.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+    p.add(sc.sim.Contact())
+    p.prescribe("ram", lambda t: (0.12 - t, -1.0, 0.0))
+    with pytest.raises(SimulationError, match=r"the motion of 'ram' is prescribed, and may lead shapes into each"):
+        p.advance_to(0.05)
+    assert p.t == pytest.approx(0.02, abs=0.004)
+    assert mb.q[0] == pytest.approx(0.1, abs=0.004)

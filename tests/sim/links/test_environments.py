@@ -70,7 +70,7 @@ def test_it_has_the_bits_of_a_run_with_the_same_forces():
     rows = episode(e, 7, ACTIONS)
     s = swing()
     plant = s._plants["arm"]
-    s._seed = e.system._seed
+    s.board.reseed(e.system.board.seed)
     plant.mb.q = rows[0][:1]
     s.add("hold", sim.Constant(value=0.0, unit="N m"))
     s.connect("hold.y", "drive.command")

@@ -24,6 +24,19 @@ def chain(**how):
     return sim.Propagator(four_bar(0.3, 1.0, 0.8, 0.9, 0.5, 4.0), **how)
 
 
+def chain_in_contact():
+    """A loop that a limit and a ceiling stop, with springs that are taken implicitly."""
+    mb = four_bar(0.3, 1.0, 0.8, 0.9, 0.5, 4.0)
+    down = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+    mb.root.add_geometry(sc.Geometry("ceiling", "plane", pose=sc.Pose(down, (0, 0.29, 0))))
+    mb["crank"].add_geometry(sc.Geometry("skin", "sphere", (0.1,), pose=sc.Pose(translation=(0.3, 0, 0))))
+    mb["rocker"].limits = sc.Limits(mb.q[2] - 0.2, mb.q[2] + 0.3)
+    mb["coupler"].passive = sc.Passive(stiffness=100.0, damping=0.05, friction=0.02)
+    p = sim.Propagator(mb, integrator="moreau", step=0.005)
+    p.add(sim.Contact(restitution=0.8))
+    return p
+
+
 def sticking():
     """Friction that sticks, a rigid stop, an event, a callback that changes the state."""
     mb = sc.load("double_pendulum")
@@ -47,6 +60,7 @@ CASES = {
     **{f"chain_{x}": lambda x=x: chain(solver=x, integrator="rk4", step=0.01) for x in ("ta", "fa", "ce")},
     "chain_dop853": lambda: chain(integrator="dop853"),
     "contact": heap,
+    "chain_contact": chain_in_contact,
     "sticking": sticking,
 }
 

@@ -10,11 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.profiles import tries
 from tests.sim.serving.clients import Client, swing, wait
+from tests.sim.systems.test_switching import flight
 
+from soacraft import sim
 from soacraft.errors import SimulationError
 from soacraft.sim.serving.lines import Limits
 
-VERBS = "list get set subscribe unsubscribe status pause step run checkpoint hello".split()
+VERBS = "list get set subscribe unsubscribe status pause step run change checkpoint hello".split()
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +175,30 @@ def test_any_bytes_get_answers(served, given_lines):
             assert {"answer", "error", "event"} & set(told)
             assert "a mistake inside soacraft" not in json.dumps(told)
         assert "answer" in told
+
+
+def test_a_client_changes_what_runs():
+    """Two arms catch a box, one lets go, and a connection comes and goes; what is wrong is answered."""
+    s, _ = flight()
+    s.add("wave", sim.Sine(frequency=1.0))
+    s.add("offset", sim.Gain(gain=2.0))
+    s.connect("wave.y", "offset.u")
+    body = {"plant": "ship", "body": "box"}
+    with s.serve() as served, Client(served) as client:
+        client.good("step", count=5)
+        told = [client.good("change", do="capture", **body, parent=x) for x in ("left_hand", "right_hand")]
+        assert [x["changes"][0]["kind"] for x in told] == ["capture", "capture"]
+        assert told[1]["changes"][0]["energy_lost"] == s.changes[1].energy_lost > 0.0
+        assert told[1]["t"] == 0.01
+        client.good("step", count=5)
+        client.good("change", do="release", **body, parent="left_hand")
+        assert "cannot float" not in client.good("change", do="detach", **body)
+        told = client.refused("change", do="disconnect", source="wave.y", target="offset.u")
+        assert "the input 'offset.u' is not connected" in told
+        assert "needs parent=" in client.refused("change", do="release", **body)
+        assert "there is no plant 'shop'; did you mean 'ship'" in client.refused(
+            "change", do="detach", plant="shop", body="box"
+        )
+        assert "Invalid enum value 'explode'" in client.refused("change", do="explode")
+        assert client.good("step", count=5)["t"] == 0.03
+    assert [x.kind for x in s.changes] == ["capture", "capture", "release", "detach"]

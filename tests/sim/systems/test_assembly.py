@@ -217,10 +217,10 @@ def test_an_assembly_that_fails_leaves_nothing():
             self.add("bad", 3)
 
     s, plant = rover(())
-    before = plant.mb.bodies, dict(s._parts), list(s._wires)
+    before = plant.mb.bodies, s.diagram
     with pytest.raises(WiringError, match="a system takes components"):
         s.add("broken", Broken(), at=plant.node("hull"))
-    assert (plant.mb.bodies, s._parts, s._wires) == before
+    assert (plant.mb.bodies, s.diagram) == before
     assert "broken" not in s._groups
     s.add("broken", Bogie(y=1.0), at=plant.node("hull"))
     with pytest.raises(WiringError, match=r"'w' has bodies, so it is mounted at a plant, or a body or node of one"):

@@ -82,10 +82,10 @@ def test_what_is_built_from_plain_data_runs_with_the_same_bits():
 def test_clocks_and_the_start_are_kept_to_the_nanosecond():
     s = sim.System("s", integrator="rk4", step=1e-3)
     s.add("a", sim.UnitDelay(), every=Fraction(1, 3))
-    s._start = 2**60 + 1
+    s.board.start = 2**60 + 1
     s._parts["a"] = s._parts["a"]._replace(clock=s._parts["a"].clock._replace(offset=2**60 + 3))
     other = build(describe(s), known_classes())
-    assert other._start == 2**60 + 1
+    assert other.board.start == 2**60 + 1
     assert other._parts["a"].clock == s._parts["a"].clock
 
 

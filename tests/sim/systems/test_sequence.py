@@ -227,6 +227,47 @@ def test_what_a_system_does_not_have_is_listed():
         s.phase("night")
 
 
+def test_conditions_of_phases_to_come_are_checked_at_the_start():
+    steps = [
+        sim.Transition("a", "b", after=0.1),
+        sim.Transition("b", "c", when="ramp.z > 1.0"),
+        sim.Transition("c", "a", when="ramp.z < 0.5"),
+        sim.Transition("c", "b", when="rump.y < 0.5"),
+    ]
+    with pytest.raises(WiringError) as caught:
+        clockwork(sim.Sequence("abc", steps)).check()
+    assert len(caught.value.faults) == 2
+    assert "there is no output 'ramp.z'; did you mean 'ramp.y'?" in caught.value.faults
+    assert any("rump" in x for x in caught.value.faults)
+
+
+@pytest.mark.parametrize("name", ["stand", "inertial/stand"])
+def test_contacts_that_a_later_phase_waits_for_are_checked_at_the_start(name):
+    """What a later phase names of a plant whose structure changes may come with that change; shapes do not."""
+    mb = sc.Multibody("drop")
+    mb.root.add_geometry(sc.Geometry("stand", "plane"))
+    box = mb.add_body("box", None, sc.Free(), sc.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+    box.add_geometry(sc.Geometry("skin", "sphere", (0.05,)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0.051], np.zeros(6))
+    s = sim.System("drop", integrator="moreau", step=1e-3)
+    s.add("world", sim.Plant(mb, forces=[sim.Contact()]))
+    steps = [
+        sim.Transition("hold", "fall", after=0.01),
+        sim.Transition("fall", "stands", when=f"world.contact_force[box,{name}][2] > 1"),
+        sim.Transition("stands", "held", when="world.v[box.3] > 9"),  # there from "fall" on
+    ]
+    s.add("plan", sim.Sequence(
+        ["hold", "fall", "stands", "held"], steps, {"fall": [sim.Action("release", plant="world", body="box",
+                                                                        parent="inertial")]}))  # fmt: skip
+    if name == "stand":
+        with pytest.raises(WiringError, match="there is no shape or body with shapes 'stand'; did you mean 'inertial/"):
+            s.check()
+        return
+    s.plants["world"].capture("box", "inertial")
+    s.run(0.05, until="plan.stands")
+    assert s.phase("plan") == "stands"
+
+
 def test_phases_that_follow_each_other_without_end():
     s = clockwork(
         sim.Sequence(
@@ -294,3 +335,9 @@ def test_a_file_of_a_system_has_its_sequences(tmp_path, name):
     )
     with pytest.raises(sc.errors.SystemFileError, match=r"a sequence cannot be read: .*target"):
         sim.load_system(tmp_path / "bad.toml")
+
+
+def test_a_condition_names_a_loop_whose_name_has_spaces():
+    step = sim.Transition("a", "b", when="world.closure_force[capture of box by left hand][2] > 1e-3")
+    condition = sim.Sequence("ab", [step]).condition(step)
+    assert condition == ("world.closure_force[capture of box by left hand][2]", 1, 1e-3)

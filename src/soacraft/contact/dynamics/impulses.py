@@ -42,6 +42,8 @@ class Resolved:
     """The work of the contacts, relative to surfaces that move: the change of kinetic energy they make."""
     factor: float = 1.0
     """By how much restitution was made smaller for the energy not to rise."""
+    presses: bool = False
+    """True if something besides closures and held dofs has an impulse."""
 
 
 class ImpulseProblem:
@@ -94,7 +96,8 @@ class ImpulseProblem:
         """What follows from a solution."""
         p, size = found.p, self.size
         parts = self.N[:size].T @ p[:size], self.N[size:].T @ p[size:]
-        return Resolved(self.after(p), *parts, found, self.work(p), factor)
+        ties = np.repeat([isinstance(x, Bilateral) for x in self.laws], [x.rows for x in self.laws])
+        return Resolved(self.after(p), *parts, found, self.work(p), factor, bool(p[~ties].any()))
 
 
 def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: float = 0.0) -> Array:

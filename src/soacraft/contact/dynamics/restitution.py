@@ -2,7 +2,8 @@
 
     "newton"    u_n+ >= -e u_n- of what approaches, with one impulse. With friction it can gain energy (EQUATIONS 4.6).
     "energy"    Newton's, with every e of the impact made smaller by one factor where it would gain: e = 0 never does,
-                since then p u+ <= 0. The default.
+                since then p u+ <= 0; likewise where no impulses have that e, as of a leg that jams: friction lets it
+                leave at no speed. The default.
     "poisson"   two impulses: a first one that ends the approach (e = 0), then one of at least e times its normal part,
                 and friction of at most mu times that; more where contacts would approach again
                 (Glocker and Pfeiffer 1995). It too can gain energy.
@@ -15,6 +16,7 @@ together, with e = 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -35,6 +37,7 @@ ORDER: tuple[str, ...] = get_args(Order)
 #: A gain of energy below this part of the energy that is exchanged is rounding.
 ROUNDING = 1e-9
 _HALVINGS = 30
+_TRIES = 7
 _EXPANSIONS = 100
 #: An approach this part of the fastest, in units of energy, is over.
 _OVER = 1e-9
@@ -73,9 +76,19 @@ def resolve(
     def newton(factor: float, guess: Array | None) -> Impulses:
         return problem.solve(np.where(strikes, factor * bounce, allowed), guess)
 
-    found, factor = newton(1.0, None), 1.0
+    try:
+        found, factor = newton(1.0, None), 1.0
+    except ConvergenceError as wrong:
+        if not strikes.any():
+            raise
+        if law.restitution != "energy":
+            raise ConvergenceError(
+                f"{wrong}; perhaps no impulses give every contact its restitution by law='newton', as of a leg that "
+                "jams: take law='energy'"
+            ) from None
+        found, factor = _largest_solved(newton)
     if law.restitution == "energy" and strikes.any() and problem.work(found.p) > ROUNDING * problem.scale(found.p):
-        low, high = 0.0, 1.0
+        low, high = 0.0, factor
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             found = newton(middle, found.p)
@@ -83,6 +96,18 @@ def resolve(
         factor = low
         found = newton(factor, found.p)
     return problem.resolved(found, factor)
+
+
+def _largest_solved(newton: Callable[[float, Array | None], Impulses]) -> tuple[Impulses, float]:
+    """Impulses of the largest factor of restitution that any impulses have, to 2^-_TRIES, and the factor."""
+    factor, solved, step = 0.0, newton(0.0, None), 1.0
+    for _ in range(_TRIES):
+        step *= 0.5
+        try:
+            solved, factor = newton(factor + step, None), factor + step
+        except ConvergenceError:
+            continue
+    return solved, factor
 
 
 def _poisson(problem: ImpulseProblem, shift: Array, strikes: npt.NDArray[np.bool_]) -> Impulses:
@@ -183,7 +208,8 @@ def resolve_in_turn(
     total[: len(p)] += p
     impulses = replace(last.impulses, p=total)
     struck = last.contact + rows.J.T @ p
-    return Resolved(last.v, struck, last.held + pulled, impulses, last.work + work, factor)
+    presses = last.presses or bool(p.any())
+    return Resolved(last.v, struck, last.held + pulled, impulses, last.work + work, factor, presses)
 
 
 def _equalities(more: Further | None, v: Array) -> Further | None:

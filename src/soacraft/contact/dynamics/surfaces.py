@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from soacraft.contact.dynamics.mujoco import restitution_of
 from soacraft.contact.geometry.filters import named_pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import MOST
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, near
 from soacraft.spatial.checks import Array
 
 Friction = float | Sequence[float]
@@ -95,6 +96,20 @@ class Surfaces:
                     f"pairs has {tuple(sorted(one))!r} and {tuple(sorted(other))!r}, which say different things of "
                     f"{a!r} and {b!r}; add ({a!r}, {b!r}): (friction, restitution)."
                 )
+
+    def with_friction(self, sliding: Mapping[str, float]) -> Surfaces:
+        """The same with other coefficients of sliding of shapes, by name; what is said of pairs stays."""
+        made = copy(self)
+        made._own = dict(self._own)
+        for name, number in sliding.items():
+            own = self._own.get(name)
+            if own is None:
+                raise ModelError(f"there is no shape {name!r:.80} that may touch{near(name, list(self._own))}")
+            if not own.kinds:
+                raise ModelError(f"shape {name!r} has condim 1, so that no friction acts on it; give it condim 3.")
+            slide = _coefficient(number, "friction", f"shape {name!r}")
+            made._own[name] = own._replace(friction=(slide, *own.friction[1:]))
+        return made
 
     def of(self, a: str, b: str) -> tuple[tuple[float, ...], float]:
         """Coefficients of friction (those of a `Cone`) and restitution of two shapes by name."""

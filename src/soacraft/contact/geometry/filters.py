@@ -1,7 +1,8 @@
 """Which shapes of a model may touch.
 
 Shapes of one body, or of bodies welded together, never do; nor those of a parent and its child, except on the inertial
-frame (as MuJoCo has it). A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's
+frame (as MuJoCo has it); nor those of two bodies that an active closure welds to each other, as a second hand is welded
+to what it holds, unless a file or the user names the pair. A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's
 bodies with several joints are such chains. Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>`
 and `<pair>`, SRDF's disabled and enabled pairs of links.
 
@@ -137,6 +138,25 @@ def between_groups(named: Mapping[Pair, bool], shapes: list[Placed], groups: Gro
     """Pairs without those of one rigid group, which never touch."""
     group, _ = groups
     return {(i, j): may for (i, j), may in named.items() if group[shapes[i].carrier] is not group[shapes[j].carrier]}
+
+
+def welded_pairs(mb: Multibody, shapes: list[Placed], groups: Groups) -> dict[Pair, bool]:
+    """Pairs of two rigid groups that an active closure welds to each other: no impulse between them moves anything.
+    O(pairs)."""
+    group, _ = groups
+    on: dict[Any, list[int]] = defaultdict(list)
+    for i, x in enumerate(shapes):
+        on[group[x.carrier]].append(i)
+    welded = [
+        (group[x.a.carrier], group[x.b.carrier])
+        for x in mb.loops
+        if x.active and isinstance(x.hinge, Weld) and not any(_is_flexible(end.carrier) for end in (x.a, x.b))
+    ]
+    return {(min(i, j), max(i, j)): False for a, b in welded if a is not b for i in on[a] for j in on[b]}
+
+
+def _is_flexible(carrier: Any) -> bool:
+    return isinstance(carrier, Body) and carrier.modal is not None
 
 
 def file_pairs(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:

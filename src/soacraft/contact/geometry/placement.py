@@ -22,6 +22,7 @@ from soacraft.contact.geometry.filters import (
     margins,
     masks,
     rigid_groups,
+    welded_pairs,
 )
 from soacraft.contact.geometry.queries import unanswerable
 from soacraft.contact.geometry.records import ShapeMaker
@@ -100,7 +101,7 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
     shapes = [choices.shapes.get(x.name) or maker.make(x.geometry, x.name) for x in placed]
     names, groups = Names(placed), rigid_groups(mb)
     known = classes(mb, placed, masks(mb, placed), groups, choices.adjacent)
-    named = between_groups(file_pairs(mb, placed), placed, groups)
+    named = between_groups(welded_pairs(mb, placed, groups) | file_pairs(mb, placed), placed, groups)
     for pair, touch in choices.pairs.items():
         named.update(dict.fromkeys(names.pairs(pair), touch))
     single, padded = margins(mb, placed)

@@ -41,12 +41,12 @@ class Batch:
 
     def __init__(self, lanes: Lanes, keys: Sequence[str]) -> None:
         self._lanes, self._system, self._keys = lanes, lanes.system, list(keys)
-        system, self._wiring = lanes.system, lanes.system._compiled()[0]
+        system, self._wiring = lanes.system, lanes.system.board.compiled().wiring
         joined = system._joined
         assert joined is not None
-        self._mb, self._plants = joined.mb, [system._plants[x] for x in sorted(system._plants)]
+        self._mb, self._plants = joined.mb, [system.diagram.plants[x] for x in sorted(system.diagram.plants)]
         self._space = Coordinates(self._mb)
-        self._models = LaneModels(joined.mb, system._plants, lanes.models)
+        self._models = LaneModels(joined.mb, system.diagram.plants, lanes.models)
         self._loads = lane_forces(joined.mb, joined.loads)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
         for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
@@ -59,7 +59,7 @@ class Batch:
         self._forces()
 
     def _read(self) -> None:
-        lanes, parts = self._lanes, self._system._parts
+        lanes, parts = self._lanes, self._system.diagram.parts
         self._outputs: dict[str, Lane] = {}
         self._rates: list[Lane] = []
         self._updates: dict[str, list[Lane]] = {}
@@ -126,13 +126,13 @@ class Batch:
             if x.push.node is not None:
                 self._nodes.append((x.push.node, linked(x.link)))
             elif x.push.number is None:
-                self._wide.append((self._system._plants[x.plant].seat.v, linked(x.link)))
+                self._wide.append((self._system.diagram.plants[x.plant].seat.v, linked(x.link)))
         used = [(key, key.partition(".")[0]) for key in sorted(self._wiring.sources)]
-        ports = [(key, path, key[len(path) + 1 :].partition("[")) for key, path in used if path in self._system._plants]
-        self._seen = [(key, port[0], self._system._plants[path].frame(port[2][:-1])) for key, path, port in ports
+        ports = [(key, path, key[len(path) + 1 :].partition("[")) for key, path in used if path in self._system.diagram.plants]
+        self._seen = [(key, port[0], self._system.diagram.plants[path].frame(port[2][:-1])) for key, path, port in ports
                       if port[0] in OF_FRAME]  # fmt: skip
         self._inertias = {
-            key: self._models.inertia_at(port[0], self._system._plants[path].frame(port[2][:-1]), self._lanes.count)
+            key: self._models.inertia_at(port[0], self._system.diagram.plants[path].frame(port[2][:-1]), self._lanes.count)
             for key, path, port in ports
             if port[0] in OF_INERTIA
         }
@@ -221,13 +221,13 @@ class Batch:
 
     def march(self, t: float, until: str = "") -> Rows:
         """All runs from the start to time t, or to the crossing `until`."""
-        lanes, start, goal = self._lanes, self._system._start, nanoseconds(t, "t")
-        step = positive_nanoseconds(self._system._how["step"], "step")
+        lanes, start, goal = self._lanes, self._system.board.start, nanoseconds(t, "t")
+        step = positive_nanoseconds(self._system.board.how["step"], "step")
         count = lanes.count
         q = np.concatenate([np.zeros((count, 0)), *(lanes.q[x.path] for x in self._plants)], axis=1)
         v = np.concatenate([np.zeros((count, 0)), *(lanes.v[x.path] for x in self._plants)], axis=1)
         point = Point(q, v, {x.key: self.V[x.key] for x in self._rates})
-        clocks = {path: self._system._parts[path].clock for path in self._held}
+        clocks = {path: self._system.diagram.parts[path].clock for path in self._held}
         ticked = dict.fromkeys(clocks, 0)
         dues = {path: x.at(0) + start for path, x in clocks.items() if x is not None}
         now = start

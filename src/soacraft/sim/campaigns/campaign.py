@@ -222,7 +222,7 @@ class Campaign(Judged):
         for path in inputs.paths:
             if not is_argument(path):
                 target_of(first, path)
-        events = [f"{path}.{name}" for path, x in first._parts.items() for name in x.component.interface.crossings]
+        events = [f"{path}.{name}" for path, x in first.diagram.parts.items() for name in x.component.interface.crossings]
         until = self._job.settings.until
         if until and until not in events:
             raise CampaignError(f"until={until!r:.60}: {first.name!r} has no such event{near(until, events)}")
@@ -232,10 +232,10 @@ class Campaign(Judged):
         for text in self._job.settings.history.values():
             signals_of(first, [series_of(text).key])
         try:
-            first._compiled()
+            compilation = first.board.compiled()
             from soacraft.sim.systems.describing import columns
 
-            columns(first._parts, first._compiled()[0], first._compiled()[1], self._job.signals(first))
+            columns(first.diagram.parts, compilation.wiring, compilation.schedule, self._job.signals(first))
         except SoacraftError as wrong:
             raise CampaignError(f"a measure or history takes what the system does not record: {wrong}") from None
         check_values(first, inputs, runs)

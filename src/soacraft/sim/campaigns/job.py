@@ -67,7 +67,7 @@ class Job:
 
     def _kept(self, i: int, system: System | None) -> str:
         """The name of a checkpoint of a run that failed, where it can be had: at its last good row."""
-        if system is None or system._propagator is None or not self._failed:
+        if system is None or system.board.build.propagator is None or not self._failed:
             return ""
         name = f"{i:09d}.h5"
         try:
@@ -82,7 +82,7 @@ class Job:
         paths = self.inputs.paths
         made = self.source.make(**arguments_of(paths, values.tolist()))
         apply(made, paths, values.tolist())
-        made._seed, made._made = seed_of(self.settings.seed, i // self.inputs.sampler.group), None
+        made.board.reseed(seed_of(self.settings.seed, i // self.inputs.sampler.group))
         return made
 
     def simulate(self, i: int, values: Array, log: Any = None, signals: Any = None) -> tuple[System, Run]:
@@ -110,7 +110,7 @@ class Job:
 
     def grid(self, system: System) -> Array:
         """The times of histories."""
-        return np.linspace(system._start / 1e9, self.settings.t, self.settings.points)
+        return np.linspace(system.board.start / 1e9, self.settings.t, self.settings.points)
 
     # -- many runs ---------------------------------------------------------------------------------------------
 

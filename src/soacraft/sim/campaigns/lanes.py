@@ -42,7 +42,7 @@ class Lanes:
 
     def __init__(self, system: System, paths: Sequence[str], values: Array, seeds: Sequence[int]) -> None:
         self.system, self.count = system, len(values)
-        self._wiring = system._compiled()[0]
+        self._wiring = system.board.compiled().wiring
         self._varied: dict[str, dict[str, list[Any]]] = {}
         self._params: dict[str, list[Any]] = {}
         self.states: dict[str, Array] = {}
@@ -52,17 +52,17 @@ class Lanes:
         """of coordinates and velocities, by plant."""
         self.models: dict[str, dict[str, Array]] = {}
         """Parameters of models that vary, by plant and name: those of all runs."""
-        self.times_differ = any(x.component.interface.crossings for x in system._parts.values())
+        self.times_differ = any(x.component.interface.crossings for x in system.diagram.parts.values())
         """True if each run has a time of its own, within steps."""
         self.by_run: list[str] = []
         """Equations that are called run by run."""
-        for path, plant in system._plants.items():
+        for path, plant in system.diagram.plants.items():
             self.q[path] = np.tile(np.array(plant.mb.q), (self.count, 1))
             self.v[path] = np.tile(np.array(plant.mb.v), (self.count, 1))
         self._vary(paths, values)
         self.streams: dict[str, list[Stream]] = {}
         """Noise of sampled equations, by run."""
-        for path, part in sorted(system._parts.items()):
+        for path, part in sorted(system.diagram.parts.items()):
             self._start(path, part)
             face = part.component.interface
             for x in [*face.outputs.values(), *face.updates.values()]:
@@ -85,13 +85,13 @@ class Lanes:
                 states.append((target.key, target.element, given))
             else:
                 part, _, field = target.key.rpartition(".")
-                old = getattr(self.system._parts[part].component.p, field)
+                old = getattr(self.system.diagram.parts[part].component.p, field)
                 kept = self._varied.setdefault(part, {}).setdefault(field, [old] * self.count)
                 for i, x in enumerate(given.tolist()):
                     at = target.element
                     kept[i] = x if at is None else tuple(x if k == at else y for k, y in enumerate(kept[i]))
         for path, fields in self._varied.items():
-            component = self.system._parts[path].component
+            component = self.system.diagram.parts[path].component
             plain = {name: getattr(component.p, name) for name in type(component.p).__struct_fields__}
             plain = msgspec.structs.asdict(component.p) if plain else plain
             self._params[path] = [
@@ -105,12 +105,12 @@ class Lanes:
         params = self._params.get(path, [part.component.p] * self.count)
         for name, x in {**face.continuous, **face.discrete}.items():
             key, signal = f"{path}.{name}", part.signal(name)
-            if key in self.system._starts:
-                first = [self.system._starts[key]] * self.count
+            if key in self.system.diagram.starts:
+                first = [self.system.diagram.starts[key]] * self.count
             elif path in self._params:
-                first = [x.first(p) for p in params]
+                first = [x.first(p, part.sizes) for p in params]
             else:
-                first = [x.first(part.component.p)] * self.count
+                first = [x.first(part.component.p, part.sizes)] * self.count
             made = np.array(first).reshape(self.count, *signal.shape)
             for state, element, given in self._states_given:
                 if state == key and element is None:

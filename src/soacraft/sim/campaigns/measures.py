@@ -161,7 +161,7 @@ class OfRun:
     def series(self, key: str) -> Array:
         """A signal of the run, or what a plant has."""
         key, element = split(self._system, key)
-        plant = self._system._plants.get(key.partition(".")[0])
+        plant = self._system.diagram.plants.get(key.partition(".")[0])
         port = key.partition(".")[2]
         if plant is not None and port in ("q", "v", "vdot"):
             rows = np.asarray(getattr(self._run, port))[:, plant.seat.q if port == "q" else plant.seat.v]
@@ -179,7 +179,7 @@ def split(system: System, key: str) -> tuple[str, int | None]:
     found = re.fullmatch(r"([^.\[\]]+)\.(\w+)\[([^\[\]]+)\]", key)
     if found is None:
         return key, None
-    plant = system._plants.get(found[1])
+    plant = system.diagram.plants.get(found[1])
     if plant is not None:
         if found[2] in ("q", "v", "vdot") and not found[3].isdecimal():
             _, port, number = plant.output(found[2], found[3])
@@ -197,7 +197,7 @@ def signals_of(system: System, keys: Mapping[str, Any] | list[str]) -> list[str]
     for key in keys:
         base, _ = split(system, key)
         plant, _, port = base.partition(".")
-        if plant not in system._plants or port not in ("q", "v", "vdot"):
+        if plant not in system.diagram.plants or port not in ("q", "v", "vdot"):
             found.add(base)
     return sorted(found)
 

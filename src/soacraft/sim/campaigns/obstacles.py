@@ -26,7 +26,7 @@ LARGEST, _MEMORY = 512, 2**29
 
 def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> str:
     """Why runs of a system go one by one; empty where they may march as a batch."""
-    how = system._how
+    how = system.board.how
     if how["integrator"] != "rk4" or how["step"] is None:
         return f"integrator {how['integrator']!r}: batches take fixed steps of 'rk4'"
     if not all(isinstance(x, Measure) for x in measures):
@@ -34,31 +34,32 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
     argument = next((x for x in paths if is_argument(x)), "")
     if argument:
         return f"{argument!r} is an argument of the function that makes the system, so that each run has its own"
-    if system._tears:
-        return f"the loop of {system._tears[0]!r} is solved by iteration"
-    if system._frames or system._holds or system._changes or system._sequences:
+    if system.diagram.tears:
+        return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
+    if system.diagram.frames or system.diagram.holds or system.board.build.changes or system.diagram.sequences:
         return "it has frames of its own, sequences, or its structure was changed"
-    for path, part in sorted(system._parts.items()):
-        if part.clock is None and _jumps(part.component, path, paths, system._start / 1e9):
+    for path, part in sorted(system.diagram.parts.items()):
+        if part.clock is None and _jumps(part.component, path, paths, system.board.start / 1e9):
             return f"{path!r} jumps between ticks, where steps end"
         if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
             return f"{path!r} is no plain component"
     weighed = any(not is_argument(x) and target_of(system, x).kind == "model" for x in paths)
-    for path, plant in sorted(system._plants.items()):
-        why = _of_plant(plant) or obstacle_of_loads(plant.forces, len(system._plants) == 1, weighed)
+    plants = system.diagram.plants
+    for path, plant in sorted(plants.items()):
+        why = _of_plant(plant) or obstacle_of_loads(plant.forces, len(plants) == 1, weighed)
         if why:
             return f"the plant {path!r} {why}"
-    if system._compiled()[0].masses:
+    if system.board.compiled().wiring.masses:
         return "masses of bodies are given"
     for path in paths:
         target = target_of(system, path)
-        if target.kind == "model" and read_parameter(system._plants[target.key].mb, target.name).kind not in LINEAR:
+        if target.kind == "model" and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR:
             return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
-    known = {f"{path}.{x}" for path, part in system._parts.items() for x in part.component.interface.outputs}
-    known |= {f"{path}.{x}" for path in system._plants for x in ("q", "v", "vdot")}
-    for key in sorted(system._compiled()[0].sources):
+    known = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
+    known |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
+    for key in sorted(system.board.compiled().wiring.sources):
         path, _, port = key.partition(".")
-        if key not in known and (path not in system._plants or port.partition("[")[0] not in _OF_NODE):
+        if key not in known and (path not in system.diagram.plants or port.partition("[")[0] not in _OF_NODE):
             return f"{key!r} is used"
     return ""
 
@@ -83,10 +84,10 @@ def _of_plant(plant: Any) -> str:
 
 def size_of(system: System, t: float, series: Sequence[Series]) -> int:
     """How many runs march together: fewer where they record much. Of the campaign alone, not of who computes it."""
-    step = system._how["step"]
+    step = system.board.how["step"]
     assert isinstance(step, float)
-    rates = [1.0 / x.clock.seconds for x in system._parts.values() if x.clock is not None]
-    rows = (t - system._start / 1e9) * (1.0 / step + sum(rates)) + 2.0
+    rates = [1.0 / x.clock.seconds for x in system.diagram.parts.values() if x.clock is not None]
+    rows = (t - system.board.start / 1e9) * (1.0 / step + sum(rates)) + 2.0
     width = sum(_width(system, x.key) for x in series if x.key != "t") + 1
     size = LARGEST
     while size > 8 and rows * width * size * 8.0 > _MEMORY:
@@ -97,6 +98,6 @@ def size_of(system: System, t: float, series: Sequence[Series]) -> int:
 def _width(system: System, key: str) -> int:
     base = split(system, key)[0]
     path, _, port = base.partition(".")
-    if path in system._plants:
-        return system._plants[path].mb.nq if port == "q" else system._plants[path].mb.nv if port in ("v", "vdot") else 9
-    return int(np.prod(system._parts[path].signal(port).shape))
+    if path in system.diagram.plants:
+        return system.diagram.plants[path].mb.nq if port == "q" else system.diagram.plants[path].mb.nv if port in ("v", "vdot") else 9
+    return int(np.prod(system.diagram.parts[path].signal(port).shape))

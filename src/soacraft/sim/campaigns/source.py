@@ -38,7 +38,7 @@ class Maker(NamedTuple):
         made = self.function(**arguments)
         if not isinstance(made, System):
             raise CampaignError(f"{self.name!r} must give a sim.System, and gave {made!r:.60}.")
-        if made.t != made._start / 1e9 or made._propagator is not None:
+        if made.t != made.board.start / 1e9 or made.board.build.propagator is not None:
             raise CampaignError(f"{self.name!r} gave a system that is at t = {made.t:.9g} s already: make a new one.")
         return made
 
@@ -55,7 +55,7 @@ class Described(NamedTuple):
         """A new system."""
         made = build(msgspec.json.decode(self.text, type=SystemData), self.classes)
         for path, (q, v) in self.states.items():
-            made._plants[path].mb.set_state(q, v)
+            made.diagram.plants[path].mb.set_state(q, v)
         return made
 
 
@@ -101,19 +101,19 @@ def source_of(system: Any, classes: Iterable[PartClass] = (), roots: Sequence[st
 
 def described(system: System) -> Described:
     """A system that was given, as it is now."""
-    if system._propagator is not None:
+    if system.board.build.propagator is not None:
         raise CampaignError(
             f"the system {system.name!r} is at t = {system.t:.9g} s already: give one that has not run."
         )
-    for path, plant in system._plants.items():
+    for path, plant in system.diagram.plants.items():
         if plant.forces:
             raise CampaignError(
                 f"the plant {path!r} has force elements, which are no plain data: give the campaign a function that "
                 "makes the system."
             )
     data = msgspec.json.encode(describe(system))
-    states = {path: (np.array(x.mb.q).tolist(), np.array(x.mb.v).tolist()) for path, x in system._plants.items()}
-    classes = {type(x.component).__name__: type(x.component) for x in system._parts.values()}
+    states = {path: (np.array(x.mb.q).tolist(), np.array(x.mb.v).tolist()) for path, x in system.diagram.plants.items()}
+    classes = {type(x.component).__name__: type(x.component) for x in system.diagram.parts.values()}
     return Described(data, classes, states, system.name)
 
 
@@ -143,7 +143,7 @@ def digest(system: System) -> str:
         made.update(msgspec.json.encode(describe(system)))
     except WiringError:  # something that is no plain data
         made.update(f"{system.tree()}\n{system.signals()}".encode())
-    for path, plant in sorted(system._plants.items()):
+    for path, plant in sorted(system.diagram.plants.items()):
         made.update(f"{path}:{[x.name for x in plant.forces]}".encode())
         made.update(np.array(plant.mb.q).tobytes() + np.array(plant.mb.v).tobytes())
     return made.hexdigest()
@@ -154,7 +154,7 @@ def code_of(source: Source, system: System, measures: Mapping[str, Callable[...,
     measure, classes of components, force elements, functions that move frames."""
     prints = {"the function that makes the system": fingerprint(source.function)} if isinstance(source, Maker) else {}
     prints |= {f"the measure {name!r}": fingerprint(x) for name, x in measures.items()}
-    for path, part in system._parts.items():
+    for path, part in system.diagram.parts.items():
         own = "interface" in vars(part.component)
         prints[f"the component {path!r}" if own else f"the class {type(part.component).__name__}"] = class_fingerprint(
             part.component

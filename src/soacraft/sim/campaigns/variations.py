@@ -107,7 +107,7 @@ def apply(system: System, paths: Sequence[str], values: Sequence[float]) -> None
             else:
                 target.put(float(value))
     for plant, pairs in models.items():
-        numbers = tuple(read_parameter(system._plants[plant].mb, name) for name, _ in pairs)
+        numbers = tuple(read_parameter(system.diagram.plants[plant].mb, name) for name, _ in pairs)
         write("a campaign", numbers, np.array([value for _, value in pairs]))
 
 
@@ -127,13 +127,13 @@ def target_of(system: System, path: str) -> Target:
     """What a path names: a parameter, a state, q or v of a dof of the plant, with [k] an element of it; or a parameter
     of the model of a plant, as "arm.forearm.mass"."""
     plant, _, rest = path.partition(".")
-    if plant in system._plants and "." in rest and "[" not in rest:
+    if plant in system.diagram.plants and "." in rest and "[" not in rest:
         return _of_model(system, path, plant, rest)
     found = _PATH.fullmatch(path)
     if found is None:
         raise CampaignError(f"a path is written 'component.parameter' or 'plant.q[dof]', got {path!r:.80}.")
     name, at = f"{found[1]}.{found[2]}", found[3]
-    if found[1] in system._plants:
+    if found[1] in system.diagram.plants:
         return _of_plant(system, path, found[1], found[2], at)
     element = None if at is None else int(at) if at.isdecimal() else -1
     if element is not None and element < 0:
@@ -162,7 +162,7 @@ def target_of(system: System, path: str) -> Target:
 
 
 def _of_model(system: System, path: str, plant: str, name: str) -> Target:
-    mb = system._plants[plant].mb
+    mb = system.diagram.plants[plant].mb
     try:
         number = read_parameter(mb, name)
     except ModelError as wrong:
@@ -186,7 +186,7 @@ def read_parameter(mb: Multibody, name: str) -> Parameter:
 
 
 def _of_plant(system: System, path: str, plant: str, port: str, at: str | None) -> Target:
-    mb = system._plants[plant].mb
+    mb = system.diagram.plants[plant].mb
     places = dict(coordinate_names(mb)) if port == "q" else {x: i for i, x in enumerate(mb.dof_names)}
     if port not in ("q", "v") or at is None:
         raise CampaignError(

@@ -19,6 +19,8 @@ _BATCH, _DRAWS = 3, 4
 _SAME = 1e-12
 #: And a twin with its equation to this, relative to the largest number.
 _LAST_BITS = 1e-15
+#: Sizes of a plant that a component alone is checked for.
+_SIZES = {"nq": 3, "nv": 3}
 
 
 def check_component(component: Component, seed: int = 0) -> Text:
@@ -105,9 +107,9 @@ def _twin_fault(component: Component, equation: Equation, given: list[Any], valu
 def _wanted(component: Component, equation: Equation) -> Signal:
     """What an equation must give."""
     if isinstance(equation, Output):
-        return Quantity.signal(equation, component.p)
+        return Quantity.signal(equation, component.p, _SIZES)
     if isinstance(equation, OfState):
-        return equation.state.signal(component.p)
+        return equation.state.signal(component.p, _SIZES)
     return Signal((), None, None, float)
 
 
@@ -119,7 +121,7 @@ def _drawn(component: Component, equation: Equation, wanted: Signal, rng: np.ran
     own = dict(given)
     for name in (x for x in own if x in known):
         what = f"{name!r} as {type(component).__name__} draws it"
-        own[name] = as_value(own[name], known[name].signal(component.p), what)
+        own[name] = as_value(own[name], known[name].signal(component.p, _SIZES), what)
     return [own[x] if x in own else _draw(component, x, wanted, rng) for x in equation.arguments]
 
 
@@ -130,7 +132,7 @@ def _draw(component: Component, name: str, wanted: Signal, rng: np.random.Genera
         return 0.01
     if name == "t":
         return float(rng.uniform(0.0, 2.0))
-    signal = wanted if name == "noise" else component.interface.quantities[name].signal(component.p)
+    signal = wanted if name == "noise" else component.interface.quantities[name].signal(component.p, _SIZES)
     if signal.dtype is float:
         drawn: Any = rng.standard_normal(signal.shape)
     else:

@@ -10,14 +10,14 @@ Discrete      a state that is kept between ticks     update      the next value,
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
-from soacraft.errors import WiringError
+from soacraft.errors import WiringError, near
 from soacraft.sim.components.twins import read_twin
 from soacraft.sim.components.units import read_unit
 
@@ -55,8 +55,16 @@ class Signal(NamedTuple):
     dtype: type
 
 
+#: Sizes of the plant that a component is mounted on, which shapes may name.
+PLANT_SIZES = ("nq", "nv")
+
+
 class Quantity:
-    """A declared quantity. `unit` None is any unit; `shape`, `unit` and `frame` may be functions of the parameters."""
+    """A declared quantity. `unit` None is any unit; `shape`, `unit` and `frame` may be functions of the parameters.
+
+    "nq" and "nv" in a shape are the numbers of coordinates and of dofs of the plant that the component is mounted on:
+    `shape="nv"`, `shape=("nv", 3)`.
+    """
 
     def __init__(self, unit: Any = None, *, shape: Any = (), dtype: type = float, frame: Any = None) -> None:
         if dtype not in _DTYPES:
@@ -72,10 +80,18 @@ class Quantity:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name, self.owner = name, owner.__name__
 
-    def signal(self, p: Any) -> Signal:
-        """What it carries with these parameters."""
+    @property
+    def of_plant(self) -> bool:
+        """True if the shape has a size of a plant, whatever the parameters are."""
+        shape = (self.shape,) if isinstance(self.shape, str) else self.shape
+        return isinstance(shape, tuple) and any(x in PLANT_SIZES for x in shape)
+
+    def signal(self, p: Any, sizes: Mapping[str, int] | None = None) -> Signal:
+        """Signal with these parameters, on a plant of these sizes."""
         shape, unit, frame = (x(p) if callable(x) else x for x in (self.shape, self.unit, self.frame))
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = (shape,) if isinstance(shape, int | str) else tuple(shape)
+        if any(isinstance(n, str) for n in shape):
+            shape = tuple(self._size(n, sizes) if isinstance(n, str) else n for n in shape)
         if not all(isinstance(n, int) and n >= 0 for n in shape):
             raise WiringError(f"the shape of {self.owner}.{self.name} must be whole numbers, got {shape!r:.60}.")
         if prod(shape) > MOST_NUMBERS:
@@ -85,13 +101,23 @@ class Quantity:
             )
         return Signal(shape, unit, frame, self.dtype)
 
+    def _size(self, name: str, sizes: Mapping[str, int] | None) -> int:
+        if name not in PLANT_SIZES:
+            raise WiringError(f"the shape of {self.owner}.{self.name} has {name!r:.40}{near(name, PLANT_SIZES)}")
+        if not sizes:
+            raise WiringError(
+                f"{self.owner}.{self.name} has the size {name!r} of a plant: mount the component on one, with at=plant."
+            )
+        return sizes[name]
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.owner}.{self.name}>"
 
 
 class In(Quantity):
     """An input. `of` fills it from what the component is mounted at: "position" or "velocity" of a dof, "position",
-    "rotation", "velocity", "angular_velocity" of a node. `default` is its value where nothing is connected.
+    "rotation", "velocity", "angular_velocity" of a node; "q", "v" or "vdot" of the whole plant. `default` is its value
+    where nothing is connected.
 
     `bundle` is a class of `msgspec.Struct`, each of whose fields is an input: `imu = sim.In(bundle=Imu)` is `imu_rate`
     and `imu_force`, which equations name one by one."""
@@ -118,9 +144,9 @@ class _State(Quantity):
         super().__init__(unit, **more)
         self.start = start
 
-    def first(self, p: Any) -> Any:
+    def first(self, p: Any, sizes: Mapping[str, int] | None = None) -> Any:
         """Its value at the start: `start`, which may be a function of the parameters."""
-        signal = self.signal(p)
+        signal = self.signal(p, sizes)
         given = self.start(p) if callable(self.start) else self.start
         return as_value(given, signal, f"the start of {self.owner}.{self.name}")
 
@@ -243,9 +269,9 @@ def output(
     **more: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """An output by its equation. `to` says what it does where the component is mounted: "force" on a dof; "force",
-    "moment" or "wrench" on a node. `twin` is its compiled form, a `sim.TwinFunction`. `bundle` is a class of
-    `msgspec.Struct`, of which the equation gives an instance: each field is an output, `imu_rate` of `imu`, that
-    depends on all arguments. It is called once for each field."""
+    "moment" or "wrench" on a node; "generalized_force" on all dofs of the plant, `shape="nv"`. `twin` is its compiled
+    form, a `sim.TwinFunction`. `bundle` is a class of `msgspec.Struct`, of which the equation gives an instance: each
+    field is an output, `imu_rate` of `imu`, that depends on all arguments. It is called once for each field."""
     if bundle is not None:
         check_bundle(bundle, "an output", {"unit": unit, "to": to, "twin": twin, **more})
         return lambda function: BundleOutput(function, bundle)

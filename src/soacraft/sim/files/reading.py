@@ -102,7 +102,7 @@ def system_of(
         places = [Path(x) for x in roots]
         models = {path: read_model(path, x, file.parent, places) for path, x in tables.plants.items()}
         system = build(_data(tables, models), known, {path: x.mb for path, x in models.items()}, forces, components)
-        for path, plant in system._plants.items():
+        for path, plant in system.diagram.plants.items():
             plant._source = models[path].source
         for path, frame in tables.frames.items():
             system.add_frame(path, frame.parent, _pose(path, frame))
@@ -119,7 +119,7 @@ def system_of(
 def _require_small(system: System) -> None:
     """Refuse sizes of signals that take more memory than a file may ask for, before any is taken."""
     numbers = 0
-    for path, part in system._parts.items():
+    for path, part in system.diagram.parts.items():
         for name in part.component.interface.quantities:
             try:
                 numbers += prod(part.signal(name).shape)
@@ -198,6 +198,6 @@ def _pose(path: str, frame: schema.Frame) -> Pose | str:
 def _mount(system: System, path: str, at: schema.Mount | None) -> Mount | None:
     if at is None:
         return None
-    if at.plant not in system._plants:
+    if at.plant not in system.diagram.plants:
         raise SystemFileError(f"{path!r} is mounted at {at.plant!r:.60}, which is no plant.")
-    return Mount(system._plants[at.plant], _kind(path, at), _name(at))
+    return Mount(system.diagram.plants[at.plant], _kind(path, at), _name(at))

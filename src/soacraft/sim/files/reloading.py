@@ -23,7 +23,7 @@ from soacraft.sim.systems.description import SystemData, describe
 from soacraft.sim.systems.settings import put_params, refuse_other_signals
 
 if TYPE_CHECKING:
-    from soacraft.sim.systems.plants.plant import Plant
+    from soacraft.sim.systems.plants.plant import Mount, Plant
     from soacraft.sim.systems.system import System
 
 _OF_PART = ("every", "offset", "at", "convert", "active")
@@ -39,20 +39,20 @@ def reload(
 ) -> Text:
     """What `System.reload` does: all of it, or nothing."""
     file = system_path(path)
-    mine = {type(x.component) for x in system._parts.values()} | {type(x.assembly) for x in system._built.values()}
+    mine = {type(x.component) for x in system.diagram.parts.values()} | {type(x.assembly) for x in system.diagram.built.values()}
     given = {x.__name__: x for x in [*mine, *classes]}
-    own = {name: x.forces for name, x in system._plants.items()} if forces is None else forces
-    links = {name: x.component for name, x in system._parts.items() if "interface" in vars(x.component)}
+    own = {name: x.forces for name, x in system.diagram.plants.items()} if forces is None else forces
+    links = {name: x.component for name, x in system.diagram.parts.items() if "interface" in vars(x.component)}
     other = load_system(file, given.values(), own, roots, links)
     params, rest = _changes(system, other)
-    if system._propagator is None:
+    if system.board.build.propagator is None:
         other.check()
         _take_over(system, other)
         return _told([*params.values(), *rest])
     fixed = [*rest]
     for key, line in params.items():
-        part, new = system._parts[key[0]], other._parts[key[0]].component.p
-        fault = refuse_other_signals(part.component, new, f"{key[0]}.{key[1]}")
+        part, new = system.diagram.parts[key[0]], other.diagram.parts[key[0]].component.p
+        fault = refuse_other_signals(part, new, f"{key[0]}.{key[1]}")
         fixed += [f"{line} ({fault})"] if fault else []
     if fixed:
         lines = "\n".join(f"  {x}" for x in fixed[:50])
@@ -61,7 +61,7 @@ def reload(
             f"{lines}\nNothing was changed. Load it as another system, with sim.load_system."
         )
     for name in dict.fromkeys(name for name, _ in params):
-        put_params(system, name, other._parts[name].component.p)
+        put_params(system, name, other.diagram.parts[name].component.p)
     return _told(list(params.values()))
 
 
@@ -87,7 +87,7 @@ def _changes(old: System, new: System) -> tuple[dict[tuple[str, str], str], list
             rest.append(f"{path}: {'added' if path in b.parts else 'taken away'}")
             continue
         was, now = a.parts[path], b.parts[path]
-        one, two = old._parts[path].component, new._parts[path].component
+        one, two = old.diagram.parts[path].component, new.diagram.parts[path].component
         if type(one) is not type(two):
             rest.append(f"{path}: {was.type} -> {now.type}")
             continue
@@ -126,9 +126,9 @@ def _plants(old: System, new: System, a: SystemData, b: SystemData) -> list[str]
             continue
         x, y = a.plants[path], b.plants[path]
         told += [f"{path}: another {what}" for what in ("solver", "forces") if _differ(x, y, what)]
-        if old._propagator is not None and not _differ(x, y, "forces"):
-            told += _forces(old._plants[path], new._plants[path])
-        told += _model(path, old._plants[path].mb, new._plants[path].mb, old._propagator is None)
+        if old.board.build.propagator is not None and not _differ(x, y, "forces"):
+            told += _forces(old.diagram.plants[path], new.diagram.plants[path])
+        told += _model(path, old.diagram.plants[path].mb, new.diagram.plants[path].mb, old.board.build.propagator is None)
     return told
 
 
@@ -155,23 +155,19 @@ def _model(path: str, a: Multibody, b: Multibody, state: bool) -> list[str]:
 
 def _take_over(system: System, other: System) -> None:
     """Be as another that has not begun either. Plants whose models are the same stay the objects that they are."""
-    plants = dict(other._plants)
-    for path, plant in other._plants.items():
-        before = system._plants.get(path)
+    plants = dict(other.diagram.plants)
+    for path, plant in other.diagram.plants.items():
+        before = system.diagram.plants.get(path)
         if before is not None and not same(before.mb, plant.mb) and (before.solver, before.forces) == (
             plant.solver, plant.forces,
         ):  # fmt: skip
             plants[path] = before
-    for path, part in other._parts.items():
-        if part.mount is not None:
-            mount = part.mount._replace(plant=plants[part.mount.plant.path])
-            other._parts[path] = part._replace(mount=mount)
-    other._built = {
-        path: x if x.at is None else x._replace(at=x.at._replace(plant=plants[x.at.plant.path]))
-        for path, x in other._built.items()
+
+    def moved(mount: Mount) -> Mount:
+        return mount._replace(plant=plants[mount.plant.path])
+
+    parts = {
+        path: x if x.mount is None else x._replace(mount=moved(x.mount)) for path, x in other.diagram.parts.items()
     }
-    other._plants = plants
-    kept = "_name _how _start _seed _parts _plants _frames _sequences _wires _exports _groups _built _tears _starts"
-    for name in kept.split():
-        setattr(system, name, getattr(other, name))
-    system._made = None
+    built = {path: x if x.at is None else x._replace(at=moved(x.at)) for path, x in other.diagram.built.items()}
+    system.become(other, other.diagram.changed(parts=parts, built=built, plants=plants))

@@ -59,9 +59,9 @@ def _require_readable(system: System, tables: dict[str, Any], file: Path) -> Non
 
 def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str, Any]:
     """The tables of a system in the format."""
-    if system._changes:
+    if any(x.plant for x in system.changes):
         raise SystemFileError(
-            f"the structure of {system.name!r} was changed since t = {system._start / 1e9:.9g} s, and a system file "
+            f"the structure of {system.name!r} was changed since t = {system.board.start / 1e9:.9g} s, and a system file "
             "has what a system was built from: write a checkpoint."
         )
     if system._recalled:
@@ -70,11 +70,11 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
             "it was at the start: save the one that was built."
         )
     for path in models:
-        if path not in system._plants:
-            raise SystemFileError(f"models={{{path!r:.60}: ...}} names no plant{near(str(path), system._plants)}")
+        if path not in system.diagram.plants:
+            raise SystemFileError(f"models={{{path!r:.60}: ...}} names no plant{near(str(path), system.diagram.plants)}")
     data = describe(system, documents=False)
     kept = _kept(system, data)
-    plants = {path: _plant(system, path, models.get(path), file.absolute()) for path in sorted(system._plants)}
+    plants = {path: _plant(system, path, models.get(path), file.absolute()) for path in sorted(system.diagram.plants)}
     tables: dict[str, Any] = {
         "format": schema.FORMAT,
         "name": data.name,
@@ -89,8 +89,8 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
         ],
         "solve_loops": data.loops,
         "plants": plants,
-        "frames": {path: frame_table(x) for path, x in sorted(system._frames.items())},
-        "parts": {path: _part(path, x, system._parts[path].component) for path, x in data.parts.items()},
+        "frames": {path: frame_table(x) for path, x in sorted(system.diagram.frames.items())},
+        "parts": {path: _part(path, x, system.diagram.parts[path].component) for path, x in data.parts.items()},
         "assemblies": {
             path: _without_empty({"type": type(x.assembly).__name__, "params": _params(x.assembly), "at": _at(x.at)})
             for path, x in kept.items()
@@ -109,7 +109,7 @@ def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plant(system: System, path: str, given: str | None, file: Path) -> dict[str, Any]:
-    plant = system._plants[path]
+    plant = system.diagram.plants[path]
     told = write_model(path, _at_start(system, path), plant._source, given, file)
     if plant.solver != "auto":
         told["solver"] = plant.solver
@@ -134,7 +134,7 @@ def frame_table(frame: UserFrame) -> dict[str, Any]:
 
 def _at_start(system: System, path: str) -> Multibody:
     """The model of a plant with its state at the start."""
-    mb = system._plants[path].mb
+    mb = system.diagram.plants[path].mb
     if path not in system._begun:
         return mb
     q, v = system._begun[path]
@@ -190,10 +190,10 @@ def _at(at: Any) -> dict[str, Any] | None:
 def _kept(system: System, data: SystemData) -> dict[str, Built]:
     """The outermost assemblies that their classes build as they are now; what they add is taken out of the data."""
     kept: dict[str, Built] = {}
-    outer = [path for path in sorted(system._built) if not any(path.startswith(f"{x}/") for x in system._built)]
+    outer = [path for path in sorted(system.diagram.built) if not any(path.startswith(f"{x}/") for x in system.diagram.built)]
     bare = _bare(system) if outer else None
     for path in outer:
-        x = system._built[path]
+        x = system.diagram.built[path]
         if bare is not None and (x.at is None or isinstance(x.at, Mount)) and _is_as_built(bare, path, x, data):
             kept[path] = x
     return kept
@@ -203,25 +203,25 @@ def _bare(system: System) -> System:
     """A system with the plants of another, and nothing else."""
     from soacraft.sim.systems.system import System as Made
 
-    bare = Made(system.name, **system._how)  # type: ignore[arg-type]
-    for path, plant in system._plants.items():
+    bare = Made(system.name, **system.board.how)
+    for path, plant in system.diagram.plants.items():
         bare.add(path, Plant(from_json(to_json(plant.mb)), plant.solver))
-    for path, frame in system._frames.items():
+    for path, frame in system.diagram.frames.items():
         bare.add_frame(path, frame.parent, frame.pose)
     return bare
 
 
 def _is_as_built(bare: System, path: str, x: Built, data: SystemData) -> bool:
     """Build it again, next to nothing else, and compare. Where it is the same, take its parts out of the data."""
-    before = {name: to_json(plant.mb) for name, plant in bare._plants.items()}
-    wires = len(bare._wires)
+    before = {name: to_json(plant.mb) for name, plant in bare.diagram.plants.items()}
+    wires = len(bare.diagram.wires)
     try:
-        at = None if x.at is None else Mount(bare._plants[x.at.plant.path], x.at.kind, x.at.name)
+        at = None if x.at is None else Mount(bare.diagram.plants[x.at.plant.path], x.at.kind, x.at.name)
         bare.add(path, type(x.assembly)(**msgspec.structs.asdict(x.assembly.p)), at=at)
         made = describe(bare, documents=False)
     except SoacraftError:
         return False
-    if {name: to_json(plant.mb) for name, plant in bare._plants.items()} != before:
+    if {name: to_json(plant.mb) for name, plant in bare.diagram.plants.items()} != before:
         return False  # it adds bodies, which are in the model already
 
     def inside(name: str) -> bool:
@@ -230,7 +230,7 @@ def _is_as_built(bare: System, path: str, x: Built, data: SystemData) -> bool:
     mine = {key: part for key, part in made.parts.items() if inside(key)}
     groups = {key: kind for key, kind in made.groups.items() if inside(key)}
     exports = {key: port for key, port in made.exports.items() if inside(key)}
-    joined = Counter((w.source, w.target, w.convert) for w in bare._wires[wires:])
+    joined = Counter((w.source, w.target, w.convert) for w in bare.diagram.wires[wires:])
     there = Counter((w.source, w.target, w.convert) for w in data.wires)
     if (
         mine != {key: part for key, part in data.parts.items() if inside(key)}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -12,7 +12,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.attributes import Remade
-from soacraft.contact.dynamics.impulses import Resolved, push_out
+from soacraft.contact.dynamics.impulses import Further, Resolved, push_out
 from soacraft.contact.dynamics.mujoco import translation
 from soacraft.contact.dynamics.restitution import (
     ORDER,
@@ -27,9 +27,9 @@ from soacraft.contact.dynamics.restitution import (
 from soacraft.contact.dynamics.rows import ContactRows, contact_rows, same_points, some_points
 from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
-from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
+from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
 from soacraft.contact.solvers.problem import Accept
-from soacraft.errors import ModelError, SimulationError, StateError
+from soacraft.errors import ConvergenceError, ModelError, SimulationError, StateError
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
@@ -153,8 +153,9 @@ class Contact(Remade, Touching):
         self._seen: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
         """Of the present step: gaps of all that is near, and how they grow with the velocities."""
         self._implicit: Implicit | None = None
-        self._pressed: tuple[ContactRows, Array, set[tuple[int, float]]] | None = None
-        """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits."""
+        self._pressed: tuple[ContactRows, Array, set[tuple[int, float]], Array] | None = None
+        """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits, and
+        rows of closures."""
 
     @property
     def steps(self) -> list[ContactStep]:
@@ -179,6 +180,8 @@ class Contact(Remade, Touching):
     def another(self) -> Contact:
         """One of the same scene and settings, which remembers nothing of a run."""
         contact = copy(self)
+        if not hasattr(self, "_mb"):  # it acts nowhere yet
+            return contact
         contact._scene = self.scene  # with the pairs that were left out of it since
         contact.bind(self._mb)
         return contact
@@ -200,6 +203,21 @@ class Contact(Remade, Touching):
         self._ties = OneSided(mb, self._one_sided)
         self._key = key
         self.begin_anew()
+
+    def set_friction(self, sliding: Mapping[str, float]) -> None:
+        """Give shapes, by name, other coefficients of sliding than the model says."""
+        self.follow()
+        before, self._sliding = self._sliding, dict(sliding)
+        try:
+            self.surfaces = self.made_surfaces()
+        except ModelError:
+            self._sliding = before
+            raise
+
+    def recalled(self, steps: Sequence[ContactStep], force: Array | None) -> None:
+        """Take what happened in steps that something else took, and the mean force of the last of them."""
+        self.diary.add(steps)
+        self._force = force
 
     @property
     def began(self) -> bool:
@@ -402,7 +420,8 @@ class Contact(Remade, Touching):
             leaves = np.maximum(before, 0.0)
             # what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
-        more = self._more(problem, t, q, v_free, h, past)
+        tied = _closures(problem, q)
+        more = self._more(problem, tied, t, q, v_free, h, past)
         inverse = self._compliance(q, implicit)
         near = {
             (x[0], sign)
@@ -410,15 +429,27 @@ class Contact(Remade, Touching):
             for sign, gap in _middle_gaps(x, q, v_free, past)
             if gap <= self._stride[x[0]]
         }
-        self._pressed = rows, inverse, near
+        self._pressed = rows, inverse, near, tied[0]
         in_turn = self._law.order == "sequential"
         taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
         # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
         closes = 2.0 * np.maximum(gap, 0.0) / h
         allowed = np.where(gap > _RESTING * reach, closes, np.minimum(closes, leaves))
-        done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+        if len(rows) or (more is not None and not all(isinstance(x, Bilateral) for x in more[1])):
+            try:
+                done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+            except ConvergenceError as wrong:
+                driven = [repr(x) for x, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
+                if not driven:
+                    raise
+                raise ConvergenceError(
+                    f"{wrong}; the motion of {', '.join(driven)} is prescribed, and may lead shapes into each other or "
+                    "a dof beyond its limit, which no impulse prevents: prescribe another, or let a force drive it"
+                ) from None
+        else:  # the smooth step has closed the loops
+            done = Resolved(v_free, np.zeros(len(v_free)), np.zeros(len(v_free)), None, 0.0)
         with np.errstate(over="ignore"):
-            force = (done.contact + done.held) / h
+            force = (done.contact + done.held) / h if done.presses else np.zeros(len(v_free))
         what = f"the force of contacts in the step of {h:g} s that ends at {t:g} s"
         self._force = finite_or_refused(force, what, "Check the units of masses and velocities.", SimulationError)
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
@@ -481,14 +512,14 @@ class Contact(Remade, Touching):
         if not any(gap < -way for gap, way in zip(gaps, ways, strict=True)):
             return None
         held = [np.eye(nv)[problem.told]]
-        if problem.closed is not None:
-            held.append(closures(problem.closed.solver.graph, q)[0])
         if self._pressed is not None and same is not None and near.issuperset(sides):
-            before, inverse, _ = self._pressed
+            before, inverse, _, tied = self._pressed
             N = [*before.J[before.normals[same]], *N]
+            held.append(tied)
         else:
             inverse = self._compliance(q, self._implicit)
             N = [*rows.J[rows.normals], *N]
+            held.append(_closures(problem, q)[0])
 
         def solve_mass(X: Array) -> Array:
             return np.asarray(inverse @ X)
@@ -502,16 +533,11 @@ class Contact(Remade, Touching):
         return part_of_way_out(*all_rows, most, measure, self._outward)
 
     def _more(
-        self, problem: Mechanism, t: float, q: Array, v: Array, h: float, past: float
-    ) -> tuple[Array, tuple[Law, ...], Array] | None:
+        self, problem: Mechanism, tied: Further, t: float, q: Array, v: Array, h: float, past: float
+    ) -> Further | None:
         """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges."""
         nv = self._mb.nv
-        rows: list[Array] = []
-        laws: list[Law] = []
-        asked: list[float] = []
-        if problem.closed is not None:
-            G, hold, zero = closures(problem.closed.solver.graph, q)
-            rows, laws, asked = list(G), list(hold), list(zero)
+        rows, laws, asked = list(tied[0]), list(tied[1]), list(tied[2])
         held = problem.told
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
@@ -539,6 +565,13 @@ class Contact(Remade, Touching):
 
     def __repr__(self) -> str:
         return f"Contact of {self._coefficients()}, {len(self.steps)} steps"
+
+
+def _closures(problem: Mechanism, q: Array) -> Further:
+    """Rows of closures and couplings at q, none of a tree."""
+    if problem.closed is None:
+        return np.zeros((0, problem.mb.nv)), (), np.zeros(0)
+    return closures(problem.closed.solver.graph, q)
 
 
 def _middle_gaps(stop: Stop, q: Array, v: Array, past: float) -> tuple[tuple[float, float], ...]:

@@ -109,6 +109,10 @@ class ContactDiary:
         self._steps: list[ContactStep] = []
         self._logs: list[ContactLog] = []
 
+    def add(self, steps: Sequence[ContactStep]) -> None:
+        """Keep steps."""
+        self._steps = [*self.steps, *steps]
+
     def take(self, log: ContactLog) -> None:
         """Keep a log."""
         self._logs.append(log)

@@ -19,6 +19,9 @@ from soacraft.sim.forces.calls import require_call
 from soacraft.spatial.checks import Array, finite, shape_text
 from soacraft.spatial.wrench import Wrench
 
+#: The numbers of the law of an actuator, by name.
+LAW = ("gain", "b0", "b1", "b2")
+
 
 class Control:
     """A control u of a dof or an actuator: a number, a function of (t, state), or (times, values), linear in between.
@@ -103,6 +106,16 @@ class Control:
         else:
             known = [*actuators, *names]
             raise ModelError(f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}")
+
+    @property
+    def has_law(self) -> bool:
+        """True of an actuator, whose force has a law."""
+        return self._law is not None
+
+    def tune(self, numbers: Mapping[str, float]) -> None:
+        """Give the law of an actuator other numbers: of "gain", "b0", "b1" and "b2" those that are named."""
+        assert self._law is not None
+        self._law = self._law.tuned(numbers)
 
     @property
     def is_told(self) -> bool:
@@ -259,8 +272,14 @@ class Law:
         self._ranges = {key: self._range(key) for key in ("ctrlrange", "forcerange")}
         self._gain = self._numbers("gainprm", 1, 1.0)[0]
         self._bias = self._numbers("biasprm", 3, 0.0) if self._facts.get("biastype") == "affine" else np.zeros(3)
-        if self._bias[1] and not set(actuator.gears) <= set(places):
-            raise ModelError(f"{what} is a position servo on dofs without coordinates of their own; use p.add(...).")
+        self._placed = set(actuator.gears) <= set(places)
+        self._require_placed()
+
+    def _require_placed(self) -> None:
+        if self._bias[1] and not self._placed:
+            raise ModelError(
+                f"{self._what} is a position servo on dofs without coordinates of their own; use p.add(...)."
+            )
 
     def _numbers(self, key: str, count: int, missing: float) -> Array:
         given = np.atleast_1d(finite(self._facts.get(key, missing), (...,), f"{key} of {self._what}"))
@@ -278,6 +297,14 @@ class Law:
         b0, b1, b2 = self._bias
         u = self._cut(u, "ctrlrange")
         return float(self._gain * u + b0 + b1 * (self.length @ state.q) + b2 * (self.row @ state.v))
+
+    def tuned(self, numbers: Mapping[str, float]) -> Law:
+        """The same law with other numbers of LAW."""
+        law, old = copy(self), [self._gain, *self._bias]
+        law._gain, *bias = (float(numbers.get(name, x)) for name, x in zip(LAW, old, strict=True))
+        law._bias = np.array(bias)
+        law._require_placed()
+        return law
 
     @property
     def numbers(self) -> Array:

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.model.states.state import State
+from soacraft.sim.clock import without_rounding
 from soacraft.sim.forces.drives import Control, Together
 from soacraft.sim.forces.loads import Function, Load
+from soacraft.sim.forces.push import Push
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
@@ -43,23 +45,24 @@ def is_function(load: Load) -> bool:
 
 
 def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[int], values: Array) -> Evaluation | None:
-    """The evaluation of the loads of a problem that compiled code does not know; None where there is none. The number
+    """The evaluation of the loads of a problem that compiled code does not know; None where there is none. Pushes are
+    known to it. The number
     of control i is at `places[i]` of `values`."""
     rows = np.full(len(loads), -1, dtype=np.int64)
-    forced = [i for i, x in enumerate(loads) if not isinstance(x, Control)]
+    forced = [i for i, x in enumerate(loads) if not isinstance(x, Control | Push)]
     rows[forced] = np.arange(len(forced))
     forces = np.zeros((len(forced), problem.mb.nv))
     point = np.zeros(1 + problem.mb.nq + problem.mb.nv)
     once = problem.contact is not None
     calls: dict[bool, list[Callable[[float, State], None]]] = {True: [], False: []}
     for i, load in enumerate(loads):
-        if not isinstance(load, Control):
+        if not isinstance(load, Control | Push):
             calls[once and is_function(load)].append(_into_row(load, forces, int(rows[i])))
     driven = [(x, places[i]) for i, x in enumerate(loads) if isinstance(x, Control) and x.samples is None]
     calls[once] += _into_values(driven, values)
     if not (calls[True] or calls[False]):
         return None
-    stage, step = (_caller(problem, point, calls[x]) if calls[x] else None for x in (False, True))
+    stage, step = (_caller(problem, point, calls[x], x) if calls[x] else None for x in (False, True))
     return Evaluation(point, forces, rows, stage, step)
 
 
@@ -99,12 +102,13 @@ def _into_places(together: Together, values: Array, places: list[int]) -> Callab
 
 
 def _caller(
-    problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]]
+    problem: Mechanism, point: Array, calls: Sequence[Callable[[float, State], None]], at_ends: bool
 ) -> Callable[[], None]:
+    """The call of functions; `at_ends` of steps, where t0 + h of one step is the t0 of the next but for rounding."""
     states = States(problem.mb)
 
     def call() -> None:
-        t = float(point[0])
+        t = without_rounding(float(point[0])) if at_ends else float(point[0])
         state = states.at(point)
         for each in calls:
             each(t, state)

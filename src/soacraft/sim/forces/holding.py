@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _TIED = 1e-10
 #: A hop of less than this is none, in radians or lengths of the model.
 _HOP = 1e-9
+#: An impact that misses its velocity by this part of the change is blocked.
+_BLOCKED = 1e-6
 #: An acceleration of less than this part of what a hold's own force would cause is rounding.
 _ROUNDING = 1e-9
 #: Impacts at one instant, for each stop, before they are called endless.
@@ -132,8 +134,7 @@ class Holding:
     def require_kept(self, x: Array) -> None:
         """Raise where a step has ended beyond a rigid stop."""
         for stop in self._stops:
-            if not self._problem.is_prescribed(stop.number):
-                stop.require_kept(self._problem.parts(x)[0])
+            stop.require_kept(self._problem.parts(x)[0], self._problem.is_prescribed(stop.number))
 
     def impose(self, q: Array, v: Array) -> None:
         """The state as it is held."""
@@ -232,6 +233,13 @@ class Holding:
                 break
             leaning.remove(pulls[0])
         after = np.asarray(v + Y[:, dofs] @ impulse)
+        missed = abs(after[stop.number] - v[stop.number] - wanted[0])
+        if self._problem.prescribed_dofs and missed > _BLOCKED * abs(wanted[0]):
+            driven = ", ".join(repr(self._problem.mb.dof_names[i]) for i in self._problem.prescribed_dofs)
+            raise SimulationError(
+                f"the {stop.name} is struck, and no impulse turns dof {stop.hinge!r} round while the motion of "
+                f"{driven} is prescribed. Prescribe a motion that stays within the limit, or leave the stop out."
+            )
         after[stop.number] = -restitution * v[stop.number]
         after[[x.number for x in leaning]] = 0.0  # what leans is at rest, without rounding
         return after

@@ -98,7 +98,6 @@ class Function:
             return None, wrenches
         return wrenches, forces
 
-
     def held(self, t: float, state: State) -> Constant:
         """Return the force that the function gives at a state, as one that stays."""
         return Constant(self.name, self.force(t, state))

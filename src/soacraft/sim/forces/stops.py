@@ -156,11 +156,17 @@ class JointLimit:
                 f"be: begin between {self._lower:g} and {self._upper:g}, or give the stop a stiffness."
             )
 
-    def require_kept(self, q: Array) -> None:
-        """Raise where a step has ended beyond a rigid stop: hops between several that were too short to be seen."""
+    def require_kept(self, q: Array, is_prescribed: bool = False) -> None:
+        """Raise where a step has ended beyond a rigid stop: by hops between several that were too short to be seen, or
+        by a prescribed motion."""
         x = float(q[self.place])
         beyond = max(x - self._upper, self._lower - x)
         if beyond > 0.0 and beyond > _PASSED * self.unit(q):
+            if is_prescribed:
+                raise SimulationError(
+                    f"the motion that is prescribed for dof {self.hinge!r} leads beyond the {self.name} by "
+                    f"{beyond:.3g}: prescribe one between {self._lower:g} and {self._upper:g}, or leave the stop out."
+                )
             raise SimulationError(
                 f"dof {self.hinge!r} has passed the {self.name} by {beyond:.3g} unseen, by hops short next to a step. "
                 "Give the stops restitution=0, or a stiffness."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class Touching:
         if scene is not None and not isinstance(scene, Scene):
             raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
+        self._kept_scenes: tuple[tuple[Multibody, int, Scene], ...] = ()
+        self._sliding: dict[str, float] = {}  # of shapes whose friction is another one than the model says
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -77,9 +80,20 @@ class Touching:
         named = ", ".join(f"{a!r} and {b!r}" for a, b in flat[:3])
         return [f"{named}{more} have no thickness: a run ends where they would meet; scene.set_padding gives them some"]
 
-    def made_surfaces(self) -> Surfaces:
-        """Friction and restitution of all pairs, as the model has them now."""
-        return Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+    def keep_scene(self) -> None:
+        """Keep a copy of the shapes as they are, for runs that outlive a change of the model's structure. O(model)."""
+        mb = self.scene.model
+        if self.scene_at(mb, mb.version) is None:
+            self._kept_scenes = (*self._kept_scenes, (mb, mb.version, deepcopy(self.scene)))
+
+    def scene_at(self, mb: Multibody, version: int) -> Scene | None:
+        """The copy of the shapes that was kept of a version of a model; None where none was."""
+        return next((scene for x, n, scene in self._kept_scenes if x is mb and n == version), None)
+
+    def made_surfaces(self, scene: Scene | None = None) -> Surfaces:
+        """Friction and restitution of all pairs, as the model has them now, or had them in a scene that was kept."""
+        made = Surfaces(scene or self.scene, self._friction, self._restitution, self._pairs)
+        return made.with_friction(self._sliding) if self._sliding else made
 
     def _coefficients(self) -> str:
         """What is said of shapes that say nothing themselves."""

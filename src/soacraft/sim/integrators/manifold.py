@@ -180,6 +180,15 @@ class Coordinates:
     def _with_turn(self, v: Array, a: Array, sign: float) -> Array:
         if not len(self.free_v):
             return a
+        if np.ndim(a) == 1 and np.ndim(v) == 1:  # one state, as in each step
+            found = np.array(a)
+            for at in self.free_v.tolist():
+                x, y, z, p, q, r = (float(v[i]) for i in at)
+                i, j, k = at[3:]
+                found[i] += sign * (y * r - z * q)
+                found[j] += sign * (z * p - x * r)
+                found[k] += sign * (x * q - y * p)
+            return found
         found, turns, travels = np.array(a), self.free_v[:, :3], self.free_v[:, 3:]
         found[..., travels] += sign * _across(v[..., turns], v[..., travels])
         return found

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: A dof whose velocities before and after are this part of what its forces gave it is at rest.
 _STILL = 1e-6
+#: What is moved out of a shape by less than this part of the way stays where it is.
+_LEAST = 1e-6
 
 
 class Moreau(Method):
@@ -79,13 +81,14 @@ class Moreau(Method):
         if implicit is not None:
             problem = cast("Problem", ImplicitProblem(mechanism, implicit))
         smooth = self._smooth.step(problem, t, x, h, problem.rates(t, x))
-        self._coordinates = smooth.F[0]
-        free = smooth.x1
+        self._coordinates, free = smooth.F[0], smooth.x1
+        if mechanism.closed is not None and mechanism.coordinates.is_group:  # where it was put on the closures
+            self._coordinates = mechanism.motions.between(x[: nq + nv], free[: nq + nv])
         q_f, v_f = free[:nq], free[nq : nq + nv]
         start = x[:nq], x[nq : nq + nv]
         contact.require_sides(t, h, start, (q_f, v_f))
         done = contact.act(mechanism, t + h, h, start, (q_f, v_f), implicit=implicit)
-        if (done.impulses is None or not done.impulses.p.any()) and not contact.takes_out:
+        if not done.presses and not contact.takes_out:
             return self._ended(mechanism, smooth) if implicit is None else self._unpressed(mechanism, smooth, w)
         u = self._travel(mechanism, t, x, h, free, done)
         pressed = mechanism.coordinates.velocity(x[:nq], done.v, q_f)  # in the axes of the start, where it is free
@@ -195,4 +198,6 @@ def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) 
         if rise <= most:
             return moved
         part = most / rise
+        if not part > _LEAST:
+            break
     return end

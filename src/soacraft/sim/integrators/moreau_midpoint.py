@@ -59,7 +59,7 @@ class MoreauMidpoint(Method):
         if contact is not None:
             contact.require_sides(t, 0.5 * h, start, (q, v))
         done = None if contact is None else contact.act(mechanism, t + h, h, (q, v0), (q, v), 0.0)
-        pressed = done is not None and done.impulses is not None and bool(done.impulses.p.any())
+        pressed = done is not None and done.presses
         v1 = done.v if done is not None and pressed else v
         self._check(mechanism, t, h, 0.5 * h * v1)
         end = np.concatenate([space.move(q, 0.5 * h * v1), space.carry(0.5 * h * v1, v1), rest])

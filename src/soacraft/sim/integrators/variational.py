@@ -158,13 +158,38 @@ def _far(problem: Mechanism, h: float, v: Array) -> str:
 
 
 def _gradient(problem: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
-    """dL/dq and forces, the momentum, and the powers of the forces."""
+    """dL/dq and forces, those of elastic modes among them, the momentum, and the powers of the forces."""
     mb = problem.mb
     mu = dyn.mass_matrix_multiply(mb, q, v, ignore_loops=True)
-    forces = problem.all_forces(t, q, v)
-    in_v = dyn.inverse_dynamics_derivatives(mb, q, v, np.zeros(mb.nv), passive=False, ignore_loops=True)[1]
-    kinetic = 0.5 * (in_v.T @ v - _bracket(mb, v, mu))
-    return kinetic - dyn.gravity_force(mb, q, ignore_loops=True) + forces.sum(axis=0), mu, forces @ v
+    forces, still = problem.all_forces(t, q, v), np.zeros(mb.nv)
+
+    def slopes(v: Array) -> Array:
+        return dyn.inverse_dynamics_derivatives(mb, q, v, still, passive=False, ignore_loops=True)[1]
+
+    in_v, potential = slopes(v), dyn.gravity_force(mb, q, ignore_loops=True)
+    if mb.layout.flexible:  # K eta, and D, which is all that is left at rest of how forces vary with velocities
+        damping = slopes(still)
+        in_v = in_v - damping
+        potential = dyn.inverse_dynamics(mb, q, still, still, passive=False, ignore_loops=True) + damping @ v
+    rotors = _armature(mb) * v  # their momentum stays in the axes of the hinge, it does not turn along
+    kinetic = 0.5 * (in_v.T @ v - _bracket(mb, v, mu - rotors)) - _bracket(mb, v, rotors)
+    return kinetic - potential + forces.sum(axis=0), mu, forces @ v
+
+
+def turning_rotor(mb: Multibody) -> str:
+    """The name of a hinge with turns that do not commute, of a ball joint or a free body, that has armature; empty
+    where there is none."""
+    bodies = (x for x in mb.bodies if type(x.hinge) in (Spherical, Free) and x.armature.any())
+    return next((x.hinge_name for x in bodies), "")
+
+
+def _armature(mb: Multibody) -> Array:
+    """The inertia of rotors along the dofs, (nv)."""
+    J = np.zeros(mb.nv)
+    for body, own in zip(mb.bodies, mb.layout.armature, strict=True):
+        if own is not None:
+            J[mb.v_slice(body)][: len(own)] = own
+    return J
 
 
 def _bracket(mb: Multibody, v: Array, mu: Array) -> Array:

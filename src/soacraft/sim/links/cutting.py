@@ -46,10 +46,11 @@ class Cut(NamedTuple):
 
 def cut(system: System, shares: Mapping[str, Any]) -> Cut:
     """The cut of a system into shares, {name: patterns of parts}, or why it is none."""
-    wiring, schedule, _ = system._compiled()
+    compilation = system.board.compiled()
+    wiring, schedule = compilation.wiring, compilation.schedule
     owners = _owners(system, shares)
-    if len({owners[x] for x in system._plants}) > 1:
-        a, b = sorted(system._plants)[:2]
+    if len({owners[x] for x in system.diagram.plants}) > 1:
+        a, b = sorted(system.diagram.plants)[:2]
         raise WiringError(
             f"the plants {a!r} and {b!r} are in two shares, and plants move as one model: keep them in one."
         )
@@ -57,7 +58,7 @@ def cut(system: System, shares: Mapping[str, Any]) -> Cut:
     for target, link in sorted(wiring.links.items()):
         _cross(system, owners, needed, link.source, target.rsplit(".", 1)[0], target)
     for x in wiring.contributions:
-        _cross(system, owners, needed, x.link.source, next(iter(system._plants)), "the plant")
+        _cross(system, owners, needed, x.link.source, next(iter(system.diagram.plants)), "the plant")
     tied = {call.key for knot in schedule.knots for call in knot.calls}
     for key in sorted(needed):
         if key in tied:
@@ -79,7 +80,7 @@ def _path(key: str) -> str:
 def _owners(system: System, shares: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(shares, Mapping) or len(shares) < 2:
         raise WiringError(f"a system is split into two shares or more, {{name: patterns}}; got {shares!r:.60}.")
-    paths = [*system._parts, *system._plants]
+    paths = [*system.diagram.parts, *system.diagram.plants]
     owners: dict[str, str] = {}
     for name, patterns in shares.items():
         for text in [patterns] if isinstance(patterns, str) else patterns:
@@ -104,7 +105,7 @@ def _cross(
     path = _path(source)
     if owners[path] == owners[user]:
         return
-    part = system._parts.get(path)
+    part = system.diagram.parts.get(path)
     if part is None or part.clock is None:
         what = "of a plant" if part is None else "of a continuous component"
         raise WiringError(
@@ -117,11 +118,11 @@ def _cross(
 
 def _require_time(system: System, owners: Mapping[str, str], schedule: Schedule) -> None:
     """Steps of continuous states must be the same in all shares."""
-    moving = {owners[_path(x.key)] for x in schedule.places} | {owners[x] for x in system._plants}
+    moving = {owners[_path(x.key)] for x in schedule.places} | {owners[x] for x in system.diagram.plants}
     if len(moving) < 2:
         return
     a, b = sorted(moving)[:2]
-    method = system._how["integrator"]
+    method = system.board.how["integrator"]
     if method != "rk4":
         raise WiringError(
             f"{a!r} and {b!r} both have continuous states, and steps of {method!r} depend on all of them: keep these "
@@ -155,15 +156,15 @@ class Shadow(Component):
 
 def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
     """Let a system have the equations of one share alone. It must not have begun."""
-    wiring, _, _ = system._compiled()
-    wires = _resolved(wiring, system._wires)
-    mine = any(at.owners[x] == me for x in system._plants)
+    wiring = system.board.compiled().wiring
+    wires = _resolved(wiring, system.diagram.wires)
+    mine = any(at.owners[x] == me for x in system.diagram.plants)
     if not mine:
-        wires = [x for x in wires if not {_path(x.source), _path(x.target)} & {*system._plants}]
+        wires = [x for x in wires if not {_path(x.source), _path(x.target)} & {*system.diagram.plants}]
     keys = list(at.crossing)
     sent = [x for x in keys if at.owners[_path(x)] == me]
     parts: dict[str, Part] = {}
-    for path, part in system._parts.items():
+    for path, part in system.diagram.parts.items():
         if at.owners[path] == me:
             component = _sending(part, sent, ways)
         else:
@@ -173,12 +174,17 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
             component = _shadow(part, got, before, at.signals, ways)
             wires += [Wire(x, f"{path}.after_{i}", False) for i, x in enumerate(before)]
         parts[path] = part._replace(component=component, mount=part.mount if mine else None)
-    if not mine:
-        system._plants = {}
-    system._parts, system._wires, system._exports = parts, wires, {}
-    system._starts = {key: x for key, x in system._starts.items() if at.owners[_path(key)] == me}
-    system._tears = [x for x in system._tears if at.owners[_path(x)] == me]
-    system._made = None
+    diagram = system.diagram
+    system.board.set_diagram(
+        diagram.changed(
+            plants=diagram.plants if mine else {},
+            parts=parts,
+            wires=tuple(wires),
+            exports={},
+            starts={key: x for key, x in diagram.starts.items() if at.owners[_path(key)] == me},
+            tears=tuple(x for x in diagram.tears if at.owners[_path(x)] == me),
+        )
+    )
 
 
 def _resolved(wiring: Wiring, wires: Sequence[Wire]) -> list[Wire]:
@@ -217,7 +223,7 @@ def _shadow(
     """`got` are the outputs that are received, each after so many of those that are sent from here."""
     face, p = part.component.interface, part.component.p
     inputs = {
-        name: _named(In(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
+        name: _named(In(x.unit, shape=part.signal(name).shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
         for name, x in face.inputs.items()
     }
     after = [f"after_{i}" for i in range(len(before))]
@@ -232,20 +238,20 @@ def _shadow(
 
     outputs = {}
     for name, x in face.outputs.items():
-        key = f"{part.path}.{name}"
+        key, signal = f"{part.path}.{name}", Quantity.signal(x, p, part.sizes)
         if key in got:
-            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)))
+            outputs[name] = _output(x, _Function(name, ("t", *after[: got[key]]), receives(key)), signal)
         else:
-            signal = Quantity.signal(x, p)
-            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))))
+            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))), signal)
     shadow = Shadow()
     shadow.p = p
     shadow.interface = Interface(inputs, {}, {}, outputs, {}, {}, {}, [])  # type: ignore[misc]
     return shadow
 
 
-def _output(x: Output, function: Callable[..., Any]) -> Output:
-    made = Output(function, Quantity(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame), x.to)
+def _output(x: Output, function: Callable[..., Any], signal: Signal | None = None) -> Output:
+    shape = x.shape if signal is None else signal.shape
+    made = Output(function, Quantity(x.unit, shape=shape, dtype=x.dtype, frame=x.frame), x.to)
     return _named(made, x.name)  # type: ignore[no-any-return]
 
 

@@ -1,24 +1,26 @@
-"""`gym`: a system as an environment of gymnasium, to learn controls."""
+"""`gym`: a motion or a system as an environment of gymnasium, to learn controls."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from soacraft.arguments import whole_number
 from soacraft.attributes import Uncopied
-from soacraft.errors import LinkError, WiringError, near
-from soacraft.sim.clock import positive_nanoseconds
-from soacraft.sim.components.registry import known_classes
-from soacraft.sim.links.flock import obstacle_to_flock
-from soacraft.sim.links.held import Held, hold
-from soacraft.sim.links.ports import Linked
+from soacraft.errors import LinkError, WiringError
+from soacraft.markup import Text
+from soacraft.sim.links.fleet import Rules
+from soacraft.sim.links.flock import FlockFleet, obstacle_to_flock
+from soacraft.sim.links.observations import observations
+from soacraft.sim.links.stepped import Driven, Starts, SteppedFleet
+from soacraft.sim.links.stepped_environment import stepped_environment
+from soacraft.sim.links.stepped_system import Reduced, SystemStarts, reduced
+from soacraft.sim.links.system_source import SystemSource, flat
 from soacraft.sim.links.vector_environment import CLOSED, UNBEGUN, read_actions, vector_environment
-from soacraft.sim.systems.description import SystemData, build, describe
+from soacraft.sim.propagator import Propagator
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 
@@ -26,135 +28,98 @@ _INSTALL = "environments are those of gymnasium, which is not installed: pip ins
 
 
 def gym(
-    system: System,
-    observe: Sequence[str],
-    act: Sequence[str] | Mapping[str, Any],
-    reward: Callable[[dict[str, Any], Array], float],
-    done: Callable[[dict[str, Any]], bool] | None = None,
+    motion: Propagator | System,
+    observe: Sequence[Any],
+    act: Sequence[str] | Mapping[str, Any] | None,
+    reward: Callable[..., Any],
+    done: Callable[..., Any] | None = None,
     every: float = 0.01,
-    begin: Callable[[System, np.random.Generator], None] | None = None,
+    begin: Callable[..., Any] | None = None,
     limit: int | None = None,
     num_envs: int | None = None,
     batch: bool | None = None,
+    threads: int | None = None,
+    vector: bool = False,
 ) -> Any:
-    """An environment of gymnasium; with `num_envs` a vector of so many, each with a system and a seed of its own.
+    """An environment of gymnasium; with `num_envs` a vector of so many, each with a state and a seed of its own.
 
-    `observe` are outputs and states of components, and q and v of plants, all as one vector of numbers. `act` are
-    inputs that nothing fills, held for `every` seconds, with their bounds as {"motor.voltage": (-24, 24)}, or free.
-    Actions beyond their bounds are clipped to these, as by gymnasium's `ClipAction`; those that are not finite are
-    refused. `reward` takes what is observed, by name and with "t", and the action that was held; `done` takes the first
-    alone. `begin(system, generator)` may change a new system by a generator of the seed: `system.states["lag.x"] = ...`
-    of components, `system.plants["arm"].mb.set_state(q, v)` of plants. After `limit` steps, at least one, an episode is
-    truncated. An environment that was closed takes no steps.
+    The motion is that of a propagator, with contact, servos and all that its steppers know, or that of a system. An
+    action is held for `every` seconds. After `limit` steps, at least one, an episode is truncated. Actions beyond their
+    bounds are clipped to these, as by gymnasium's `ClipAction`; those that are not finite are refused.
 
-    Several march as one batch, and agree with single ones to rounding, where that is possible: "rk4" with a fixed step,
-    equations that do not take the time, `every` a multiple of step and ticks, what campaigns can batch. Others go one
-    by one; `batch=True` refuses these with the reason, `batch=False` makes all go one by one, with the same bits.
+    Of a propagator `observe` are "q", "v", "q[elbow]", "v[elbow]", the last action "u", "t", "position[hand]" and
+    likewise rotation, velocity and angular_velocity of a frame in inertial axes, "contact_force[foot]",
+    "touching[foot]", "sensors.gyro" of its file, and functions of the stepper that give an array, with a row for each
+    state of a batch (step.q[..., :3]). `act` are controls, with their bounds as {"elbow": (-2, 2)}; bounds default to
+    the `ctrlrange` of an actuator, else there are none; None is all controls that `p.stepper` has. `begin(generator)`
+    gives q, or (q, v), of a new episode.
 
-    `reset` builds the system as it was given, so that the same seed gives the same bits; noise is that of the seed. A
-    link to a program whose state is not known is refused. Needs gymnasium: pip install 'soacraft[gym]'.
+    Of a system `observe` are outputs and states of components, and q and v of plants; `act` are inputs that nothing
+    fills. `begin(system, generator)` may change a new system by a generator of the seed: `system.states["lag.x"] = ...`
+    of components, `system.plants["arm"].mb.set_state(q, v)` of plants. A system that `s.stepper` knows is a motion of
+    its plant, too; others are run.
+
+    `reward` takes what is observed, by name and with "t", and the action that was held; `done` takes the first alone.
+    With `vector=True` both are called once for all environments, and what they take and give has a row for each; and
+    so is `begin(generator, count)` of a propagator, which gives rows, by the generator of the first environment.
+
+    Environments on steppers are one compiled batch, on some `threads`, if that is possible, else each has a stepper,
+    with the same bits. Systems that are run march as one batch, and agree with single ones to rounding, where that is
+    possible: "rk4" with a fixed step, equations that do not take the time, `every` a multiple of step and ticks, what
+    campaigns can batch. Others go one by one. `env.report()` says which, and why; `batch=True` refuses what is no
+    batch, `batch=False` makes all go one by one, systems as runs.
+
+    The same seed gives the same bits. What cannot go on, such as a state that is not finite, is truncated, with the
+    reason in info["error"], a reward of 0 and what was observed last; the others go on. A warning tells of the first.
+    Steps that are too long for what is fast are an error of all, as in runs. An environment that was closed takes no
+    steps. A link to a program whose state is not known is refused. Needs gymnasium: pip install 'soacraft[gym]'.
 
     >>> import soacraft as sc
     >>> from soacraft import sim
-    >>> s = sim.System("swing", integrator="rk4", step=1e-2)
-    >>> arm = s.add("arm", sim.Plant(sc.load("pendulum")))
-    >>> _ = s.add("drive", sim.Force(), at=arm.dof("bob"))
-    >>> env = sim.gym(s, ["arm.q", "arm.v"], {"drive.command": (-5.0, 5.0)}, lambda seen, u: -seen["arm.q"][0] ** 2)
+    >>> p = sim.Propagator(sc.load("pendulum"), integrator="rk4", step=1e-2)
+    >>> env = sim.gym(p, ["q", "v"], {"bob": (-5.0, 5.0)}, lambda seen, u: -seen["q"][0] ** 2)
     >>> first, _ = env.reset(seed=1)
     >>> env.step(np.array([1.0]))[0].round(5)
     array([5.e-05, 1.e-02])
+    >>> many = sim.gym(p, ["q", "v"], ["bob"], lambda seen, u: -seen["q"][:, 0] ** 2, num_envs=100, vector=True)
+    >>> _ = many.reset(seed=1)
+    >>> many.step(np.ones((100, 1)))[0].shape
+    (100, 2)
     """
     environment = _kinds()
     if limit is not None:
         limit = whole_number(limit, "limit, the steps of an episode,", 1, error=WiringError)
+    count = 1 if num_envs is None else whole_number(num_envs, "num_envs", 1)
+    rules = Rules(reward, done, limit, bool(vector))
+    on_steppers = vector_environment() if num_envs is not None else stepped_environment()
+    if isinstance(motion, Propagator):
+        driven, starts = Driven.of(motion, act, every), Starts(motion.mb, begin, bool(vector))
+        return on_steppers(
+            SteppedFleet(driven, partial(observations, observe=observe), starts, count, batch, threads), rules
+        )
+    if not isinstance(motion, System):
+        raise WiringError(f"an environment is of a Propagator or a System, got {motion!r:.60}.")
+    if act is None:
+        raise WiringError("act are inputs of the system that nothing fills: name them.")
+    source = SystemSource(motion, observe, act, every)
+    way = "batch=False" if batch is False else reduced(source)
+    if isinstance(way, Reduced):
+        starts_of = (
+            Starts(way.driven.make().mb, None, False) if begin is None else SystemStarts(source, way.plant, begin)
+        )
+        return on_steppers(SteppedFleet(way.driven, way.observe, starts_of, count, batch, threads), rules)
     if num_envs is None:
-        return environment(_Source(system, observe, act, every), reward, done, begin, limit)
-    count, source = whole_number(num_envs, "num_envs", 1), _Source(system, observe, act, every)
-    why = "batch=False" if batch is False else obstacle_to_flock(source)
+        return environment(source, rules, begin, way)
+    why = way if batch is False else obstacle_to_flock(source)
     if not why:
-        return vector_environment()(source, reward, done, begin, limit, count)
+        return vector_environment()(FlockFleet(source, count, begin), rules)
     if batch:
         raise WiringError(f"the environments cannot march as one batch: {why}.")
     from gymnasium.vector import SyncVectorEnv
 
-    return SyncVectorEnv([lambda: environment(source, reward, done, begin, limit)] * count)
-
-
-class _Source:
-    """A system as it was given, to be built again and again; what is seen of it, and what fills it."""
-
-    def __init__(self, system: System, observe: Sequence[str], act: Any, every: float) -> None:
-        system._refuse_begun("it cannot become an environment")
-        self.every = positive_nanoseconds(every, "every")
-        self._components = {}
-        for path, part in system._parts.items():
-            if isinstance(part.component, Linked):
-                if part.component.unkept:
-                    raise WiringError(
-                        f"{path!r} cannot be reset, so that it is in no environment: {part.component.unkept}."
-                    )
-                self._components[path] = part.component
-        self._models = {path: copy.deepcopy(x.mb) for path, x in system._plants.items()}
-        self._forces = {path: copy.deepcopy(list(x.forces)) for path, x in system._plants.items()}
-        self._classes = known_classes({type(x.component) for x in system._parts.values()} | {Held})
-        self._data: SystemData = describe(system, documents=False)
-        self.actions = list(act)
-        bounds = act if isinstance(act, Mapping) else dict.fromkeys(act, (-np.inf, np.inf))
-        first, held = self.built(0)
-        first.check()
-        shapes = [np.shape(first.states[held[x]]) for x in self.actions]
-        self.sizes = [int(np.prod(x, dtype=int)) for x in shapes]
-        self.shapes = shapes
-        low, high = (
-            [np.full(n, bounds[x][i], dtype=float) for x, n in zip(self.actions, self.sizes, strict=True)]
-            for i in (0, 1)
-        )
-        self.low, self.high = np.concatenate([np.zeros(0), *low]), np.concatenate([np.zeros(0), *high])
-        if not (self.low <= self.high).all():
-            raise WiringError("bounds of actions are pairs (lower, upper), with lower at most upper.")
-        self.observed = list(observe)
-        self.signals = [x for x in self.observed if x.partition(".")[0] not in first._plants]
-        self._require_known(first)
-        run = first.run(first.t, signals=self.signals or "**")
-        self.seen_size = len(flat(self.seen(first, run)))
-
-    def _require_known(self, system: System) -> None:
-        for x in self.observed:
-            path, _, port = x.partition(".")
-            if path in system._plants:
-                if port not in ("q", "v"):
-                    raise WiringError(f"observe={x!r:.60}: of a plant q and v are seen; use a sim.Sensor for others.")
-                continue
-            part = system._parts.get(path)
-            face = None if part is None else part.component.interface
-            if face is None or port not in [*face.outputs, *face.continuous, *face.discrete]:
-                known = [f"{y}.{z}" for y, w in system._parts.items() for z in w.component.interface.outputs]
-                raise WiringError(f"observe={x!r:.60} is no output or state{near(x, known)}")
-
-    def built(self, seed: int) -> tuple[System, dict[str, str]]:
-        """A new system, and the states that hold actions."""
-        data = copy.copy(self._data)
-        data.seed = seed
-        given = copy.deepcopy(self._models), copy.deepcopy(self._forces), self._components
-        system = build(data, self._classes, *given)
-        return system, hold(system, self.actions)
-
-    def seen(self, system: System, run: Any) -> dict[str, Any]:
-        """What is observed, by name."""
-        found: dict[str, Any] = {}
-        for x in self.observed:
-            path, _, port = x.partition(".")
-            if path in system._plants:
-                mb = system._plants[path].mb
-                found[x] = np.array(mb.q if port == "q" else mb.v)
-            else:
-                found[x] = run.signals[x][-1]
-        return found
-
-
-def flat(seen: Mapping[str, Any]) -> Array:
-    """What is observed as one vector."""
-    return np.concatenate([np.zeros(0), *(np.ravel(x).astype(float) for key, x in seen.items() if key != "t")])
+    one_by_one: Any = SyncVectorEnv([lambda: environment(source, rules, begin, why)] * count)
+    one_by_one.report = one_by_one.envs[0].report
+    return one_by_one
 
 
 @cache
@@ -172,8 +137,8 @@ def _kinds() -> Any:
         metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
         _instead = "it is a run in time; make another with sim.gym(...)"
 
-        def __init__(self, source: _Source, reward: Any, done: Any, begin: Any, limit: int | None) -> None:
-            self._source, self._reward, self._done, self._begin, self._limit = source, reward, done, begin, limit
+        def __init__(self, source: SystemSource, rules: Rules, begin: Any, why: str) -> None:
+            self._source, self._rules, self._begin, self._why = source, rules, begin, why
             self.observation_space = Box(-np.inf, np.inf, (source.seen_size,), np.float64)
             self.action_space = Box(source.low, source.high, dtype=np.float64)
             self.system: System | None = None
@@ -206,9 +171,16 @@ def _kinds() -> Any:
                 at += size
             self._steps += 1
             seen = self._run((self._start + self._steps * self._source.every) / 1e9)
-            ended = bool(self._done(seen)) if self._done is not None else False
-            cut = self._limit is not None and self._steps >= self._limit
-            return flat(seen), float(self._reward(seen, action)), ended, cut, {"t": seen["t"]}
+            ones = {key: np.asarray(x)[None] for key, x in seen.items()}
+            reward, ended = self._rules.judge(ones, action[None], [0])
+            cut = self._rules.limit is not None and self._steps >= self._rules.limit
+            return flat(seen), float(reward[0]), bool(ended[0]), cut, {"t": seen["t"]}
+
+        def report(self) -> Text:
+            """A text: what the environment stands on, and why."""
+            return Text(
+                f"an environment, {self._source.every / 1e9:g} s a step\nsteps: runs of the system: {self._why}"
+            )
 
         def close(self) -> None:
             """Take no more steps."""

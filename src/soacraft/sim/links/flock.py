@@ -6,11 +6,12 @@ ticks are in the same places of every period in which an action is held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
 
+from soacraft.markup import Text
 from soacraft.sim.campaigns.batch import Batch
 from soacraft.sim.campaigns.lane_step import Point
 from soacraft.sim.campaigns.lanes import Lanes
@@ -29,6 +30,11 @@ class Source(Protocol):
     every: int
     observed: list[str]
     actions: list[str]
+    sizes: list[int]
+    shapes: list[tuple[int, ...]]
+    low: Array
+    high: Array
+    seen_size: int
 
     def built(self, seed: int) -> tuple[System, dict[str, str]]:
         """A new system, and the states that hold actions."""
@@ -40,13 +46,13 @@ def obstacle_to_flock(source: Source) -> str:
     why = obstacle(system, [], [])
     if why:
         return why
-    crossing = next((path for path, x in sorted(system._parts.items()) if x.component.interface.crossings), "")
+    crossing = next((path for path, x in sorted(system.diagram.parts.items()) if x.component.interface.crossings), "")
     if crossing:
         return f"{crossing!r} has crossings"
-    step = positive_nanoseconds(system._how["step"], "step")
+    step = positive_nanoseconds(system.board.how["step"], "step")
     if source.every % step:
         return f"the period of {source.every / 1e9:g} s is no multiple of the step"
-    for path, part in sorted(system._parts.items()):
+    for path, part in sorted(system.diagram.parts.items()):
         timed = next((x.name for x in part.component.interface.equations if "t" in x.arguments), "")
         if timed:
             return f"{timed!r} of {path!r} takes the time, which copies do not share"
@@ -77,7 +83,7 @@ class Flock:
         size = [sum(len(getattr(x.mb, name)) for x in self._plants) for name in ("q", "v")]
         self._q, self._v = (np.zeros((count, n)) for n in size)
         self._z = {x.key: self._batch.V[x.key] for x in self._batch._rates}
-        self._clocks = {path: self._system._parts[path].clock for path in self._batch._held}
+        self._clocks = {path: self._system.diagram.parts[path].clock for path in self._batch._held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
 
@@ -87,7 +93,7 @@ class Flock:
 
     def _pattern(self) -> list[tuple[int, list[str]]]:
         """The ends of steps in a period, and what ticks there."""
-        step, every = positive_nanoseconds(self._system._how["step"], "step"), self._source.every
+        step, every = positive_nanoseconds(self._system.board.how["step"], "step"), self._source.every
         ticks: dict[int, list[str]] = {k * step: [] for k in range(1, every // step + 1)}
         for path, clock in self._clocks.items():
             assert clock is not None
@@ -100,7 +106,7 @@ class Flock:
         V = self._batch.V
         for i, system in systems.items():
             for plant in self._plants:
-                mb = system._plants[plant.path].mb
+                mb = system.diagram.plants[plant.path].mb
                 self._q[i, plant.seat.q], self._v[i, plant.seat.v] = mb.q, mb.v
             for key in V:
                 if key in self._lanes.states:
@@ -111,7 +117,7 @@ class Flock:
                     V[key][i] = 0
             for name, streams in self._lanes.streams.items():
                 shape = np.shape(streams[i].at(self._ticked[name.rpartition(".")[0]]))
-                late = _Late(Stream(system._seed, name, shape), self._ticked[name.rpartition(".")[0]])
+                late = _Late(Stream(system.board.seed, name, shape), self._ticked[name.rpartition(".")[0]])
                 streams[i] = cast(Stream, late)
         self._z = {key: np.array(x) for key, x in self._z.items()}
         for key, x in self._z.items():
@@ -154,3 +160,40 @@ class Flock:
         """What is observed of all copies, by name."""
         self._batch._look(0.0, self._point)
         return {x: np.array(self._batch.V[x]) for x in self._source.observed}
+
+
+class FlockFleet:
+    """Copies of the system of a source as a fleet of environments."""
+
+    def __init__(self, source: Source, count: int, begin: Callable[..., Any] | None) -> None:
+        self.count, self.low, self.high, self.every = count, source.low, source.high, source.every
+        self.names, self.seen_size, self.start = tuple(source.observed), source.seen_size, 0.0
+        self._source, self._begin, self._flock = source, begin, Flock(source, count)
+
+    def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
+        """Begin some anew, each by its generator."""
+        systems = {}
+        for i in which:
+            system, _ = self._source.built(int(generators[i].integers(2**63)))
+            if self._begin is not None:
+                self._begin(system, generators[i])
+            systems[i] = system
+        self.start = next(iter(systems.values())).t
+        self._flock.begin(systems)
+
+    def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
+        """Hold an action of each for a period."""
+        source, at, held = self._source, 0, {}
+        for name, size, shape in zip(source.actions, source.sizes, source.shapes, strict=True):
+            held[name] = actions[:, at : at + size].reshape(self.count, *shape)
+            at += size
+        self._flock.step(held)
+        return {}
+
+    def look(self, t: Array) -> dict[str, Array]:
+        """What is observed, by name, with a row for each."""
+        return self._flock.seen()
+
+    def report(self) -> Text:
+        """A text: what they stand on."""
+        return Text(f"{self.count} environments, {self.every / 1e9:g} s a step\nsteps: one batch of the system")

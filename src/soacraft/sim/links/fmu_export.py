@@ -86,11 +86,11 @@ def to_fmu(
     if version not in (2, 3):
         raise LinkError(f"an FMU is of version 2 or 3, got {version!r:.40}.")
     builder = _builder(version)
-    system._refuse_begun("it cannot become an FMU")
-    for name, part in system._parts.items():
+    system.board.refuse_begun("it cannot become an FMU")
+    for name, part in system.diagram.parts.items():
         if isinstance(part.component, Linked):
             raise WiringError(f"{name!r} is a link to another program, which cannot be in an FMU.")
-    copy = build(describe(system), known_classes({type(x.component) for x in system._parts.values()}), *_loads(system))
+    copy = build(describe(system), known_classes({type(x.component) for x in system.diagram.parts.values()}), *_loads(system))
     held = hold(copy, inputs)
     copy.check()
     card = Card(
@@ -100,7 +100,7 @@ def to_fmu(
         outputs=[y for x in outputs for y in _elements(x, x, _signal(copy, x))],
     )
     files = []
-    for kind in sorted({type(x.component) for x in system._parts.values()}, key=lambda x: x.__name__):
+    for kind in sorted({type(x.component) for x in system.diagram.parts.values()}, key=lambda x: x.__name__):
         if known_classes().get(kind.__name__) is not kind or not kind.__module__.startswith("soacraft."):
             card.classes.append((kind.__module__, kind.__name__))
             files += _source(kind)
@@ -140,7 +140,7 @@ def _script(name: str, version: int) -> str:
 
 
 def _loads(system: System) -> tuple[Any, Any]:
-    for path, plant in system._plants.items():
+    for path, plant in system.diagram.plants.items():
         if plant.forces:
             raise WiringError(
                 f"the plant {path!r} has the force element {plant.forces[0].name!r}, which is no plain data and cannot "
@@ -151,10 +151,10 @@ def _loads(system: System) -> tuple[Any, Any]:
 
 def _signal(system: System, key: str) -> Any:
     path, _, name = key.rpartition(".")
-    part = system._parts.get(path)
+    part = system.diagram.parts.get(path)
     if part is not None and name in part.component.interface.outputs:
         return part.signal(name)
-    known = [f"{x}.{y}" for x, z in system._parts.items() for y in z.component.interface.outputs]
+    known = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.outputs]
     raise WiringError(f"there is no output {key!r:.60} for the FMU{near(key, known)}")
 
 

@@ -41,16 +41,16 @@ def hold(system: System, ports: Sequence[str]) -> dict[str, str]:
     """Let values from outside fill these inputs, which nothing fills; the state that holds each."""
     held: dict[str, str] = {}
     for i, port in enumerate(ports):
-        path, _, name = str(port).rpartition(".")
-        part = system._parts.get(path)
+        path, _, name = system.diagram.exports.get(str(port), str(port)).rpartition(".")
+        part = system.diagram.parts.get(path)
         if part is None or name not in part.component.interface.inputs:
-            known = [f"{x}.{y}" for x, z in system._parts.items() for y in z.component.interface.inputs]
+            known = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.inputs]
             raise WiringError(f"there is no input {port!r:.60} to fill from outside{near(str(port), known)}")
         signal = part.signal(name)
         if signal.dtype is not float:
             raise WiringError(f"the input {port!r} takes {signal.dtype.__name__}, and values from outside are float.")
         own = f"{FOLDER}/i{i}"
         system.add(own, Held(shape=signal.shape, unit=signal.unit))
-        system.connect(f"{own}.y", str(port))
+        system.connect(f"{own}.y", f"{path}.{name}")
         held[str(port)] = f"{own}.value"
     return held

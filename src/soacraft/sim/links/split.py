@@ -119,7 +119,7 @@ component: a system is split at outputs of sampled components. Put a sim.SampleH
     whole = system() if callable(system) else system
     if not isinstance(whole, System):
         raise WiringError(f"split takes a system, or a function that makes one; got {whole!r:.60}.")
-    whole._refuse_begun("it cannot be split")
+    whole.board.refuse_begun("it cannot be split")
     cut(whole, shares)
     make = cast(Callable[[], System], system if callable(system) else _recipe(whole))
     job = Job(make, dict(shares), "", float(timeout))
@@ -142,15 +142,15 @@ component: a system is split at outputs of sampled components. Put a sim.SampleH
 
 
 def _recipe(system: System) -> Recipe:
-    for path, part in system._parts.items():
+    for path, part in system.diagram.parts.items():
         if isinstance(part.component, Linked):
             raise WiringError(
                 f"{path!r} is a link to another program, which cannot be sent to another process: give split a "
                 "function that makes the system."
             )
-    classes = {type(x.component).__name__: type(x.component) for x in system._parts.values()}
-    models = {path: x.mb for path, x in system._plants.items()}
-    forces = {path: list(x.forces) for path, x in system._plants.items()}
+    classes = {type(x.component).__name__: type(x.component) for x in system.diagram.parts.values()}
+    models = {path: x.mb for path, x in system.diagram.plants.items()}
+    forces = {path: list(x.forces) for path, x in system.diagram.plants.items()}
     return Recipe(describe(system, documents=False), classes, models, forces)
 
 
@@ -324,7 +324,7 @@ def _taken(job: Job, mesh: Mapping[int, Any]) -> tuple[System, Channels, list[st
     ways = Channels(at, list(job.shares), job.me, mesh, job.timeout)
     reduce(system, at, job.me, ways)
     system.check()
-    return system, ways, [x for x in system._parts if at.owners[x] == job.me]
+    return system, ways, [x for x in system.diagram.parts if at.owners[x] == job.me]
 
 
 def _ran(system: System, ways: Channels, owned: Sequence[str], t: float, signals: Any) -> Any:

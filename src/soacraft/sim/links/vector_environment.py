@@ -1,15 +1,15 @@
-"""A vector of environments on one batch; see `environments`."""
+"""A vector of environments on a fleet; see `environments`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from soacraft.errors import LinkError
-from soacraft.sim.links.flock import Flock
+from soacraft.markup import Text
+from soacraft.sim.links.fleet import Fleet, Rules, rows, warn_of
 from soacraft.spatial.checks import Array
 
 #: Errors of environments that were not begun, or ended.
@@ -28,11 +28,6 @@ def read_actions(given: Any, low: Array, high: Array, what: str) -> Array:
     return np.asarray(np.clip(actions, low, high))
 
 
-def rows(seen: Mapping[str, Array], count: int) -> Array:
-    """What is observed, a row for each copy."""
-    return np.concatenate([np.zeros((count, 0)), *(x.reshape(count, -1).astype(float) for x in seen.values())], axis=1)
-
-
 @cache
 def vector_environment() -> Any:
     """The class, made when gymnasium is first asked for."""
@@ -42,21 +37,22 @@ def vector_environment() -> Any:
     from gymnasium.vector.utils import batch_space
 
     class SystemVectorEnv(VectorEnv[Array, Array, Array]):
-        """Copies of a system that march as one batch. What has ended begins anew at the next step, whose action it does
-        not take."""
+        """Environments that march together. What has ended begins anew at the next step, whose action it does not
+        take. One that cannot go on is truncated, with the reason in info["error"]."""
 
         metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-        def __init__(self, source: Any, reward: Any, done: Any, begin: Any, limit: int | None, count: int) -> None:
-            self._source, self._reward, self._done, self._begin, self._limit = source, reward, done, begin, limit
-            self.num_envs, self._flock = count, Flock(source, count)
-            self.single_observation_space = Box(-np.inf, np.inf, (source.seen_size,), np.float64)
-            self.single_action_space = Box(source.low, source.high, dtype=np.float64)
+        def __init__(self, fleet: Fleet, rules: Rules) -> None:
+            count = fleet.count
+            self.num_envs, self._fleet, self._rules = count, fleet, rules
+            self.single_observation_space = Box(-np.inf, np.inf, (fleet.seen_size,), np.float64)
+            self.single_action_space = Box(fleet.low, fleet.high, dtype=np.float64)
             self.observation_space = batch_space(self.single_observation_space, count)
             self.action_space = batch_space(self.single_action_space, count)
+            self._low, self._high = (np.tile(x, (count, 1)) for x in (fleet.low, fleet.high))
             self._generators = [np_random()[0] for _ in range(count)]
             self._steps, self._over = np.zeros(count, dtype=int), np.zeros(count, dtype=bool)
-            self._begun = False
+            self._begun = self._warned = False
 
         def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
             """All of them anew; one seed is that of the first, the next has one more."""
@@ -70,49 +66,53 @@ def vector_environment() -> Any:
                 self._generators = [
                     old if x is None else np_random(int(x))[0] for old, x in zip(self._generators, seeds, strict=True)
                 ]
-            self._anew(range(self.num_envs))
+            self._anew(list(range(self.num_envs)))
             self._begun = True
-            return rows(self._flock.seen(), self.num_envs), self._info()
+            t = self._times()
+            return rows(self._fleet.look(t), self._fleet.names, self.num_envs), self._info(t)
 
-        def _anew(self, which: Any) -> None:
-            systems = {}
-            for i in which:
-                system, _ = self._source.built(int(self._generators[i].integers(2**63)))
-                if self._begin is not None:
-                    self._begin(system, self._generators[i])
-                systems[int(i)] = system
-                self._steps[i], self._over[i] = 0, False
-            self._start = next(iter(systems.values())).t
-            self._flock.begin(systems)
+        def _anew(self, which: list[int]) -> None:
+            self._fleet.begin(which, self._generators)
+            self._steps[which], self._over[which] = 0, False
 
         def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
             """Hold an action of each for a period."""
             if self.closed or not self._begun:
                 raise LinkError(CLOSED if self.closed else UNBEGUN)
-            low, high = (np.tile(x, (self.num_envs, 1)) for x in (self._source.low, self._source.high))
-            given = read_actions(actions, low, high, f"actions are {low.shape}")
-            over, source, at, held = self._over.copy(), self._source, 0, {}
-            for name, size, shape in zip(source.actions, source.sizes, source.shapes, strict=True):
-                held[name] = given[:, at : at + size].reshape(self.num_envs, *shape)
-                at += size
-            self._flock.step(held)
+            held = read_actions(actions, self._low, self._high, f"actions are {self._low.shape}")
+            over = np.flatnonzero(self._over).tolist()
+            errors = {i: x for i, x in self._fleet.advance(held, over).items() if not self._over[i]}
+            going = ~self._over
+            going[list(errors)] = False
             self._steps += 1
-            if over.any():
-                self._anew(np.flatnonzero(over))
-            seen, info = self._flock.seen(), self._info()
-            reward, ended = np.zeros(self.num_envs), np.zeros(self.num_envs, dtype=bool)
-            for i in np.flatnonzero(~over):
-                one = {**{key: x[i] for key, x in seen.items()}, "t": float(info["t"][i])}
-                reward[i] = float(self._reward(one, given[i]))
-                ended[i] = self._done is not None and bool(self._done(one))
+            if over:
+                self._anew(over)
+            t = self._times()
+            seen = self._fleet.look(t)
+            reward, ended = self._rules.judge({**seen, "t": t}, held, np.flatnonzero(going).tolist())
             cut = np.zeros(self.num_envs, dtype=bool)
-            if self._limit is not None:
-                cut = ~over & (self._steps >= self._limit)
+            if self._rules.limit is not None:
+                cut = going & (self._steps >= self._rules.limit)
+            cut[list(errors)] = True
             self._over = ended | cut
-            return rows(seen, self.num_envs), reward, ended, cut, info
+            info = self._info(t)
+            if errors:
+                if not self._warned:
+                    warn_of(errors)
+                self._warned = True
+                texts = np.full(self.num_envs, None, dtype=object)
+                texts[list(errors)] = list(errors.values())
+                info |= {"error": texts, "_error": texts != None}  # noqa: E711  # of each element
+            return rows(seen, self._fleet.names, self.num_envs), reward, ended, cut, info
 
-        def _info(self) -> dict[str, Any]:
-            t = self._start + self._steps * self._source.every / 1e9
+        def report(self) -> Text:
+            """A text: what the environments stand on, and why."""
+            return self._fleet.report()
+
+        def _times(self) -> Array:
+            return np.asarray(self._fleet.start + self._steps * self._fleet.every / 1e9)
+
+        def _info(self, t: Array) -> dict[str, Any]:
             return {"t": t, "_t": np.ones(self.num_envs, dtype=bool)}
 
     return SystemVectorEnv

@@ -1,14 +1,17 @@
-"""Rollouts with contact: many steps from each state of a batch in one compiled call, on several threads."""
+"""Rollouts with contact: many steps from each state of a batch in one compiled call, on several threads; those of a
+closed chain each for itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from soacraft.errors import ModelError, SimulationError, StateError
-from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.compiled import CompiledMotion
+from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.rollouts.side_by_side import Batch
+from soacraft.sim.rollouts.singly import rollout_singly
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -21,7 +24,7 @@ def rollout_contact(
     from t = 0 on, under the controls of a problem. O(n) a step, and what its contacts take."""
     mb = problem.mb
     loads = [*problem.loads, *([] if problem.contact is None else [problem.contact])]
-    why = obstacle_to_run(mb, method, loads, problem.is_told)
+    why = engine_of(mb, method, loads, prescribed=problem.is_told).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} with contact is not compiled: {why}; use p.advance_to.")
     between = [(x.name, ns) for x in problem.loads if isinstance(x, Control) for ns in x.knots.ns if ns % step]
@@ -31,6 +34,8 @@ def rollout_contact(
             f"the control of {name!r} has a sample at {ns / 1e9:.9g} s, within a step of the rollout; give samples at "
             f"multiples of {step / 1e9:.9g} s, or use p.advance_to."
         )
+    if problem.closed is not None:
+        return rollout_singly(problem, method, q, v, force, steps, step, threads)
     batch = Batch(mb, q, v, force, steps)
     Q, V = batch.room()
     fault = CompiledMotion(problem, method).roll(batch.q, batch.v, batch.force, step, (Q, V), batch.threads(threads))
@@ -43,5 +48,5 @@ def rollout_contact(
             "contacts were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. "
             "Take a smaller step, or look at it with p.advance_to."
         )
-    check_rollout(mb, problem.closed, method, step / 1e9, Q, V, loads)
+    check_rollout(mb, None, method, step / 1e9, Q, V, loads)
     return batch.given(Q, V)

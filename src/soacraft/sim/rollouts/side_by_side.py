@@ -13,7 +13,7 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
-from soacraft.sim.compiled import obstacle
+from soacraft.sim.engine import model_obstacle
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
@@ -79,7 +79,7 @@ def _compiled(mb: Multibody) -> CompiledModel:
     """The compiled tree, or what stands in the way."""
     if mb.acting_forces:
         raise ModelError(f"rollout does not know forces of mb.set_force, and {mb.name!r} has some; use p.advance_to.")
-    why = obstacle(mb)
+    why = model_obstacle(mb)
     model = None if why else CompiledModel.of(mb.layout)
     if model is None:
         raise ModelError(f"rollout of {mb.name!r} is not compiled: {why}; use p.advance_to.")

@@ -1,5 +1,5 @@
-"""Rollouts state by state, many steps of each in one compiled call, on several threads: of closed chains, and by
-implicit methods."""
+"""Rollouts state by state, many steps of each in one compiled call, on several threads: of closed chains, with contact
+or without, and by implicit methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError, SimulationError
 from soacraft.sim.closed import Closed
-from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
+from soacraft.sim.compiled import CompiledMotion
+from soacraft.sim.engine import engine_of
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
 from soacraft.sim.rollouts.side_by_side import Batch
@@ -25,20 +28,25 @@ def rollout_singly(
     problem: Mechanism, method: Method, q: Any, v: Any, force: Any, steps: int, step: int, threads: int | None = None
 ) -> tuple[Array, Array]:
     """States (..., steps + 1, nq) and (..., steps + 1, nv), each on the closures, after 0, 1, ... steps of `step`
-    nanoseconds. Every state has a solver of its own, made as the propagator's, so that no state depends on others."""
-    mb, closed = problem.mb, problem.closed
+    nanoseconds. Every state has a solver of its own, made as the propagator's, so that no state depends on others. Of
+    a problem that touches, its contact and controls act, too."""
+    mb, closed, contact = problem.mb, problem.closed, problem.contact
     batch = Batch(mb, q, v, force, steps)
     if isinstance(method, Variational):
         problem.require_plain(method.name)
-    why = (closed.obstacle if closed is not None else "") or obstacle_to_run(mb, method, (), False)
+    loads: list[Load] = [] if contact is None else [*problem.loads, contact]
+    why = engine_of(mb, method, loads, closed=closed).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} is not compiled: {why}; use p.advance_to.")
     Q, V = batch.room()
+    if contact is not None:
+        contact.begin_batch(batch.q, range(batch.count))
     preparing = Lock()
 
     def roll(i: int) -> None:
         with preparing:  # in Python
-            own = Mechanism(mb, closed=None if closed is None else Closed(copy(closed.solver)))
+            acting = [x.another() if isinstance(x, Contact) else x for x in loads]
+            own = Mechanism(mb, acting, closed=None if closed is None else Closed(copy(closed.solver)))
             try:
                 x, motion = _begun(own, method, (batch.q[i], batch.v[i]))
             except LoopError as wrong:
@@ -48,7 +56,8 @@ def rollout_singly(
             raise SimulationError(
                 f"state {i} of the rollout of {mb.name!r} stopped in step {done}, at {done * step / 1e9:.9g} s: its "
                 "closures are in doubt there, a hinge turns by more than 3 rad within the step, its stages do not "
-                "converge, or its numbers are not finite. Take a smaller step, or look at it with p.advance_to."
+                f"converge, {'its contacts were not solved to the tolerance, ' if contact is not None else ''}or its "
+                "numbers are not finite. Take a smaller step, or look at it with p.advance_to."
             )
 
     with ThreadPoolExecutor(batch.threads(threads)) as pool:
@@ -58,7 +67,7 @@ def rollout_singly(
                 each.result()
         finally:
             pool.shutdown(cancel_futures=True)
-    check_rollout(mb, closed, method, step / 1e9, Q, V)
+    check_rollout(mb, closed, method, step / 1e9, Q, V, loads)
     return batch.given(Q, V)
 
 
@@ -70,17 +79,21 @@ def _begun(problem: Mechanism, method: Method, start: tuple[Array, Array]) -> tu
 
 
 def _roll(problem: Mechanism, motion: CompiledMotion, force: Array, step: int, x: Array, Q: Array, V: Array) -> int:
-    """Steps from x under forces that are held in each, (steps or 1, nv): how many compiled code is sure of."""
+    """Steps from x under forces that are held in each, (steps or 1, nv): how many compiled code is sure of. A step in
+    which shapes would pass each other is taken in parts, and those behind it in another call: each has its force."""
     (Q[0], V[0], _), w = problem.parts(x), np.zeros(problem.manifold.size)
-    done, steps, nq, nv = 0, len(Q) - 1, problem.mb.nq, problem.mb.nv
-    while done < steps:
-        end = min(steps, done + motion.most)
+    now, steps, nq, nv = 0, len(Q) - 1, problem.mb.nq, problem.mb.nv
+    while now < steps * step:
+        done = now // step
+        end = done + 1 if now % step else min(steps, done + motion.most)
         held = force if len(force) == 1 else force[done:end]
-        block, _ = motion.advance((done * step, end * step, step, 0), x, w, 0.0, (0.0, 0, 0), held)
-        taken = 0 if block is None else len(block.x) - 1
-        if block is None or taken < end - done:
-            return done + taken
-        x, after = block.x[-1], slice(done + 1, end + 1)
-        Q[after], V[after] = block.x[1:, :nq], block.x[1:, nq : nq + nv]
-        done = end
-    return done
+        block, _ = motion.advance((now, end * step, step, 0), x, w, 0.0, (0.0, 0, 0), held)
+        if block is None:
+            return done
+        ends = block.ns[1:]
+        whole = int(np.argmin(np.append(ends == step * (done + 1 + np.arange(len(ends))), False)))
+        rows = slice(done + 1, done + 1 + whole)
+        Q[rows], V[rows] = block.x[1 : 1 + whole, :nq], block.x[1 : 1 + whole, nq : nq + nv]
+        last = min(whole + 1, len(ends))
+        now, x = int(block.ns[last]), block.x[last]
+    return steps

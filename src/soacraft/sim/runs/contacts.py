@@ -41,6 +41,7 @@ class ContactHistory:
 
     def __init__(self, t: Array, q: Array, diary: ContactDiary, touch: Contact) -> None:
         self._t, self._q, self._diary, self._touch = t, q, diary, touch
+        self._scene_then, self._version = touch.scene, touch.scene.model.version
         self._names = touch.scene.names
         self._length, self._count = np.diff(t, prepend=t[:1]), len(t)
 
@@ -50,6 +51,14 @@ class ContactHistory:
         row = {round(1e9 * float(x)): i for i, x in enumerate(self._t) if self._length[i] > 0.0}
         mine = [x for x in self._diary.steps if round(1e9 * x.t) in row]
         return mine, [row[round(1e9 * x.t)] for x in mine]
+
+    @property
+    def _scene(self) -> Scene:
+        """The shapes as they were in the run, also where a system changed the structure since."""
+        then, mb = self._scene_then, self._scene_then.model
+        if mb.version == self._version:
+            return then
+        return self._touch.scene_at(mb, self._version) or then
 
     @property
     def steps(self) -> list[ContactStep]:
@@ -78,10 +87,10 @@ class ContactHistory:
         shapes, in inertial axes, and the coefficients of sliding (points). Normals are those of the shapes at the end
         of the step, each of the nearest point of its pair; NaN where the shapes have parted. O(points).
         """
-        step, touch = self.steps[number], self._touch
-        q, surfaces = self._q[self._rows[number]], touch.made_surfaces()
-        margin = _NEAR * scale_of(touch.scene.model).length
-        near = touch.scene.contacts(q, 2.0 * float(np.abs(step.gap).max(initial=0.0)) + margin)
+        step, scene = self.steps[number], self._scene
+        q, surfaces = self._q[self._rows[number]], self._touch.made_surfaces(scene)
+        margin = _NEAR * scale_of(scene.model).length
+        near = scene.contacts(q, 2.0 * float(np.abs(step.gap).max(initial=0.0)) + margin)
         axes = np.full((len(step.pairs), 3), np.nan)
         friction = np.zeros(len(step.pairs))
         for i, (a, b) in enumerate(step.pairs):
@@ -108,7 +117,7 @@ class ContactHistory:
         worst = [row for _, row in sorted(deep, reverse=True)[:_WORST]]
         if not worst:
             return 0.0
-        scene, first = self._touch.scene, self._rows[0] - 1
+        scene, first = self._scene, self._rows[0] - 1
         start = -float(scene.contacts(self._q[first], 0.0).distance.min(initial=0.0))
         reach = np.maximum.accumulate(2.0 * self._length * _fastest(scene, self._q, v))
         beyond = [-float(scene.contacts(self._q[i], 0.0).distance.min(initial=0.0)) - reach[i] - start for i in worst]

@@ -175,8 +175,8 @@ class Recorder:
         row = self._chunks[-1]
         return float(row["t"][-1]), np.concatenate([row[name][-1] for name in ("q", "v", "work", "carried")])
 
-    def run(self, stopped_by: str = "") -> Run:
-        """All of it."""
+    def run(self, stopped_by: str = "", dense: bool = True) -> Run:
+        """All of it; not `dense`: its rows alone, where steps were not recorded."""
         self.flush()
         rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
         names = self._problem.names
@@ -184,7 +184,8 @@ class Recorder:
         acting = [i for i, name in enumerate(names) if name not in idle or rows["forces"][:, i].any()]
         work = {names[i]: rows["work"][:, i] for i in acting}
         forces = {names[i]: rows["forces"][:, i] for i in acting}
-        made = self._integrator, stopped_by, self._steps, self.explained, self._acting, labels_of(self._problem.mb)
+        steps = self._steps if dense else None
+        made = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact
         contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
         signals = None

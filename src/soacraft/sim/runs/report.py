@@ -8,6 +8,7 @@ import numpy as np
 
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.sim.engine import Engine
 from soacraft.sim.forces.drives import unknown_law
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import Prescribed
@@ -19,20 +20,14 @@ def report(
     mb: Multibody,
     solver: str,
     integrator: str,
-    in_python: str,
+    engine: Engine,
     loads: Sequence[Load],
     controls: Collection[str],
     given: Prescribed,
-    called: Sequence[str] = (),
 ) -> str:
-    """Lines of what was decided, what acts, and what the model has that does not act. `in_python`: why steps are not
-    compiled, empty where they are; `called` are functions that compiled steps call."""
-    steps = f"one by one in Python, since {in_python}" if in_python else "compiled, many in one call"
-    if called and not in_python:
-        steps += f", which call Python for {', '.join(called[:6])}"
-        steps += f" and {len(called) - 6} more" if len(called) > 6 else ""
+    """Lines of what was decided, what acts, and what the model has that does not act."""
     lines = [f"{mb.name!r}: {len(mb)} bodies, {mb.nv} dofs", f"solver: {solver}", f"integrator: {integrator}"]
-    lines += [f"steps: {steps}", "acts:"]
+    lines += [f"steps: {engine}", "acts:"]
     acting = [f"gravity {tuple(float(x) for x in mb.gravity)}"] if mb.gravity.any() else []
     sprung = [x.hinge_name for x in mb.bodies if x.passive.stiffness.any() or x.passive.damping.any()]
     acting += [f"springs and dampers of hinges: {_listed(sprung)}"] if sprung else []

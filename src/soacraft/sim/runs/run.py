@@ -19,6 +19,7 @@ from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.instants import Instants
 from soacraft.sim.runs.labels import Labels
+from soacraft.sim.runs.modal_damping import MODAL_DAMPING, modal_damping_work
 from soacraft.sim.runs.reactions import reactions_at
 from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
@@ -110,6 +111,10 @@ class Run(Strict):
     def segments(self) -> tuple[Run, ...]:
         """The runs between changes of structure, one after the other; this one is the last."""
         return (*self._segments, self)
+
+    def follow(self, segments: Sequence[Run]) -> None:
+        """Be the last of several segments; `System.run` calls this."""
+        self._segments = tuple(segments)
 
     @property
     def documents(self) -> Mapping[str, str]:
@@ -276,7 +281,8 @@ class Run(Strict):
         return write_mcap(self, path)
 
     def check(self) -> Balance:
-        """The balance of energy: kinetic and potential energy grow by the work of all forces, springs included.
+        """The balance of energy: kinetic and potential energy grow by the work of all forces, springs and the damping
+        of elastic modes included.
 
             max over t of | (T + V)(t) - (T + V)(0) - sum of work(t) |,     jumps of the state taken out
 
@@ -295,6 +301,9 @@ class Run(Strict):
         rounding = 1e-15 * max(len(energy), _ROUNDINGS) * (swing + float(np.abs(self.potential).max(initial=0.0)))
         accuracy = None if self._explained is None else self._explained * swing + rounding
         work = {name: float(x[-1]) for name, x in self.work.items() if len(x)}
+        damping = modal_damping_work(self)
+        if damping is not None:
+            left, work[MODAL_DAMPING] = left - damping, float(damping[-1])
         imbalance = float(np.abs(left - left[0]).max()) if len(left) else 0.0
         gain, sunk = self._of_contacts(swing)
         return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy, gain, sunk)

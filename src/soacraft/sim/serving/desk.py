@@ -170,6 +170,11 @@ class Desk:
         return job.done
 
     @property
+    def system(self) -> System:
+        """The system that is served."""
+        return self._system
+
+    @property
     def is_running(self) -> bool:
         """Whether the system is in a run."""
         return self._thread is not None
@@ -195,7 +200,7 @@ class Desk:
         """Give the models of plants the state of the run, so that scenes of them follow; the run has its own."""
         if self.is_running:
             present = self.present()
-            for path, plant in self._system._plants.items():
+            for path, plant in self._system.diagram.plants.items():
                 q, v = (present.value(f"{path}.{x}", True) for x in "qv")
                 if len(q) == plant.mb.nq and len(v) == plant.mb.nv:
                     plant.mb.set_state(q, v)
@@ -238,7 +243,7 @@ class Desk:
         elif port.kind == "state":
             self._system.states[name] = value
         else:
-            mb = self._system._plants[name.rpartition(".")[0]].mb
+            mb = self._system.diagram.plants[name.rpartition(".")[0]].mb
             mb.set_state(*((value, mb.v) if port.kind == "coordinates" else (mb.q, value)))
         return self._read([name])[1]
 

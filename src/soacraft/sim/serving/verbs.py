@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from msgspec import Meta
 
 from soacraft.errors import SimulationError
 from soacraft.messages import Handler, Request
 from soacraft.sim.serving.desk import Desk
+from soacraft.sim.systems.changes.driving import do_actions
+from soacraft.sim.systems.changes.sequence import Action, check_action
 from soacraft.sim.systems.present import Present
 
 if TYPE_CHECKING:
@@ -87,6 +89,19 @@ class Checkpoint(Request):
     file: Annotated[str, Meta(max_length=200, pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*\.h5$")]
 
 
+class Change(Request):
+    """A change between runs, as a `sim.Action`: bodies that part, are welded, caught, let go or taken out, and
+    connections."""
+
+    do: Literal["detach", "attach", "capture", "release", "remove", "connect", "disconnect"]
+    plant: _Name = ""
+    body: _Name = ""
+    parent: _Name = ""
+    mounted: Literal["follow", "stop", "remove"] | None = None
+    source: _Name = ""
+    target: _Name = ""
+
+
 class Verbs:
     """The answers to one client; `told` gets what it follows."""
 
@@ -99,7 +114,7 @@ class Verbs:
         """By verb. Answers that take a step are futures."""
         ask, desk = self._desk.ask, self._desk
         return {
-            "list": Handler(List, lambda x: ask(lambda: listed(desk._system, desk.present(), x.under))),
+            "list": Handler(List, lambda x: ask(lambda: listed(desk.system, desk.present(), x.under))),
             "get": Handler(Get, lambda x: ask(lambda: desk.get(x.names, self._bounds.names))),
             "set": Handler(Set, lambda x: ask(lambda: desk.set(x.name, x.value), changes=True)),
             "subscribe": Handler(Subscribe, lambda x: ask(lambda: self._subscribe(x.names, x.period))),
@@ -108,6 +123,7 @@ class Verbs:
             "pause": Handler(Request, lambda x: ask(desk.pause)),
             "step": Handler(Step, lambda x: ask(lambda: desk.step(x.count))),
             "run": Handler(Run, lambda x: ask(lambda: desk.run(x.t, x.pace))),
+            "change": Handler(Change, lambda x: ask(lambda: changed(desk.system, x), between=True)),
             "checkpoint": Handler(Checkpoint, lambda x: self._checkpoint(x.file)),
         }
 
@@ -128,7 +144,7 @@ class Verbs:
     def _checkpoint(self, file: str) -> Future[Any]:
         if self._folder is None:
             raise SimulationError("this server writes no files: let it, with s.serve(folder=...).")
-        path, system = self._folder / file, self._desk._system
+        path, system = self._folder / file, self._desk.system
 
         def write() -> dict[str, Any]:
             system.checkpoint(path)
@@ -143,15 +159,36 @@ class Verbs:
             self._desk.ask(lambda: [self._desk.leave(number) for number in mine])
 
 
+def changed(system: System, asked: Change) -> dict[str, Any]:
+    """Do what is asked for, all of it or nothing; the changes that were made."""
+    fields = {name: getattr(asked, name) for name in asked.__struct_fields__ if name in Action.__struct_fields__}
+    act = Action(**fields)
+    check_action(act, "a request")
+    before = len(system.changes)
+    do_actions(system, [act])
+    told = [
+        {
+            "kind": x.kind,
+            "plant": x.plant,
+            "body": x.body,
+            "name": x.name,
+            "energy_lost": x.energy_lost,
+            "impulse": None if x.impulse is None else x.impulse.tolist(),
+        }
+        for x in system.changes[before:]
+    ]
+    return {"t": system.t, "changes": told}
+
+
 def listed(system: System, present: Present, under: str = "") -> dict[str, Any]:
     """The parts and the names of a system, or of what is under a name of it."""
 
     def inside(path: str) -> bool:
         return not under or path == under or path.startswith(f"{under}/")
 
-    parts = [{"path": path, "type": "Plant", "model": x.mb.name} for path, x in system._plants.items() if inside(path)]
-    parts += [{"path": path, "type": kind} for path, kind in system._groups.items() if inside(path)]
-    for path, part in system._parts.items():
+    parts = [{"path": path, "type": "Plant", "model": x.mb.name} for path, x in system.diagram.plants.items() if inside(path)]
+    parts += [{"path": path, "type": kind} for path, kind in system.diagram.groups.items() if inside(path)]
+    for path, part in system.diagram.parts.items():
         if inside(path):
             told = {"path": path, "type": type(part.component).__name__}
             told |= {} if part.mount is None else {"at": str(part.mount)}

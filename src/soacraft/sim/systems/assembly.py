@@ -13,11 +13,7 @@ if TYPE_CHECKING:
     from soacraft.model.hinges.base import Hinge
     from soacraft.model.tree.frames.frame import Body
     from soacraft.model.tree.multibody import Multibody
-    from soacraft.sim.systems.system import System
-
-
-#: What building adds to in a system.
-_KEPT = ("_parts", "_plants", "_wires", "_exports", "_groups", "_built", "_frames", "_sequences")
+    from soacraft.sim.systems.builder import Builder
 
 
 class Assembly:
@@ -51,7 +47,7 @@ class Assembly:
 
     def __init__(self, **params: Any) -> None:
         self.p = read_params(type(self), params)
-        self._scope: tuple[System, str] | None = None
+        self._scope: tuple[Builder, str] | None = None
         self._at: Any = None
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -73,16 +69,12 @@ class Assembly:
         assembly: "rover/left/wheel". It hangs on what the assembly is mounted at (a node or a body), on a body of the
         assembly by its own name, or on one of the plant."""
         system, prefix = self._building
-        system._refuse_begun(f"the body {name!r} of {prefix!r} cannot be added")
         plant, mb = self._plant(), self._plant().mb
         if parent is None:
             parent = self._on(mb)
         elif isinstance(parent, str) and f"{prefix}/{parent}" in mb:
             parent = f"{prefix}/{parent}"
-        body = mb.add_body(f"{prefix}/{name}", parent, hinge, **more)
-        system._made = None
-        system._grown.append((plant, body))
-        return body
+        return system.board.grow(plant, f"{prefix}/{name}", parent, hinge, **more)
 
     def dof(self, name: str) -> Mount:
         """A dof of a body of the assembly, to mount a part at."""
@@ -126,27 +118,19 @@ class Assembly:
         system.export(f"{prefix}.{name}", system.under(prefix, port))
 
     @property
-    def _building(self) -> tuple[System, str]:
+    def _building(self) -> tuple[Builder, str]:
         if self._scope is None:
             raise WiringError(f"{type(self).__name__} adds and connects in its build(self, p, at) alone.")
         return self._scope
 
-    def built(self, system: System, path: str, at: Any) -> None:
+    def built(self, system: Builder, path: str, at: Any) -> None:
         """Build it into a system."""
         before = self._scope, self._at
         self._scope, self._at = (system, path), at
-        kept, grown = {name: getattr(system, name).copy() for name in _KEPT}, len(system._grown)
         try:
-            self.build(self.p, at)
-        except BaseException:  # nothing of it stays
-            for name, value in kept.items():
-                setattr(system, name, value)
-            while len(system._grown) > grown:
-                plant, body = system._grown.pop()
-                plant.mb.remove(body)
-            raise
+            with system.edit(), system.board.growing():
+                self.build(self.p, at)
         finally:
-            system._made = None
             self._scope, self._at = before
 
 

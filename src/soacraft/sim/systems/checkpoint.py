@@ -26,7 +26,9 @@ from soacraft.sim.runs.checkpoints import document, refuse_changed, refuse_forei
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.compilation import Build
 from soacraft.sim.systems.description import SystemData, build, describe
+from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.system import System
 
 
@@ -52,16 +54,16 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, Log
 
     def write(state: SimState, log: LogPlace | None) -> None:
         data = describe(system, documents=False)
-        for name, plant in system._plants.items():
+        for name, plant in system.diagram.plants.items():
             version = plant.mb.version, plant.mb.parameters
             if name not in kept or kept[name][0] != version:
                 kept[name] = version, document(plant.mb, str(path))
             data.plants[name].document = kept[name][1]
         data.starts = {}
-        classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system._parts.items())}
+        classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system.diagram.parts.items())}
         warn_unread(f"a checkpoint of {system.name!r}", prints.values())
-        body = Body(system=data, classes=classes, extra=system._extra, code=entries_of(prints))
-        body.changes = [_plain(x) for x in system._changes]
+        body = Body(system=data, classes=classes, extra=_progress(system.diagram), code=entries_of(prints))
+        body.changes = [_plain(x) for x in system.board.build.changes]
         write_checkpoint(path, "system", state, msgspec.to_builtins(body), log)
 
     return write
@@ -69,14 +71,14 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, Log
 
 def code_of(system: System) -> dict[str, Fingerprint]:
     """Fingerprints of the force elements of plants and of the functions that move frames."""
-    prints = {f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system._plants.items() for x in y.forces}
-    moved = {path: x.pose for path, x in system._frames.items() if callable(x.pose)}
+    prints = {f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system.diagram.plants.items() for x in y.forces}
+    moved = {path: x.pose for path, x in system.diagram.frames.items() if callable(x.pose)}
     return prints | {f"the motion of the frame {path!r}": fingerprint(x) for path, x in moved.items()}
 
 
 def require_kept(system: System) -> None:
     """Raise where a part is tied to what no file can hold."""
-    for path, part in sorted(system._parts.items()):
+    for path, part in sorted(system.diagram.parts.items()):
         why = getattr(part.component, "unkept", "")
         if why:
             raise CheckpointError(f"{path!r} cannot be in a checkpoint: {why}")
@@ -141,14 +143,43 @@ def restore(
     _refuse_changed(system, body.classes, str(path), accept_changes)
     line = "sim.restore(path, ..., accept_changes=True)"
     refuse_changed(body.code, entries_of(code_of(system)), str(path), line, accept_changes)
-    system._extra.update(body.extra)
-    system._made = None
-    system._changes[:] = [_change(x, str(path)) for x in body.changes]
+    _resume(system, body, str(path))
     try:
         system._recall(state, str(path), kept.log)
     except WiringError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     return system
+
+
+def _progress(diagram: Diagram) -> dict[str, Any]:
+    """Where a system is in its sequences, and the components that changes of structure stopped, as plain data."""
+    told: dict[str, Any] = {}
+    if diagram.phases:
+        told["phases"] = {path: list(x) for path, x in diagram.phases.items()}
+    if diagram.stopped:
+        told["stopped"] = list(diagram.stopped)
+    return told
+
+
+class _Progress(msgspec.Struct, forbid_unknown_fields=True):
+    phases: dict[str, tuple[str, int]] = {}
+    stopped: tuple[str, ...] = ()
+
+
+def _resume(system: System, body: Body, path: str) -> None:
+    """Give a system that was built again the phases and the changes of then."""
+    try:
+        told = msgspec.convert(body.extra, _Progress)
+    except (msgspec.ValidationError, RecursionError) as wrong:
+        raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
+    known = system.diagram.sequences
+    if wrong_phases := [x for x, (now, _) in told.phases.items() if x not in known or now not in known[x].phases]:
+        raise CheckpointError(
+            f"the checkpoint {path!r} cannot be read, it is damaged: there is no phase of {wrong_phases[0]!r:.60} that "
+            "it names."
+        )
+    diagram = system.diagram.changed(phases=told.phases, stopped=told.stopped)
+    system.board.take(Build(diagram, changes=tuple(_change(x, path) for x in body.changes)))
 
 
 def _plain(change: Change) -> dict[str, Any]:
@@ -162,8 +193,9 @@ def _change(data: dict[str, Any], path: str) -> Change:
         raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
     before, after = np.array(told.momentum_before), np.array(told.momentum_after)
     impulse = None if told.impulse is None else np.array(told.impulse)
+    mounted = tuple(told.mounted)
     return Change(
-        told.t, told.kind, told.plant, told.body, before, after, told.energy_lost, impulse, tuple(told.mounted)
+        told.t, told.kind, told.plant, told.body, before, after, told.energy_lost, impulse, mounted, told.name
     )
 
 
@@ -177,16 +209,17 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
     energy_lost: float
     impulse: list[float] | None
     mounted: list[str]
+    name: str = ""
 
 
 def _refuse_changed(system: System, classes: Mapping[str, str], path: str, accept: bool) -> None:
     """Raise where a class is not what it was."""
-    if set(classes) != set(system._parts):
+    if set(classes) != set(system.diagram.parts):
         raise CheckpointError(
             f"the checkpoint {path!r} cannot be read, it is damaged: its parts are not those it lists."
         )
     changed: dict[str, list[str]] = {}
-    for name, part in sorted(system._parts.items()):
+    for name, part in sorted(system.diagram.parts.items()):
         if class_fingerprint(part.component).digest != classes[name]:
             changed.setdefault(type(part.component).__name__, []).append(name)
     if changed and not accept:

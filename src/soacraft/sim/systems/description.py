@@ -132,23 +132,23 @@ def describe(system: System, documents: bool = True) -> SystemData:
     >>> describe(s).parts["target"]
     PartData(type='Constant', params={'value': 0.5, 'unit': None}, every='', offset=0, at=None, convert=False, ...)
     """
-    plain = [x.component for x in system._parts.values() if "interface" not in vars(x.component)]
+    plain = [x.component for x in system.diagram.parts.values() if "interface" not in vars(x.component)]
     by_name({type(x) for x in plain})  # two classes of one name are refused
     return SystemData(
-        name=system._name,
-        t=system._start,
-        seed=system._seed,
-        plants={path: _plant(x, documents) for path, x in sorted(system._plants.items())},
-        parts={path: _part(path, x) for path, x in sorted(system._parts.items())},
-        frames={path: _frame(x) for path, x in sorted(system._frames.items())},
-        wires=[WireData(source=x.source, target=x.target, convert=x.convert) for x in sorted(system._wires)],
-        exports=dict(sorted(system._exports.items())),
-        groups=dict(sorted(system._groups.items())),
-        sequences={path: x.plain() for path, x in sorted(system._sequences.items())},
-        loops=list(system._tears),
-        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system._holds.items())},
-        starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system._starts.items())},
-        **cast(dict[str, Any], system._how),
+        name=system.name,
+        t=system.board.start,
+        seed=system.board.seed,
+        plants={path: _plant(x, documents) for path, x in sorted(system.diagram.plants.items())},
+        parts={path: _part(path, x) for path, x in sorted(system.diagram.parts.items())},
+        frames={path: _frame(x) for path, x in sorted(system.diagram.frames.items())},
+        wires=[WireData(source=x.source, target=x.target, convert=x.convert) for x in sorted(system.diagram.wires)],
+        exports=dict(sorted(system.diagram.exports.items())),
+        groups=dict(sorted(system.diagram.groups.items())),
+        sequences={path: x.plain() for path, x in sorted(system.diagram.sequences.items())},
+        loops=list(system.diagram.tears),
+        holds={key: _plain(x, f"what {key!r} holds") for key, x in sorted(system.diagram.holds.items())},
+        starts={key: _plain(x, f"the start of {key!r}") for key, x in sorted(system.diagram.starts.items())},
+        **cast(dict[str, Any], system.board.how),
     )
 
 
@@ -199,7 +199,7 @@ def documents(system: System) -> dict[str, bytes]:
     with suppress(SoacraftError):
         told["system"] = json.dumps(msgspec.to_builtins(describe(system, documents=False))).encode()
     models: dict[str, str] = {}
-    for path, plant in system._plants.items():
+    for path, plant in system.diagram.plants.items():
         with suppress(SoacraftError):
             models[path] = to_json(plant.mb).decode()
     if len(models) == 1:
@@ -228,14 +228,15 @@ def build(
     target: Constant(value=0.5, unit=None)
     """
     system = System(data.name, data.integrator, data.rtol, data.step, data.t / 1e9, data.seed, data.max_step)
-    system._start = data.t  # also where seconds would round it
+    system.board.start = data.t  # also where seconds would round it
     for path, plant in data.plants.items():
         system.add(path, Plant(_model(path, plant, models or {}), plant.solver, _forces(path, plant, forces or {})))
-    system._groups.update(data.groups)
+    system.board.set_diagram(system.diagram.changed(groups=dict(data.groups)))
     for path, part in data.parts.items():
         component = _component(path, part, classes, components or {})
         system.add(path, component, at=_mount(system, path, part.at), convert=part.convert)
-        system._parts[path] = system._parts[path]._replace(clock=_clock(path, part), active=part.active)
+        told = system.diagram.parts[path]._replace(clock=_clock(path, part), active=part.active)
+        system.board.set_diagram(system.diagram.with_part(told))
     for path, frame in data.frames.items():
         system.add_frame(path, frame.parent, _pose(path, frame, frames or {}))
     for wire in data.wires:
@@ -246,8 +247,8 @@ def build(
         system.add(path, Phases.from_plain(phases))
     if data.loops:
         system.solve_loop(*data.loops)
-    for key, value in data.holds.items():
-        system._holds[key] = _held(system, key, value)
+    holds = {key: _held(system, key, value) for key, value in data.holds.items()}
+    system.board.set_diagram(system.diagram.changed(holds=holds))
     for key, value in data.starts.items():
         system.states[key] = value
     return system
@@ -268,9 +269,9 @@ def _component(
 
 def _held(system: System, key: str, value: Any) -> Any:
     path, _, name = key.rpartition(".")
-    if path not in system._parts or name not in system._parts[path].component.interface.inputs:
-        raise WiringError(f"{key!r:.60} holds a value, and is no input{near(key, system._parts)}")
-    return as_value(value, system._parts[path].signal(name), f"what {key!r} holds")
+    if path not in system.diagram.parts or name not in system.diagram.parts[path].component.interface.inputs:
+        raise WiringError(f"{key!r:.60} holds a value, and is no input{near(key, system.diagram.parts)}")
+    return as_value(value, system.diagram.parts[path].signal(name), f"what {key!r} holds")
 
 
 def _pose(path: str, frame: FrameData, given: Mapping[str, Callable[[float], Any]]) -> Any:
@@ -315,9 +316,9 @@ def _forces(path: str, plant: PlantData, forces: Mapping[str, Sequence[Load]]) -
 def _mount(system: System, path: str, at: MountData | None) -> Any:
     if at is None:
         return None
-    if at.plant not in system._plants:
-        raise WiringError(f"{path!r} is mounted at {at.plant!r:.60}, which is no plant{near(at.plant, system._plants)}")
-    plant = system._plants[at.plant]
+    if at.plant not in system.diagram.plants:
+        raise WiringError(f"{path!r} is mounted at {at.plant!r:.60}, which is no plant{near(at.plant, system.diagram.plants)}")
+    plant = system.diagram.plants[at.plant]
     if at.kind not in ("dof", "node"):
         raise WiringError(f"{path!r} is mounted at a {at.kind!r:.40}; a mount is a 'dof' or a 'node'.")
     return plant.dof(at.name) if at.kind == "dof" else plant.node(at.name)

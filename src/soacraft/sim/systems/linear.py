@@ -77,7 +77,8 @@ class Linear(NamedTuple):
 
 def linearize(system: System, inputs: str | Sequence[str], outputs: str | Sequence[str]) -> Linear:
     """A, B, C, D of the continuous part of a system, at its present state."""
-    wiring, schedule, flow = system._compiled()
+    compilation = system.board.compiled()
+    wiring, schedule, flow = compilation.wiring, compilation.schedule, compilation.flow
     problem = problem_now(system)
     _refuse(problem, schedule)
     problem.displaced()
@@ -85,7 +86,7 @@ def linearize(system: System, inputs: str | Sequence[str], outputs: str | Sequen
     asked = copy(wiring)
     asked.sources = dict(wiring.sources)
     wanted = [_output(x, asked, schedule) for x in _texts(outputs)]
-    made = Schedule(system._parts, system._plants, asked, system._tears, system._seed)
+    made = Schedule(system.diagram.parts, system.diagram.plants, asked, system.diagram.tears, system.board.seed)
     for key, slot in schedule.slots.items():
         if key in made.slots:
             made.values[made.slots[key]] = flow.values[slot]

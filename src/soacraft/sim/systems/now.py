@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 def problem_now(system: System) -> Mechanism:
     """The model that is moved, at its present state, with all that acts on it."""
-    _, _, flow = system._compiled()
+    flow = system.board.compiled().flow
     joined = system._joined
     assert joined is not None
     joined.take()
     mb = joined.mb
-    if system._propagator is not None:
-        return system._propagator._acting.begin()
-    closed = stabilized(read_solver(mb, joined_solver(system._plants))[0], "projection", None)
+    if system.board.build.propagator is not None:
+        return system.board.build.propagator._acting.begin()
+    closed = stabilized(read_solver(mb, joined_solver(system.diagram.plants))[0], "projection", None)
     told = Prescribed(mb)
     for dof, give in flow.motions().items():
         told.set(dof, give, system.t)
@@ -54,7 +54,8 @@ def seen(
 ) -> tuple[Multibody, State, tuple[Frame, Frame, Frame]]:
     """The model, its state now, and a frame, one it is seen from, and one in whose axes, where they are now; `need` is
     how many numbers a signal must give that moves one."""
-    wiring, _, flow = system._compiled()
+    compilation = system.board.compiled()
+    wiring, flow = compilation.wiring, compilation.flow
     tree = wiring.frames
     frame, to = tree.frame(of), tree.frame(relative_to)
     axes = to if expressed_in is None else tree.frame(expressed_in)

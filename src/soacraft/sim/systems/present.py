@@ -38,14 +38,15 @@ class Present:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._wiring, self._schedule, self._flow = system._compiled()
+        compilation = system.board.compiled()
+        self._wiring, self._schedule, self._flow = compilation.wiring, compilation.schedule, compilation.flow
         self.names: dict[str, Port] = {"t": Port("time", "s", ())}
-        for path in sorted(system._plants):
-            mb = system._plants[path].mb
+        for path in sorted(system.diagram.plants):
+            mb = system.diagram.plants[path].mb
             self.names[f"{path}.q"] = Port("coordinates", None, (mb.nq,))
             self.names[f"{path}.v"] = Port("velocities", None, (mb.nv,))
-        for path in sorted(system._parts):
-            part = system._parts[path]
+        for path in sorted(system.diagram.parts):
+            part = system.diagram.parts[path]
             face = part.component.interface
             for name in type(part.component.p).__struct_fields__:
                 self.names[f"{path}.{name}"] = Port("parameter", None, ())
@@ -88,13 +89,13 @@ class Present:
         if port.kind == "parameter":
             return system.params[key]
         if port.kind in ("coordinates", "velocities") and not running:
-            mb = system._plants[path].mb
+            mb = system.diagram.plants[path].mb
             return _plain(mb.q if name == "q" else mb.v)
         if port.kind == "state" and not running:
             return _plain(self._flow.state(key))
         if port.kind == "input":
             return self._filled(key, running)
-        return self._held(key) if running or system._propagator is not None else None
+        return self._held(key) if running or system.board.build.propagator is not None else None
 
     def _held(self, key: str) -> Any:
         slot = self._schedule.slots.get(key)
@@ -104,7 +105,7 @@ class Present:
         link = self._wiring.links.get(key)
         if link is None:
             path, _, name = key.rpartition(".")
-            return _plain(self._system._parts[path].component.interface.inputs[name].default)
+            return _plain(self._system.diagram.parts[path].component.interface.inputs[name].default)
         source = link.source
         value = self.value(source, running) if source in self.names else self._held(source)
         if value is None or (link.element is None and link.factor == 1.0):

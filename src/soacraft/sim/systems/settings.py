@@ -14,6 +14,7 @@ from soacraft.sim.components.declarations import Params, as_value
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
+    from soacraft.sim.systems.wiring import Part
 
 
 class _Named(MutableMapping[str, Any]):
@@ -29,7 +30,7 @@ class _Named(MutableMapping[str, Any]):
         """What a component has of them."""
 
     def __iter__(self) -> Iterator[str]:
-        parts = self._system._parts
+        parts = self._system.diagram.parts
         return (f"{path}.{name}" for path in sorted(parts) for name in self._names(parts[path].component))
 
     def __len__(self) -> int:
@@ -40,7 +41,7 @@ class _Named(MutableMapping[str, Any]):
 
     def _find(self, key: str) -> tuple[str, str]:
         path, _, name = str(key).rpartition(".")
-        parts = self._system._parts
+        parts = self._system.diagram.parts
         if path not in parts or name not in self._names(parts[path].component):
             raise WiringError(f"the system {self._system.name!r} has no {self._what} {key!r:.60}{near(str(key), self)}")
         return path, name
@@ -59,37 +60,32 @@ class ParamsOf(_Named):
 
     def __getitem__(self, key: str) -> Any:
         path, name = self._find(key)
-        return getattr(self._system._parts[path].component.p, name)
+        return getattr(self._system.diagram.parts[path].component.p, name)
 
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
-        old = self._system._parts[path].component
+        part = self._system.diagram.require_part(path)
+        old = part.component
         p = read_params(type(old), {**msgspec.structs.asdict(old.p), name: value})
-        if self._system._propagator is not None and (fault := refuse_other_signals(old, p, key)):
+        if self._system.board.build.propagator is not None and (fault := refuse_other_signals(part, p, key)):
             raise WiringError(fault)
         put_params(self._system, path, p)
 
 
-def refuse_other_signals(old: Component, p: Params, what: str) -> str:
+def refuse_other_signals(part: Part, p: Params, what: str) -> str:
     """Why a component cannot take other parameters while it runs; empty where it can."""
-    for port, x in old.interface.quantities.items():
-        if x.signal(old.p) != x.signal(p):
+    for port, x in part.component.interface.quantities.items():
+        if x.signal(part.component.p, part.sizes) != x.signal(p, part.sizes):
             return f"{what!r} changes what {port!r} carries, which stays as it is once the system runs."
     return ""
 
 
 def put_params(system: System, path: str, p: Params) -> None:
     """Give a component other parameters, all at once."""
-    part = system._parts[path]
+    part = system.diagram.require_part(path)
     new = object.__new__(type(part.component))
     new.__dict__.update(part.component.__dict__, p=p)
-    if system._propagator is not None:
-        assert system._made is not None
-        _, schedule, flow = system._made
-        flow.values[schedule.slots[f"{path}:p"]] = p
-    else:
-        system._made = None
-    system._parts[path] = part._replace(component=new)
+    system.board.put_component(path, new)
 
 
 class StatesOf(_Named):
@@ -102,13 +98,10 @@ class StatesOf(_Named):
 
     def __getitem__(self, key: str) -> Any:
         self._find(key)
-        return self._system._compiled()[2].state(key)
+        return self._system.board.compiled().flow.state(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         path, name = self._find(key)
         system = self._system
-        value = as_value(value, system._parts[path].signal(name), f"the state {key!r}")
-        if system._propagator is None:
-            system._starts[key] = value
-        if system._made is not None:
-            system._made[2].set_state(key, value)
+        value = as_value(value, system.diagram.parts[path].signal(name), f"the state {key!r}")
+        system.board.set_state(key, value)

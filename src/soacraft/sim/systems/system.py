@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
@@ -13,23 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from soacraft.arguments import whole_number
-from soacraft.attributes import Strict, Uncopied
-from soacraft.errors import (
-    AlgebraicLoopError,
-    CheckpointError,
-    SoacraftError,
-    StaleError,
-    StateError,
-    WiringError,
-    near,
-)
+from soacraft.attributes import Uncopied
+from soacraft.errors import CheckpointError, StateError, WiringError, near
 from soacraft.hints import hinted
 from soacraft.markup import Text
 from soacraft.model.states.state import State
-from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
-from soacraft.sim.components.component import Component
 from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
@@ -38,53 +27,33 @@ from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.sim_state import SimState
-from soacraft.sim.systems import describing, linear, now
-from soacraft.sim.systems.assembly import Assembly, Built
+from soacraft.sim.steppers.stepper import Stepper
+from soacraft.sim.systems import describing, linear, now, stepping
+from soacraft.sim.systems.builder import Builder, Handle
 from soacraft.sim.systems.changes import driving
-from soacraft.sim.systems.changes.changing import Change, restart
-from soacraft.sim.systems.changes.sequence import Sequence as Phases
-from soacraft.sim.systems.frames import UserFrame, read_frame
-from soacraft.sim.systems.plants.inertias import pull_faults
-from soacraft.sim.systems.plants.joined import Joined, joined_solver
-from soacraft.sim.systems.plants.plant import Mount, Plant
-from soacraft.sim.systems.running.clocks import read_clock
+from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.diagram import Diagram
+from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.running.flow import Flow
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
-from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
+from soacraft.sim.systems.switchboard import Switchboard
+from soacraft.sim.systems.wiring import Wiring
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose
-from soacraft.spatial.pose import Pose
+
+__all__ = ["Handle", "System"]
 
 if TYPE_CHECKING:
     from soacraft.sim.components.registry import PartClass
     from soacraft.sim.forces.loads import Load
     from soacraft.sim.serving.lines import Limits, Lines
 
-_NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
-_AT_ORIGIN = Pose()
 #: Integrators that carry states of components along with those of a model.
 _INTEGRATORS = ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode", "moreau")
 
 
-class Handle(Strict):
-    """A component in a system: its ports by name, `motor.torque` is "arm/motor.torque"."""
-
-    def __init__(self, path: str, ports: Sequence[str]) -> None:
-        self._path, self._ports = path, tuple(ports)
-
-    def __getattr__(self, name: str) -> str:
-        if name.startswith("__"):
-            raise AttributeError(name)  # as copy and pickle expect
-        if name.startswith("_") or name not in self._ports:
-            raise WiringError(f"{self._path!r} has no port {name!r:.60}{near(name, self._ports, 'it has')}")
-        return f"{self._path}.{name}"
-
-    def __repr__(self) -> str:
-        return f"<component {self._path!r}: {', '.join(self._ports)}>"
-
-
-class System(Uncopied, Strict):
+class System(Uncopied, Builder):
     """Components joined by signals, around a model, carried through time.
 
     Integrator, tolerance and lengths of steps are those of `sc.sim.Propagator`, which takes the steps: none crosses a
@@ -131,157 +100,18 @@ class System(Uncopied, Strict):
                 f"integrator {integrator!r:.60} does not carry states of components"
                 f"{near(str(integrator), _INTEGRATORS)}"
             )
+        how = {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
+        seed = whole_number(seed, "the seed of a system", 0)
+        super().__init__(Switchboard(name, how, nanoseconds(t, "t"), seed))
         self._alone = Exclusive(f"the system {name!r}", "by the function that makes it, or by sim.load_system")
-        self._name, self._how = name, {"integrator": integrator, "rtol": rtol, "step": step, "max_step": max_step}
-        self._start, self._seed = nanoseconds(t, "t"), whole_number(seed, "the seed of a system", 0)
-        Propagator(Multibody(name), **self._how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
-        self._parts: dict[str, Part] = {}
-        self._plants: dict[str, Plant] = {}
-        self._wires: list[Wire] = []
-        self._exports: dict[str, str] = {}
-        self._groups: dict[str, str] = {}
-        self._frames: dict[str, UserFrame] = {}
-        self._holds: dict[str, Any] = {}
-        self._sequences: dict[str, Phases] = {}
-        self._changes: list[Change] = []
-        self._tears: list[str] = []
-        self._made: tuple[Wiring, Schedule, Flow] | None = None
-        self._joined: Joined | None = None
-        self._propagator: Propagator | None = None
+        Propagator(Multibody(name), **how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
         self._params, self._states = ParamsOf(self), StatesOf(self)
-        self._starts: dict[str, Any] = {}
-        self._extra: dict[str, Any] = {}  # plain data of what drives the system, for checkpoints
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
-        self._built: dict[str, Built] = {}
-        self._grown: list[tuple[Plant, Body]] = []  # bodies that assemblies have added
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
         self._going = False  # from one in the middle of a run
         self._recalled = False  # from a checkpoint, so that this is not known
-
-    # -- building ----------------------------------------------------------------------------------------------
-
-    def add(
-        self,
-        name: str,
-        part: Any,
-        at: Mount | Plant | None = None,
-        every: Any = None,
-        rate: Any = None,
-        offset: float = 0.0,
-        convert: bool = False,
-    ) -> Any:
-        """Add a component, a plant or an assembly under a name; names of parts of assemblies have slashes.
-
-        `every` (seconds) or `rate` (Hz) make it sampled: evaluated at ticks, from t + `offset` on, and held between.
-        `at` mounts it on a dof or a node of a plant (of a plant itself: on its inertial frame): inputs with of= are
-        filled from there, outputs with to= push it. `convert` allows other scales of units there. A plant is given
-        back; of a component a handle with its ports.
-        """
-        self._refuse_begun(f"{name!r} cannot be added")
-        self._refuse_taken(name)
-        at = at.node("inertial") if isinstance(at, Plant) else at
-        if at is not None and not isinstance(at, Mount) and not isinstance(part, Assembly):
-            raise WiringError(f"{name!r} is mounted at a dof or a node, as plant.dof('elbow'); got {at!r:.60}.")
-        clock = read_clock(every, rate, offset, repr(name))
-        if isinstance(part, Plant):
-            if part._path:
-                raise WiringError(f"the plant is in a system already, as {part.path!r}; make another.")
-            part._path, part._owner = name, self
-            self._plants[name], self._made = part, None
-            return part
-        if isinstance(part, Assembly):
-            if clock is not None:
-                raise WiringError(f"{name!r} is an assembly: give every= to the components in its build.")
-            self._groups[name], self._built[name] = type(part).__name__, Built(part, at)
-            try:
-                part.built(self, name, at)
-            except BaseException:
-                del self._groups[name], self._built[name]
-                raise
-            return Handle(name, [x.rpartition(".")[2] for x in self._exports if x.startswith(f"{name}.")])
-        if isinstance(part, Phases):
-            self._sequences[name], self._made = part, None
-            return part
-        if not isinstance(part, Component):
-            raise WiringError(f"a system takes components, plants, assemblies and sequences, got {part!r:.60}.")
-        self._parts[name], self._made = Part(name, part, clock, at, bool(convert)), None
-        return Handle(name, [*part.interface.inputs, *part.interface.outputs, *part.interface.bundles])
-
-    def connect(self, source: str, target: str, convert: bool = False) -> None:
-        """Let an output fill an input, or all that match a pattern: "*" is any text within a name, "**" any at all.
-
-        A vector with a number for each dof gives each component that is mounted at a dof that of its own. Another scale
-        of the same unit is refused unless `convert`. A plant's inputs add up. Bundles are joined field by field.
-        """
-        self._refuse_begun(f"{target!r} cannot be connected")
-        self._wires.append(Wire(source, target, bool(convert)))
-        self._made = None
-
-    def add_frame(
-        self, name: str, parent: str = "inertial", pose: Pose | str | Callable[[float], Any] = _AT_ORIGIN
-    ) -> UserFrame:
-        """Add a frame that you move: on a frame of a plant ("arm:hand"), on another such frame, or on the inertial one.
-
-        `pose` is fixed; or a function of t that gives a `Pose`, (pose, velocity) or (pose, velocity, acceleration),
-        relative to the parent in its axes; or a port that gives the pose [x, y, z, w, px, py, pz], and behind it the
-        velocity (6) and the acceleration (6). "camera.position[arm:hand]" is then a signal: where the hand is, seen
-        from the camera in its axes; likewise rotation, velocity, angular_velocity, linear_acceleration and
-        angular_acceleration.
-
-        >>> import soacraft as sc
-        >>> s = sc.sim.System("swing")
-        >>> _ = s.add("bob", sc.sim.Plant(sc.load("pendulum")))
-        >>> belt = s.add_frame("belt", pose=lambda t: sc.Pose(translation=(1.0 + 0.2 * t, 0.0, 0.0)))
-        >>> belt.position("bob:bob/tip"), s.velocity("bob:bob/tip", relative_to="belt").linear.round(9) + 0.0
-        ('belt.position[bob:bob/tip]', array([-0.2,  0. ,  0. ]))
-        """
-        self._refuse_begun(f"the frame {name!r} cannot be added")
-        self._refuse_taken(name)
-        self._frames[name], self._made = read_frame(name, parent, pose), None
-        return self._frames[name]
-
-    def export(self, name: str, port: str) -> None:
-        """Let "assembly.port" stand for ports of its parts; `Assembly.export` calls this."""
-        if name in self._exports:
-            raise WiringError(f"{name!r} is exported already, as {self._exports[name]!r}.")
-        self._exports[name], self._made = port, None
-
-    def under(self, prefix: str, text: str) -> str:
-        """A port of a part under a prefix; ports of plants have no prefix."""
-        path = str(text).partition(".")[0]
-        return text if path in self._plants or path in self._frames else f"{prefix}/{text}"
-
-    def replace(self, name: str, component: Component) -> None:
-        """Put another component with the same ports in the place of one."""
-        self._refuse_begun(f"{name!r} cannot be replaced")
-        part = self._part(name)
-        old, new = part.component.interface, component.interface
-        missing = [x for x in [*old.inputs, *old.outputs] if x not in new.inputs and x not in new.outputs]
-        if missing:
-            raise WiringError(f"{component!r:.60} has no port {missing[0]!r}, which {name!r} has.")
-        self._parts[name], self._made = part._replace(component=component), None
-
-    def solve_loop(self, *outputs: str) -> None:
-        """Let Newton's method solve the cycle that these outputs are in; it raises where that does not converge."""
-        self._refuse_begun("a loop cannot be named")
-        self._tears, self._made = sorted({*self._tears, *outputs}), None
-
-    def _part(self, name: str) -> Part:
-        if name not in self._parts:
-            raise WiringError(f"there is no component {name!r:.60}{near(str(name), self._parts)}")
-        return self._parts[name]
-
-    def _refuse_taken(self, name: str) -> None:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise WiringError(f"a name is letters, digits, '_' and '-', with '/' between levels; got {name!r:.60}.")
-        if any(name in known for known in (self._parts, self._plants, self._groups, self._frames, self._sequences)):
-            raise WiringError(f"there is a component {name!r} already; give the new one another name.")
-
-    def _refuse_begun(self, what: str) -> None:
-        if self._propagator is not None:
-            raise WiringError(f"{what}: the system {self._name!r} is at t = {self.t:.9g} s already. Make another one.")
 
     # -- checking ----------------------------------------------------------------------------------------------
 
@@ -291,47 +121,19 @@ class System(Uncopied, Strict):
         self._compiled()
 
     def _compiled(self) -> tuple[Wiring, Schedule, Flow]:
-        joined = self._joined
-        if self._made is not None and (
-            self._propagator is not None or joined is None or not (joined.changed or joined.stale)
-        ):
-            return self._made
-        try:
-            self._joined = Joined(self._name, self._plants)
-            joined_solver(self._plants)
-        except WiringError as wrong:
-            raise faults_error(self._name, [str(wrong)]) from wrong
-        if self._sequences:
-            driving.set_active(self)
-        looked_for = driving.conditions(self)
-        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames, self._holds, looked_for)
-        faults = [*wiring.faults, *driving.faults(self)]
-        if not self._changes:
-            faults += pull_faults(self._parts, self._plants)
-        kind: type[WiringError] = WiringError
-        cycle: tuple[str, ...] = ()
-        try:
-            flow = Flow(Schedule(self._parts, self._plants, wiring, self._tears, self._seed))
-            if not faults:
-                mb = self._joined.mb
-                faults += flow.trial(np.array(mb.q), np.array(mb.v))
-        except AlgebraicLoopError as wrong:
-            kind, cycle = (AlgebraicLoopError if not faults else WiringError), wrong.cycle
-            faults.append(str(wrong))
-        except (SoacraftError, KeyError) as wrong:  # a KeyError follows from faults that are listed
-            if not faults or isinstance(wrong, SoacraftError):
-                faults.append(str(wrong))
-        if faults:
-            error = faults_error(self._name, faults, kind)
-            if isinstance(error, AlgebraicLoopError):
-                error.cycle = cycle
-            raise error
-        schedule = Schedule(self._parts, self._plants, wiring, self._tears, self._seed)  # as it is before any trial
-        self._made = wiring, schedule, Flow(schedule)
-        self._joined.varying = tuple(schedule.masses)
-        for key, value in self._starts.items():
-            self._made[2].set_state(key, value)
-        return self._made
+        x = self.board.compiled()
+        return x.wiring, x.schedule, x.flow
+
+    def become(self, other: System, diagram: Diagram) -> None:
+        """Be as another system that has not begun either, with a diagram of it; `reload` calls this."""
+        for path, plant in diagram.plants.items():
+            plant.join(self, path)
+        self.board.become(other.board, diagram)
+
+    def take_up(self) -> bool:
+        """True once, if the system comes from a checkpoint in the middle of a run; sequences ask."""
+        going, self._going = self._going, False
+        return going
 
     # -- running -----------------------------------------------------------------------------------------------
 
@@ -343,7 +145,7 @@ class System(Uncopied, Strict):
     @property
     def t(self) -> float:
         """The present time in seconds."""
-        return self._start / 1e9 if self._propagator is None else self._propagator.t
+        return self.board.t
 
     @property
     def params(self) -> ParamsOf:
@@ -392,13 +194,14 @@ class System(Uncopied, Strict):
         `checkpoint` is a file that is written at the end, and at multiples of `checkpoint_every` seconds: the run goes
         on from each as `sc.sim.restore` does. A restored system whose `log` is that of before goes on with it.
         """
+        self.board.refuse_in_edit("a run cannot begin")
         with nullcontext() if self._desk is None else self._desk.running(), self._alone.held("run"):
             keeping = self._keeping(log, checkpoint, checkpoint_every)
             if self._sequences:
                 return driving.advance(self, t, until, keeping, (signals, progress, pace, overrun))
-            return self._advance(t, keeping, until, signals, progress, pace, overrun)
+            return self.advance(t, keeping, until, signals, progress, pace, overrun)
 
-    def _advance(
+    def advance(
         self,
         t: float,
         keeping: Keeping,
@@ -408,37 +211,26 @@ class System(Uncopied, Strict):
         pace: float | None,
         overrun: str,
     ) -> Run:
-        _, schedule, flow = self._compiled()
-        flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals, not self._changes))
-        joined = self._joined
-        assert joined is not None
-        if joined.changed and self._propagator is not None:
-            raise StaleError(
-                f"the structure of {self._plants[joined.changed].mb.name!r} changed after the run began. Change that "
-                f"of a plant that moves by {joined.changed}.detach, attach, capture or remove."
-            )
-        if joined.stale and self._propagator is not None:
-            restart(self, flow)
-            return self._advance(t, keeping, until, signals, progress, pace, overrun)
-        joined.take()
+        """One segment of a run; `run` calls it for each."""
+        x = self.board.compiled()
+        strict = not any(change.plant for change in self.board.build.changes)
+        x.flow.record(describing.columns(x.diagram.parts, x.wiring, x.schedule, signals, strict))
+        x.joined.take()
         moved = self._moved()
         moved.look_in(self._desk)
         try:
-            with running({path: x.component for path, x in self._parts.items()}):
+            with running({path: part.component for path, part in x.diagram.parts.items()}):
                 return moved.advance(t, keeping, progress, until, pace, overrun)
         finally:
-            joined.give()
+            x.joined.give()
+            self.board.settle()
 
     def _moved(self) -> Propagator:
-        """What carries the system along, made for the first run."""
-        _, _, flow = self._compiled()
-        joined = self._joined
-        assert joined is not None
-        if self._propagator is None:
-            flow.ticks.origin = self._start
-            self._propagator = self._propagating()
-            self._begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in self._plants.items()}
-        return self._propagator
+        """The propagator; where the plants begin is remembered for system files."""
+        if not self.board.is_begun:
+            plants = self.board.compiled().diagram.plants
+            self._begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in plants.items()}
+        return self.board.moved()
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -447,6 +239,7 @@ class System(Uncopied, Strict):
         it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
         from soacraft.sim.systems.checkpoint import writer
 
+        self.board.refuse_in_edit("a checkpoint cannot be written")
         with self._alone.held("checkpoint"):
             write = writer(self, path)
             write(self._present(), None)
@@ -504,18 +297,13 @@ class System(Uncopied, Strict):
 
     def _present(self) -> SimState:
         """Return the state of all that moves, with the states that plants were given meanwhile."""
-        _, _, flow = self._compiled()
-        assert self._joined is not None
-        if self._joined.stale and self._propagator is not None:
-            restart(self, flow)
-        self._joined.take()
+        self.board.compiled().joined.take()
         return self._moved().state()
 
     def _take(self, state: SimState, whose: str) -> None:
         """Move to a state, and so the models of the plants."""
         self._moved().set_state(state, whose)
-        assert self._joined is not None
-        self._joined.give()
+        self.board.compiled().joined.give()
         self._restored, self._going = None, False  # a log of before is not of this motion
 
     def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
@@ -556,28 +344,50 @@ class System(Uncopied, Strict):
         self._desk = self._desk or Desk(self)
         return self._desk
 
-    def _propagating(self, loads: bool = True) -> Propagator:
-        """A propagator of what is compiled now."""
-        _, _, flow = self._compiled()
-        joined = self._joined
-        assert joined is not None
-        solver = joined_solver(self._plants)
-        made = Propagator(joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
-        if loads:
-            made.add(*joined.loads)
-        made.carry(flow)
-        for dof, give in flow.motions().items():
-            made.prescribe(dof, give)
-        return made
+    @hinted
+    def stepper(
+        self,
+        controls: Sequence[str] | None = None,
+        *,
+        states: int | None = None,
+        threads: int | None = None,
+        period: float | None = None,
+    ) -> Stepper:
+        """The motion step by step, from the present state on, as `Propagator.stepper`: for a system of one plant, with
+        its force elements, and `Force` or `Drive` components at its dofs whose inputs nothing fills. `u` are those
+        inputs, all of them, in the order in which they were added or in that of `controls`. Other systems are refused
+        with the reason. The system stays where it is.
+
+        >>> import soacraft as sc
+        >>> from soacraft import sim
+        >>> s = sim.System("swing", integrator="rk4", step=1e-3)
+        >>> arm = s.add("arm", sim.Plant(sc.load("pendulum")))
+        >>> _ = s.add("drive", sim.Force(), at=arm.dof("bob"))
+        >>> step = s.stepper()
+        >>> for _ in range(4000):
+        ...     step.u[:] = 9.81 * np.sin(step.q) + 20 * (0.5 - step.q) - 8 * step.v
+        ...     step()
+        >>> step.names, step.q.round(3)
+        (('drive.command',), array([0.5]))
+        """
+        with self._alone.held("stepper"):
+            made, names, driven = self.driven(controls)
+            return made.stepper(driven, states=states, threads=threads, period=period, labels=names)
+
+    def driven(self, controls: Sequence[str] | None = None) -> stepping.Driven:
+        """A propagator of its plant, with the inputs that nothing fills and the control that each of them is: what
+        `stepper` steps. Refused with the reason where components act within runs alone."""
+        return stepping.stepped(stepping.Contents(self.name, self.diagram, self.t, self.board.how), controls)
 
     def phase(self, sequence: str) -> str:
         """The phase that a sequence is in."""
-        return driving.phase(self, sequence)[0]
+        return self.diagram.phase(sequence)
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What `detach`, `attach`, `capture` and `remove` of plants did so far."""
-        return tuple(self._changes)
+        """What `detach`, `attach`, `capture`, `release` and `remove` of plants did so far, and which components and
+        connections came and went since the system began."""
+        return self.board.build.changes
 
     # -- frames --------------------------------------------------------------------------------------------------
 

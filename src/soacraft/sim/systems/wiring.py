@@ -15,7 +15,7 @@ from soacraft.sim.patterns import LONGEST, pattern
 from soacraft.sim.systems.bundles import Bundles, paired
 from soacraft.sim.systems.frames import FrameTree, UserFrame
 from soacraft.sim.systems.plants.masses import weighed
-from soacraft.sim.systems.plants.plant import Mount, Plant, Push
+from soacraft.sim.systems.plants.plant import WHOLE, Mount, Plant, Push
 from soacraft.sim.systems.running.clocks import Clock
 
 _REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
@@ -47,9 +47,24 @@ class Part(NamedTuple):
     active: bool = True
     """One that is not holds its outputs and states."""
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of coordinates and dofs of the plant that it is mounted on; empty where it is on none."""
+        return {} if self.mount is None else {"nq": self.mount.plant.mb.nq, "nv": self.mount.plant.mb.nv}
+
+    @property
+    def of_plant(self) -> bool:
+        """True if its ports have sizes of its plant, or are filled from or push all dofs of it."""
+        face = self.component.interface
+        return (
+            any(x.of_plant for x in face.quantities.values())
+            or any(x.of in WHOLE for x in face.inputs.values())
+            or any(x.to in WHOLE for x in face.outputs.values())
+        )
+
     def signal(self, name: str) -> Signal:
         """What a port or a state carries; a frame "mount" is that of the node it is mounted at."""
-        signal = self.component.interface.quantities[name].signal(self.component.p)
+        signal = self.component.interface.quantities[name].signal(self.component.p, self.sizes)
         if signal.frame == "mount" and self.mount is not None:
             signal = signal._replace(frame=f"{self.mount.plant.path}:{self.mount.name}")
         return signal
@@ -117,6 +132,8 @@ class Wiring:
         self.sources: dict[str, Signal] = {}
         """All outputs of components, and those of plants that are used."""
         self.faults: list[str] = []
+        self.unfilled: dict[str, str] = {}
+        """Inputs that nothing fills, with the fault of each."""
         self._writers: dict[str, str] = {}
         self._inputs: dict[str, Signal] = {}
         self._bundles: dict[bool, Bundles] = {True: {}, False: {}}  # of outputs, of inputs
@@ -188,7 +205,8 @@ class Wiring:
         if key in self._writers or key in self.holds or declared.default is not None or not self._parts[path].active:
             return
         hint = f" It is of={declared.of!r}: mount the component with at=." if declared.of else ""
-        self.faults.append(f"the input {key!r} is not connected: s.connect(source, {key!r}).{hint}")
+        self.unfilled[key] = f"the input {key!r} is not connected: s.connect(source, {key!r}).{hint}"
+        self.faults.append(self.unfilled[key])
 
     # -- connections -------------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ class SystemPage:
         self._scene: Any = None
         self._closed = False
         system.check()
-        plant = next((x for x in system._plants.values() if x.mb.nv), None)
+        plant = next((x for x in system.diagram.plants.values() if x.mb.nv), None)
         verbs = Verbs(self._desk, _Bounds(), None, self._tell).handlers
         handlers = {
             "hello": Handler(Request, _patient(lambda asked: self._desk.ask(self._hello))),

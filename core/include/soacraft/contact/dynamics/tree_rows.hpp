@@ -3,14 +3,14 @@
 //     Y = N (I - H psi K)* D^-1/2,   each row climbing from its bodies to the base,     S = Y Y* = N Mcal^-1 N* = N B* Omega B N*
 //     Mcal^-1 N* p = (I - H psi K)* D^-1/2 (Y* p)                                        one sweep outward
 //
-// O(n) for the inertias, O(depth) for a row; no mass matrix, no inverse of it. The nodes of `rows` are the elements.
+// O(n) for the inertias, O(depth) for a row; no mass matrix, no inverse of it. The nodes of `rows` are the elements. Of a closed
+// chain rows are those of the motions that its closures allow (closure_space.hpp).
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "soacraft/contact/solvers/sparse_rows.hpp"
-#include "soacraft/loops/linear/hinge_factor.hpp"
+#include "closure_space.hpp"
 #include "soacraft/workspace.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -45,8 +45,11 @@ class TreeRows {
 public:
     complementarity::SparseRows rows;
 
-    explicit TreeRows(const Model& model)
-        : plan_(of(model)), memory_(hold(plan_)), w_(plan_, static_cast<char*>(memory_.hold(0))),
+    // Of a closed chain the tree-augmented plan of this model, and the coordinates of the closures' hinges as they are at the time;
+    // both stay the caller's.
+    explicit TreeRows(const Model& model, const loops::Plan* closures = nullptr, const std::vector<double>* theta = nullptr)
+        : tree_(of(model)), plan_(closures ? *closures : tree_), theta_(theta), memory_(hold(plan_)),
+          w_(plan_, static_cast<char*>(memory_.hold(0))), closures_(plan_),
           element_of_(static_cast<std::size_t>(model.nv)), size_(at(model.nv)), arm_(at(model.count)) {
         for (index k = 0; k < model.count; ++k)
             for (index i = 0; i < dofs(model.elements[k].kind); ++i) element_of_[at(model.elements[k].v + i)] = k;
@@ -62,7 +65,7 @@ public:
         if (placed_.size() == at(model.nq + model.nv) && std::equal(q, q + model.nq, placed_.begin()) &&
             std::equal(v, v + model.nv, placed_.begin() + model.nq))
             return;
-        placed_.assign(q, q + model.nq), placed_.insert(placed_.end(), v, v + model.nv);
+        placed_.assign(q, q + model.nq), placed_.insert(placed_.end(), v, v + model.nv), q_.assign(q, q + model.nq);
         take_stance<double>(w_.model, base, q, v, nullptr, w_.limbs, w_.S);
     }
     const Limb& limb(index element) const { return w_.limbs[element]; }
@@ -112,7 +115,9 @@ public:
         }
     }
 
-    // Articulated inertias there; false where a hinge has no inertia to move. Rows of before are forgotten.
+    bool is_closed() const { return !closures_.empty(); }
+
+    // Articulated inertias there; false where a hinge has no inertia to move, or closures are in doubt. Rows of before are forgotten.
     bool articulate() {
         forget();
         const Model& model = w_.model;
@@ -127,7 +132,9 @@ public:
             arm_[at(k)] = length_of(w_.limbs[k].l);
             w_.P[e.parent] += shifted(w_.limbs[k].l, w_.P[k]);
         }
-        return true;
+        if (closures_.empty()) return true;
+        std::copy(theta_->begin(), theta_->end(), w_.theta);
+        return closures_.take(w_, q_.data());
     }
 
     // Rows are added after the inertias. Contacts before single dofs.
@@ -144,31 +151,27 @@ public:
         }
         rows.end();
         for (index first = 0; first < t.rows; first += SOACRAFT_LANES) climb(t, first);
+        if (!closures_.empty()) closures_.project(rows);
     }
     void add(const DofRow& x) {
-        rows.begin(1);
-        single_.push_back(x);
-        const index first = element_of_[at(x.dof)];
-        for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
-        rows.end();
-        Climber<double> f;
-        const complementarity::RowBlock& way = rows.blocks.back();
-        for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
+        climb(x);
+        if (!closures_.empty()) closures_.project(rows);
     }
 
-    // (Mcal^-1)_kk of a dof, after the inertias, or a part of it that is more than `enough`. Rows of before are forgotten. O(depth)
+    // (Mcal^-1)_kk of a dof, after the inertias, of what closures leave free; where it is more than `enough`, or may not be, a part
+    // of it that is more, or what it is less than. Rows of before are forgotten. O(depth), and O(m depth) with closures.
     double compliance(index dof, double enough) {
         const index k = element_of_[at(dof)];
         const Element& e = w_.model.elements[k];
         const double own = dofs(e.kind) == 1 ? *w_.factor(e, k) * *w_.factor(e, k) : 0.0;  // 1/D
-        if (own > enough) return own;
+        if (own > enough && closures_.empty()) return own;
         forget();
-        add(DofRow{dof, 1.0});
+        climb(DofRow{dof, 1.0});
         const complementarity::RowBlock& way = rows.blocks.back();
         const double* row = rows.row(way, 0);
         double sum = 0.0;
         for (index i = 0; i < way.width; ++i) sum += row[i] * row[i];
-        return sum;
+        return closures_.empty() || !(sum > enough) ? sum : sum - closures_.part_of_last(rows);
     }
 
     // dv <- Mcal^-1 N* p, of the rows or of some of them
@@ -184,7 +187,20 @@ public:
         }
     }
 
-    // force <- N* p of the rows of contacts and of single dofs, (nv) each.
+    // force <- Mcal dv: what changes velocities by dv, closures included.
+    void momentum(const double* dv, double* force) {
+        const Model& model = w_.model;
+        for (index k = 0; k < model.count; ++k) {
+            const Element& e = model.elements[k];
+            w_.A[k] = e.parent < 0 ? none<double>() : carried(w_.limbs[k].l, w_.A[e.parent]);
+            for (index i = 0, n = dofs(e.kind); i < n; ++i) w_.A[k] += dv[e.v + i] * w_.S[e.d + i];
+            w_.f[k] = w_.limbs[k].I * w_.A[k];
+        }
+        through_hinges(model, w_.limbs, w_.S, w_.f, force);
+        for (index i = 0; i < model.nv; ++i) force[i] += model.armature[i] * dv[i];
+    }
+
+    // force <- N* p of the rows of contacts and of single dofs, (nv) each, without that of closures.
     void push(const double* p, double* contact, double* held) {
         for (index k = 0; k < w_.model.count; ++k) w_.f[k] = none<double>();
         for (const Touch& t : touches_) {
@@ -256,6 +272,18 @@ private:
         }
     }
 
+    // The row of a dof, to the base.
+    void climb(const DofRow& x) {
+        rows.begin(1);
+        single_.push_back(x);
+        const index first = element_of_[at(x.dof)];
+        for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
+        rows.end();
+        Climber<double> f;
+        const complementarity::RowBlock& way = rows.blocks.back();
+        for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
+    }
+
     static void set(double& to, int, double x) { to = x; }
     template <int W>
     static void set(Pack<W>& to, int i, double x) { to.x[i] = x; }
@@ -302,9 +330,12 @@ private:
         of.w += T(arm_[at(k)]) * of.v;
     }
 
-    loops::Plan plan_;
+    loops::Plan tree_;         // without closures
+    const loops::Plan& plan_;  // that, or the one of a closed chain
+    const std::vector<double>* theta_;
     Workspace memory_;
     LoopWork w_;
+    ClosureSpace closures_;
     std::vector<index> element_of_;
     std::vector<Touch> touches_;
     std::vector<DofRow> single_;
@@ -312,7 +343,7 @@ private:
         Extent S, W;
     };
     std::vector<Sizes> size_;             // of the dofs: lengths of their S and W
-    std::vector<double> arm_, placed_;    // of the elements: the length of l; and the state they are at
+    std::vector<double> arm_, placed_, q_;  // of the elements: the length of l; the state they are at, and its coordinates
 };
 
 SOACRAFT_RIGID_END

@@ -52,6 +52,14 @@ public:
         Y.resize(Y.size() + static_cast<std::size_t>(block.rows * block.width));
     }
 
+    // The last block with other nodes, in falling order; its entries are zero.
+    void replace_last(const std::vector<index>& with) {
+        RowBlock& block = blocks.back();
+        pieces.resize(block.first), Y.resize(block.Y), block.width = 0;
+        for (const index node : with) add_piece(node);
+        end();
+    }
+
     double* row(const RowBlock& block, index r) { return Y.data() + block.Y + static_cast<std::size_t>(r * block.width); }
     const double* row(const RowBlock& block, index r) const { return Y.data() + block.Y + static_cast<std::size_t>(r * block.width); }
     index length() const { return nodes.empty() ? 0 : nodes.back().first + nodes.back().width; }

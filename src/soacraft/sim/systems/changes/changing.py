@@ -1,8 +1,8 @@
-"""Structure that changes while a system runs: bodies part, join, are caught or go, and what is mounted on them is told
-to go, to follow, or to stop.
+"""Structure of a plant that changes while a system runs: bodies part, join, are caught or go, and what is mounted on
+them goes, follows, or stops.
 
-A change is tried on a copy of the model first: where it is refused, everything is as it was. Then the system is
-compiled anew, with the states, held outputs, counts of clocks and work it had.
+A change makes another diagram and another model, from copies. They are compiled and checked; only then is the model
+edited, and the system switched to the diagram in one assignment.
 """
 
 from __future__ import annotations
@@ -10,36 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from soacraft.errors import SimulationError, WiringError
+from soacraft.errors import WiringError
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.forces.loads import bound, unused
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.loads import bound
 from soacraft.sim.systems.changes.edits import Away, Outcome, momentum
-from soacraft.sim.systems.frames import UserFrame
-from soacraft.sim.systems.plants.plant import Plant
-from soacraft.sim.systems.running.flow import Flow
 from soacraft.sim.systems.wiring import Part, Wire, split
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
+    from soacraft.sim.systems.diagram import Diagram
+    from soacraft.sim.systems.frames import UserFrame
+    from soacraft.sim.systems.plants.plant import Plant
+    from soacraft.sim.systems.running.flow import Flow
     from soacraft.sim.systems.system import System
+    from soacraft.sim.systems.wiring import Wiring
 
 Edit = Callable[[Multibody], Outcome]
 #: What can become of what is mounted on a body that goes.
 MOUNTED = ("follow", "remove", "stop")
-#: What a change may alter in a system, and what a refused one puts back.
-_KEPT = ("_parts", "_wires", "_exports", "_frames", "_holds", "_starts", "_extra", "_made", "_joined")
 
 
 class Change(NamedTuple):
-    """A change of structure, as `s.changes` lists them."""
+    """A change of a system that runs, as `s.changes` lists them."""
 
     t: float
     kind: str
-    """"detach", "attach", "capture" or "remove"."""
+    """"detach", "attach", "capture", "release" or "remove" of a body; "edit" of a model between runs; "add", "remove",
+    "connect" or "disconnect" of a component, with neither plant nor body."""
     plant: str
     body: str
     momentum_before: Array
-    """Of the plant, [angular; linear] about the inertial origin,"""
+    """Of the plant, [angular; linear] about the inertial origin; empty where there is none,"""
     momentum_after: Array
     """and after the change."""
     energy_lost: float
@@ -48,6 +50,8 @@ class Change(NamedTuple):
     """Of an impact: [moment; force] on the body, at its frame in inertial axes."""
     mounted: tuple[str, ...]
     """Components and connections on what went."""
+    name: str = ""
+    """The component or the connection, "motor" or "a.y -> b.u"; of "capture" and "release" the other body."""
 
 
 def change(
@@ -58,19 +62,16 @@ def change(
     edit: Edit,
     away: Callable[[Multibody], Away],
     mounted: str | None,
+    other: str = "",
 ) -> Change:
     """Change the structure of a plant, or refuse to and leave everything as it is."""
     if mounted is not None and mounted not in MOUNTED:
         raise WiringError(f"mounted= of {kind} is {' or '.join(map(repr, MOUNTED))}, got {mounted!r:.60}.")
-    propagator = system._propagator
-    if propagator is not None and propagator._acting.running:
-        raise SimulationError(
-            f"{kind} of {body!r}: the system {system.name!r} is in a step. Change it between runs, or by a "
-            "sim.Sequence."
-        )
-    _, _, flow = system._compiled()
+    system.board.require_pause(f"{kind} of {body!r}")
+    system.board.refuse_in_edit(f"{kind} of {body!r}")
+    now = system.board.compiled()
     goes = away(plant.mb)
-    users = _users(system, plant, goes)
+    users = _users(now.diagram, plant, goes)
     if users and mounted is None:
         listed = "\n".join(f"  {x}" for x in users)
         raise WiringError(
@@ -78,53 +79,35 @@ def change(
             "(they stay as they are, on what goes), 'stop' (they hold their outputs and push nothing, and what is "
             "measured there is held), or 'remove'."
         )
-    mb, before = plant.mb, {name: getattr(system, name) for name in _KEPT}
-    seats = {path: x._seat for path, x in system._plants.items()}
-    trial = mb.copy()
+    diagram = now.diagram
+    if mounted == "stop":
+        system.state_now()  # values as they are now
+        diagram = _stopped(diagram, plant, goes, now.wiring, now.flow)
+    elif mounted == "remove":
+        diagram = _removed(diagram, plant, goes, now.wiring)
+
+    def edited(mb: Multibody) -> Outcome:
+        if mounted in ("remove", "stop"):
+            release_actuators(mb, goes)
+        return edit(mb)
+
+    trial = plant.mb.copy()
+    edited(trial)
+    rehearsed = system.board.compile(diagram.rehearsal({plant.path: trial}), names=False)
+    rehearsed.flow.adopt(now.flow, now.diagram.staying(rehearsed.diagram))  # refuses states of another size
     try:
-        if mounted in ("remove", "stop"):
-            _tell(system, plant, goes, mounted, flow)
-        if mounted in ("remove", "stop"):
-            released(trial, goes)
-        edit(trial)
-        plant._mb, system._made, system._propagator = trial, None, None
-        system._compiled()
-        assert system._joined is not None
-        bound(system._joined.loads, system._joined.mb)
-        system._propagating(loads=False)
-    except BaseException:
-        plant._mb, system._propagator = mb, propagator
-        for name, value in before.items():
-            setattr(system, name, value)
-        for path, x in system._plants.items():
-            x._seat = seats[path]
-        if system._joined is not None:
-            bound(system._joined.loads, system._joined.mb)
-        raise
-    plant._mb = mb
-    h = momentum(mb)
-    if mounted in ("remove", "stop"):
-        released(mb, goes)
-    outcome = edit(mb)
-    system._made, system._propagator = None, propagator
-    restart(system, flow)
-    done = Change(system.t, kind, plant.path, body, h, momentum(mb), outcome.energy_lost, outcome.impulse, tuple(users))
-    system._changes.append(done)
+        bound(rehearsed.joined.loads, rehearsed.joined.mb)
+        system.board.propagating(rehearsed, loads=False)
+    finally:
+        bound(now.joined.loads, now.joined.mb)
+    for load in now.joined.loads:
+        if isinstance(load, Contact):
+            load.keep_scene()
+    before, outcome = momentum(plant.mb), edited(plant.mb)
+    after, lost, impulse = momentum(plant.mb), outcome.energy_lost, outcome.impulse
+    done = Change(system.t, kind, plant.path, body, before, after, lost, impulse, tuple(users), other)
+    system.board.switch(diagram, (done,))
     return done
-
-
-def restart(system: System, flow: Flow) -> None:
-    """Compile a system anew, and let it go on from where it is: with the states, held outputs and counts of clocks of a
-    flow, at the instant, with the grid of steps and the work of its propagator."""
-    old, system._propagator, system._made = system._propagator, None, None
-    _, _, new = system._compiled()
-    new.adopt(flow)
-    if old is not None:
-        for load in old._acting.loads:
-            unused(load)
-        made = system._propagating()
-        made._runner.follow(old._runner)
-        system._propagator = made
 
 
 def _touched(plant: Plant, goes: Away, port: str, at: str | None) -> bool:
@@ -133,79 +116,79 @@ def _touched(plant: Plant, goes: Away, port: str, at: str | None) -> bool:
     return at in goes.dofs if port in ("q", "v", "vdot", "force", "motion") else at in goes.frames
 
 
-def _mounted(system: System, plant: Plant, goes: Away) -> list[Part]:
+def _mounted(diagram: Diagram, plant: Plant, goes: Away) -> list[Part]:
     """Components on what goes."""
     found = []
-    for path in sorted(system._parts):
-        part = system._parts[path]
+    for path in sorted(diagram.parts):
+        part = diagram.parts[path]
         mount = part.mount
         if mount is None or mount.plant is not plant:
             continue
-        if mount.name in (goes.dofs if mount.kind == "dof" else goes.frames):
+        gone = goes.dofs if mount.kind == "dof" else goes.frames
+        if mount.name in gone or (goes.resized and part.of_plant):
             found.append(part)
     return found
 
 
-def _wired(system: System, plant: Plant, goes: Away) -> list[Wire]:
+def _wired(diagram: Diagram, plant: Plant, goes: Away) -> list[Wire]:
     """Connections from and to what goes."""
     found = []
-    for wire in sorted(system._wires):
+    for wire in sorted(diagram.wires):
         for text in (wire.source, wire.target):
-            path, port, at = split(system._exports.get(text, text))
+            path, port, at = split(diagram.exports.get(text, text))
             if path == plant.path and _touched(plant, goes, port, at):
                 found.append(wire)
                 break
     return found
 
 
-def _users(system: System, plant: Plant, goes: Away) -> list[str]:
+def _users(diagram: Diagram, plant: Plant, goes: Away) -> list[str]:
     """All that is on what goes, in words."""
-    users = [f"component {x.path!r} at {x.mount}" for x in _mounted(system, plant, goes)]
-    users += [f"connection {x.source!r} -> {x.target!r}" for x in _wired(system, plant, goes)]
+    users = [f"component {x.path!r} at {x.mount}" for x in _mounted(diagram, plant, goes)]
+    users += [f"connection {x.source!r} -> {x.target!r}" for x in _wired(diagram, plant, goes)]
     users += [
         f"actuator {x.name!r} of the model"
         for x in sorted(plant.mb.actuators, key=lambda x: x.name)
         if not goes.dofs.isdisjoint(x.gears)
     ]
-    rides = [(name, x) for name, x in sorted(system._frames.items()) if _rides(x, plant, goes)]
+    rides = [(name, x) for name, x in sorted(diagram.frames.items()) if _rides(x, plant, goes)]
     return users + [f"frame {name!r} on {x.parent!r}" for name, x in rides]
 
 
-def _tell(system: System, plant: Plant, goes: Away, mounted: str, flow: Flow) -> None:
-    """Take away, or stop, what is on what goes."""
-    parts, wires = _mounted(system, plant, goes), _wired(system, plant, goes)
-    wiring, _, _ = system._compiled()
-    if mounted == "stop":
-        system.state_now()  # values as they are now
-        targets = [x for wire in wires for x in wiring.expand(wire.target, outputs=False)]
-        held = {key: flow.signal(wiring.links[key]) for key in targets if key in wiring.links}
-        system._holds = {**system._holds, **held}
-        stopped = {x.path: x._replace(mount=None, active=False) for x in parts}
-        system._parts = {path: stopped.get(path, x) for path, x in system._parts.items()}
-        system._wires = [x for x in system._wires if x not in wires]
-        system._extra = {**system._extra, "stopped": sorted({*system._extra.get("stopped", ()), *stopped})}
-        return
-    gone = {x.path for x in parts}
+def _stopped(diagram: Diagram, plant: Plant, goes: Away, wiring: Wiring, flow: Flow) -> Diagram:
+    """The diagram in which what is on what goes holds its outputs, and what it measured is held."""
+    parts, wires = _mounted(diagram, plant, goes), _wired(diagram, plant, goes)
+    targets = [x for wire in wires for x in wiring.expand(wire.target, outputs=False)]
+    held = {key: flow.signal(wiring.links[key]) for key in targets if key in wiring.links}
+    still = {x.path: Part(x.path, x.component, x.clock, None, x.convert, active=False) for x in parts}
+    return diagram.changed(
+        holds={**diagram.holds, **held},
+        parts={**diagram.parts, **still},
+        wires=tuple(x for x in diagram.wires if x not in wires),
+        stopped=tuple(sorted({*diagram.stopped, *still})),
+    )
+
+
+def _removed(diagram: Diagram, plant: Plant, goes: Away, wiring: Wiring) -> Diagram:
+    """The diagram without what is on what goes."""
+    wires = _wired(diagram, plant, goes)
+    gone = {x.path for x in _mounted(diagram, plant, goes)}
 
     def lost(text: str, outputs: bool) -> bool:
         return all(split(x)[0] in gone for x in wiring.expand(text, outputs))
 
-    system._parts = {path: x for path, x in system._parts.items() if path not in gone}
-    system._starts = {key: x for key, x in system._starts.items() if key.rpartition(".")[0] not in gone}
-    system._frames = {name: x for name, x in system._frames.items() if not _rides(x, plant, goes)}
-    system._wires = [
-        x for x in system._wires if x not in wires and not lost(x.source, True) and not lost(x.target, False)
-    ]
-    system._exports = {name: x for name, x in system._exports.items() if not any(split(x)[0] == path for path in gone)}
+    rides = {name for name, x in diagram.frames.items() if _rides(x, plant, goes)}
+    remaining = (x for x in diagram.wires if x not in wires and not lost(x.source, True) and not lost(x.target, False))
+    return diagram.changed(wires=tuple(remaining)).without(gone | rides)
 
 
 def _rides(frame: UserFrame, plant: Plant, goes: Away) -> bool:
-    """Whether a frame of the user is on what goes."""
+    """True if a frame of the user is on what goes."""
     path, _, rest = frame.parent.partition(":")
     return path == plant.path and rest in goes.frames
 
 
-def released(mb: Multibody, goes: Away) -> None:
+def release_actuators(mb: Multibody, goes: Away) -> None:
     """Take away the actuators of dofs that go."""
     for x in list(mb.actuators):
         if not goes.dofs.isdisjoint(x.gears):

@@ -17,8 +17,9 @@ from soacraft.model.flat.layout import dofs_of
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.sizes.measure import measure_of
-from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root
 from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import Closure
 from soacraft.model.tree.parts.properties import Limits, Passive
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
@@ -57,6 +58,22 @@ def away(body: str, hinge_only: bool = False) -> Callable[[Multibody], Away]:
     return found
 
 
+class Moving(NamedTuple):
+    """Motion of a model as a whole."""
+
+    bodies: tuple[str, ...]
+    momentum: Array
+    """[angular; linear] about the inertial origin."""
+    energy: float
+    """Kinetic, in J."""
+
+
+def moving(mb: Multibody) -> Moving:
+    """Momentum and kinetic energy of a model at its present state."""
+    energy = float(dyn.kinetic_energy(mb, mb.q, mb.v, ignore_loops=True)) if mb.nv else 0.0
+    return Moving(tuple(x.name for x in mb.bodies), momentum(mb), energy)
+
+
 def momentum(mb: Multibody) -> Array:
     """[angular; linear] about the inertial origin, of all bodies."""
     return np.asarray(dyn.momentum(mb, mb.q, mb.v, ignore_loops=True)) if mb.nv else np.zeros(6)
@@ -72,6 +89,7 @@ def detach(mb: Multibody, name: str) -> Outcome:
     body = mb.body(name)
     if floats(body):
         raise ModelError(f"{name!r} of {mb.name!r} floats already: nothing holds it.")
+    _refuse_held(mb, body)
     _strip(body)
     mb.reattach(body, None, Free(), keep_pose=True)
     return Outcome()
@@ -103,8 +121,9 @@ def capture(
     """Join a body to another one by the plastic impact of `sc.contact`: what the hinge does not allow of their relative
     motion ends. One that floats hangs from the other then; else a loop is closed."""
     body, on, hinge = mb.body(name), mb.frame(parent), Weld() if hinge is None else hinge
+    _refuse_again(mb, body, on)
     at, out = _inboard(mb, body, on, hinge, inboard, outboard), Pose() if outboard is None else outboard
-    loop = f"capture of {name} by {parent}"
+    loop = _loop_name(body, on.carrier)
     a, b = on.carrier.add_node(f"{loop}: a", on.offset @ at), body.add_node(f"{loop}: b", out.inv)
     mb.close_loop(loop, a, b, hinge, active=False)
     done = plastic_impact(mb, loop)
@@ -120,6 +139,94 @@ def capture(
     else:
         mb.close_loop(loop, a, b, hinge)
     return Outcome(impulse, done.energy_lost)
+
+
+def release(mb: Multibody, name: str, parent: str) -> Outcome:
+    """Let one of the bodies that hold a body go: the loop that `capture` closed is opened and its two nodes are taken
+    out. Where the body hangs from that one it hangs from the next that holds it, or floats. Every velocity is kept."""
+    body, hand = mb.body(name), mb.frame(parent).carrier
+    holding = captures(mb, body)
+    if hand in holding:
+        _open(mb, holding[hand])
+        return Outcome()
+    if body.parent is not hand or floats(body):
+        hands = [x.name for x in (*(() if floats(body) else (body.parent,)), *holding)]
+        raise ModelError(f"{name!r} of {mb.name!r} is not held by {hand.name!r}; it is held by {hands}.")
+    inside: set[Carrier] = set(body.subtree())
+    onward = next((x for x in holding if x not in inside), None)
+    if onward is None:
+        return detach(mb, name)
+    loop = holding[onward]
+    hinge, at, out = loop.hinge, loop.a.offset, loop.b.offset.inv
+    if isinstance(hinge, Weld):
+        at = _inboard(mb, body, onward, hinge, None, out)
+    _open(mb, loop)
+    _strip(body)
+    mb.reattach(body, onward, hinge, at, out, keep_pose=True)
+    return Outcome()
+
+
+def captures(mb: Multibody, body: Body) -> dict[Body | Root, Closure]:
+    """The loops that `capture` closed around a body, by the other body."""
+    found = {}
+    for x in mb.loops:
+        hand = x.a.carrier
+        if x.active and x.b.carrier is body and x.name == _loop_name(body, hand) and isinstance(hand, Body | Root):
+            found[hand] = x
+    return found
+
+
+def going(body: str, parent: str) -> Callable[[Multibody], Away]:
+    """Parts of a plant that go with a hold: the nodes of its loop; or the hinge, and the body where nothing else holds
+    it."""
+
+    def found(mb: Multibody) -> Away:
+        top, hand = mb.body(body), mb.frame(parent).carrier
+        holding = captures(mb, top)
+        if hand in holding:
+            loop = holding[hand]
+            return Away(frozenset(), frozenset({loop.name, loop.a.full_name, loop.b.full_name}), False)
+        return away(body, hinge_only=not set(holding).issubset(set(top.subtree())))(mb)
+
+    return found
+
+
+def _open(mb: Multibody, loop: Closure) -> None:
+    """Take a loop of `capture` out, with its nodes."""
+    mb.remove_loop(loop)
+    for node in (loop.a, loop.b):
+        if isinstance(node, Node):
+            node.carrier.remove_node(node)
+
+
+def _loop_name(body: Body, hand: Carrier) -> str:
+    return f"capture of {body.name} by {hand.name}"
+
+
+def _refuse_again(mb: Multibody, body: Body, on: Frame) -> None:
+    """Raise where a body is held by another one already."""
+    if on.carrier in captures(mb, body) or (body.parent is on.carrier and not floats(body)):
+        raise ModelError(
+            f"{body.name!r} of {mb.name!r} is held by {on.carrier.name!r} already: let it go first, "
+            f"plant.release({body.name!r}, {on.carrier.name!r}), or capture it by another body."
+        )
+
+
+def _refuse_held(mb: Multibody, body: Body) -> None:
+    """Raise where a loop holds a body that is to float."""
+    inside: set[Carrier] = set(body.subtree())
+    for x in mb.loops:
+        ends = [end.carrier in inside for end in (x.a, x.b)]
+        if not x.active or x.one_sided or ends[0] == ends[1]:
+            continue
+        held, hand = (x.a, x.b) if ends[0] else (x.b, x.a)
+        cure = f"mb.remove_loop({x.name!r})"
+        if isinstance(held.carrier, Body) and x in captures(mb, held.carrier).values():
+            cure = f"plant.release({held.carrier.name!r}, {hand.carrier.name!r})"
+        raise ModelError(
+            f"{body.name!r} of {mb.name!r} cannot float: {hand.carrier.name!r} holds it by the loop {x.name!r}. Open "
+            f"that first, {cure}."
+        )
 
 
 def remove(mb: Multibody, name: str) -> Outcome:
@@ -154,4 +261,10 @@ def _fastest(mb: Multibody, length: float) -> float:
 
 
 #: What a plant can do to its model while it moves, by name.
-EDITS: dict[str, Any] = {"detach": detach, "attach": attach, "capture": capture, "remove": remove}
+EDITS: dict[str, Any] = {
+    "detach": detach,
+    "attach": attach,
+    "capture": capture,
+    "release": release,
+    "remove": remove,
+}

@@ -21,16 +21,21 @@ from soacraft.sim.patterns import require_short
 from soacraft.sim.systems.changes.changing import MOUNTED
 from soacraft.sim.systems.wiring import Condition
 
-_WHEN = re.compile(r"\s*(?P<port>[^<>\s]+(?:\[[^\]]*\])?)\s*(?P<sign>[<>])\s*(?P<value>[-+0-9.eE]+)\s*")
+_WHEN = re.compile(r"\s*(?P<port>(?:[^<>\s\[\]]|\[[^\]]*\])+)\s*(?P<sign>[<>])\s*(?P<value>[-+0-9.eE]+)\s*")
 _PHASE = re.compile(r"[A-Za-z_]\w*")
 #: Actions by name, with the fields each needs.
 _ACTIONS = {
     "detach": ("plant", "body"),
     "attach": ("plant", "body", "parent"),
     "capture": ("plant", "body", "parent"),
+    "release": ("plant", "body", "parent"),
     "remove": ("plant", "body"),
     "set": ("name", "value"),
+    "connect": ("source", "target"),
+    "disconnect": ("source", "target"),
 }
+#: Actions on connections; those that follow each other are one change.
+WIRES = ("connect", "disconnect")
 #: Transitions at one instant, before they are called endless.
 MOST = 100
 
@@ -53,8 +58,9 @@ class Transition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is done where a phase begins: `do` is "detach", "attach", "capture" or "remove" of a `body` of a `plant`, as
-    the methods of `Plant` do; or "set", the parameter or state `name` to `value`.
+    """Action where a phase begins: `do` is "detach", "attach", "capture", "release" or "remove" of a `body` of a
+    `plant`, as the methods of `Plant` do, with the other body as `parent`; "set", the parameter or state `name` to
+    `value`; or "connect" or "disconnect", `source` and `target`. Connections in a row are one change.
 
     >>> Action("detach", plant="ship", body="shield", mounted="remove").do
     'detach'
@@ -68,6 +74,8 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     mounted: str | None = None
     name: str = ""
     value: Any = None
+    source: str = ""
+    target: str = ""
 
 
 class Sequence(Strict):
@@ -115,7 +123,7 @@ class Sequence(Strict):
             if name not in self._phases:
                 raise WiringError(f"actions are of phases, and there is none {name!r:.60}{near(name, self._phases)}")
             for act in acts:
-                _check_action(act, name)
+                check_action(act, name)
 
     @property
     def phases(self) -> dict[str, tuple[str, ...]]:
@@ -224,7 +232,8 @@ def _checked(x: Any, phases: Collection[str]) -> Condition | None:
     return Condition(found["port"], 1 if found["sign"] == ">" else -1, value)
 
 
-def _check_action(act: Any, phase: str) -> None:
+def check_action(act: Any, phase: str) -> None:
+    """Raise for what is no action, and for one that lacks a field."""
     if not isinstance(act, Action):
         raise WiringError(f"actions of {phase!r} are sim.Action(do, ...), got {act!r:.60}.")
     if act.do not in _ACTIONS:

@@ -100,9 +100,9 @@ class Joined:
         return len(self._plants) > 1
 
     @property
-    def changed(self) -> str:
-        """The first plant whose model has another structure now; empty where there is none."""
-        return next((path for path, x in self._plants.items() if x.mb.version != self._versions[path][0]), "")
+    def edited(self) -> list[str]:
+        """The plants whose models have another structure now."""
+        return [path for path, x in self._plants.items() if x.mb.version != self._versions[path][0]]
 
     @property
     def stale(self) -> bool:
@@ -167,6 +167,12 @@ class Joined:
                     if body.inertia != inertia:
                         body.inertia = inertia
             self._versions[path] = version, parameters + plant.mb.parameters - before
+
+    def load_names(self, path: str) -> list[str]:
+        """Names of the force elements of a plant, as they act on the model that is moved."""
+        alone = not self.is_copy
+        forces = self._plants[path].forces if path in self._plants else ()
+        return [x.name if alone or isinstance(x, Contact) else f"{path}:{x.name}" for x in forces]
 
     @property
     def loads(self) -> list[Load]:

@@ -24,7 +24,7 @@ def weighed(plant: Plant, at: str | None) -> str:
     names = [x.name for x in plant.mb.bodies]
     if at not in names:
         raise WiringError(f"the plant {plant.path!r} has no body {at!r:.60}{near(at, names, 'it has')}")
-    if owner is not None and owner._how["integrator"] == "cvode":
+    if owner is not None and owner.board.how["integrator"] == "cvode":
         raise WiringError(
             f"{plant.path}.mass[{at}]: 'cvode' goes on from the history of its steps, to which the work of masses that "
             "vary cannot be added; use integrator='radau', 'dop853', 'gauss6', 'gauss4', 'rk4' or 'moreau'."

@@ -34,11 +34,13 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
+    from soacraft.sim.systems.builder import Builder
     from soacraft.sim.systems.changes.changing import Change
-    from soacraft.sim.systems.system import System
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
 _OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
+#: What a component that is mounted on a plant has of all its dofs: three inputs and an output.
+WHOLE = ("q", "v", "vdot", "generalized_force")
 _ON_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
     "force": ((3,), "N"),
     "moment": ((3,), "N m"),
@@ -55,18 +57,22 @@ class Mount(NamedTuple):
 
     def source(self, of: str) -> str:
         """The port of the plant that fills an input."""
+        if of in ("q", "v", "vdot"):
+            return f"{self.plant.path}.{of}"
         if self.kind == "dof":
             if of not in _OF_DOF:
-                raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, _OF_DOF)}")
+                raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, [*_OF_DOF, *WHOLE[:3]])}")
             return f"{self.plant.path}.{_OF_DOF[of]}[{self.name}]"
-        known = [*OF_FRAME, *OF_INERTIA]
+        known = [*OF_FRAME, *OF_INERTIA, *WHOLE[:3]]
         if of not in known:
             raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, known)}")
         return f"{self.plant.path}.{of}[{self.name}]"
 
     def target(self, to: str) -> str:
         """The port of the plant that an output pushes."""
-        known = ("force", "motion") if self.kind == "dof" else tuple(_ON_NODE)
+        if to == "generalized_force":
+            return f"{self.plant.path}.force"
+        known = (*(("force", "motion") if self.kind == "dof" else _ON_NODE), "generalized_force")
         if to not in known:
             raise WiringError(f"to={to!r:.40} is nothing that a {self.kind} takes{near(to, known)}")
         return f"{self.plant.path}.{'' if self.kind == 'dof' else 'node_'}{to}[{self.name}]"
@@ -136,7 +142,26 @@ class Plant(Strict):
             of_load(x)  # as it is before it acts
         self._source = "", ""  # where a system file had its model from: "model" and a name, "file" and a path
         self._seat: Seat | None = None
-        self._owner: System | None = None
+        self._owner: Any = None  # the system
+
+    def join(self, system: Builder, path: str) -> None:
+        """Be a plant of a system, under a name. `System.add` calls this."""
+        self._path, self._owner = path, system
+
+    def leave(self) -> None:
+        """Be in no system, after one refused it."""
+        self._path, self._owner, self._seat = "", None, None
+
+    @property
+    def is_joined(self) -> bool:
+        """True if it is in a system."""
+        return bool(self._path)
+
+    def with_model(self, mb: Multibody) -> Plant:
+        """A copy of the plant with another model, to try a change on."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _mb=mb, _seat=None)
+        return other
 
     @property
     def mb(self) -> Multibody:
@@ -256,9 +281,35 @@ class Plant(Strict):
     ) -> Change:
         """Join a body to another one by a plastic impact (`sc.contact.plastic_impact`): what the hinge (default: a
         weld) does not allow of their relative motion ends, the momentum is kept; impulse and energy lost are told. One
-        that floats hangs from `parent` then; one that something holds is joined by a loop."""
+        that floats hangs from `parent` then; one that something holds, as a second hand does, is joined by a loop,
+        "capture of body by parent", which `release` opens. The same hand twice is refused.
+
+        >>> import soacraft as sc
+        >>> mb = sc.Multibody("hands", gravity=(0, 0, 0))
+        >>> for name in ("left", "right"):
+        ...     _ = mb.add_body(name, None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+        >>> _ = mb.add_body("box", None, sc.Free(), sc.Inertia(2.0, moment=np.eye(3)))
+        >>> mb.set_state(v=[3.0, 0, 0, 0, 0, 0, 0, 0])
+        >>> s = sc.sim.System("lift", integrator="rk4", step=1e-2)
+        >>> world = s.add("world", sc.sim.Plant(mb))
+        >>> round(world.capture("box", "left").energy_lost, 9)                   # 3 kg go on at 1 m/s
+        3.0
+        >>> done = world.capture("box", "right")
+        >>> mb.v.round(9), done.impulse[3:].round(9) + 0.0, [x.name for x in mb.loops]
+        (array([0.75, 0.75]), array([-0.75,  0.  ,  0.  ]), ['capture of box by right'])
+        >>> _ = world.release("box", "left")
+        >>> mb.loops, mb["box"].parent
+        ((), body 'right' on 'inertial' by Prismatic(axis=(1, 0, 0)))
+        """
         edit = partial(edits.capture, name=body, parent=parent, hinge=hinge, inboard=inboard, outboard=outboard)
-        return self._change("capture", body, edit, away(body, hinge_only=True), mounted)
+        return self._change("capture", body, edit, away(body, hinge_only=True), mounted, parent)
+
+    def release(self, body: str, parent: str, mounted: str | None = None) -> Change:
+        """Let one of the bodies that hold a body go, such as one hand of two. The loop that `capture` closed is opened,
+        and its two nodes are taken out; a body that hangs from `parent` hangs from the next that holds it, or floats.
+        Every velocity, and so the momentum, is kept. `mounted` as in `detach`."""
+        edit = partial(edits.release, name=body, parent=parent)
+        return self._change("release", body, edit, edits.going(body, parent), mounted, parent)
 
     def remove(self, body: str, mounted: str | None = None) -> Change:
         """Take a body out, with all that hangs from it and its momentum. `mounted` as in `detach`; nothing follows."""
@@ -273,11 +324,12 @@ class Plant(Strict):
         edit: Callable[[Multibody], Any],
         goes: Callable[[Multibody], Any],
         mounted: str | None,
+        other: str = "",
     ) -> Change:
         from soacraft.sim.systems.changes.changing import change
 
         assert self.path and self._owner is not None
-        return change(self._owner, self, kind, body, edit, goes, mounted)
+        return change(self._owner, self, kind, body, edit, goes, mounted, other)
 
     # -- what wiring asks ----------------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ REACTIONS: dict[str, Signal] = {
     "contact_force": Signal((3,), "N", "inertial", float),
     "touching": Signal((), None, None, bool),
 }
+#: Those of shapes, which no action of a sequence makes.
+TOUCHES = ("contact_force", "touching")
 
 
 class Touch(NamedTuple):

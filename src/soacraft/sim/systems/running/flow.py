@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from soacraft.errors import SimulationError, SoacraftError
+from soacraft.errors import SimulationError, SoacraftError, WiringError
 from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
@@ -136,17 +136,25 @@ class Flow:
     def _told(self, slot: int, t: float) -> Any:
         return self.values[slot]
 
-    def adopt(self, other: Flow) -> None:
-        """Have the states, held outputs and counts of clocks of another flow, for all that both have."""
-        for key in [*(x.key for x in self._s.places), *self._s.discrete]:
-            if any(x.key == key for x in other._s.places) or key in other._s.discrete:
+    def adopt(self, other: Flow, parts: Collection[str]) -> None:
+        """Have the states, held outputs and counts of clocks of another flow, for components that both have."""
+        s, old = self._s, other._s
+        known = {*(x.key for x in old.places), *old.discrete}
+        for key in [*(x.key for x in s.places), *s.discrete]:
+            if key in known and key.rpartition(".")[0] in parts:
+                if np.shape(self.state(key)) != np.shape(other.state(key)):
+                    raise WiringError(
+                        f"the state {key!r} has a size of its plant, which changes: remove the component, and add one "
+                        "for the new sizes."
+                    )
                 self.set_state(key, other.state(key))
-        for key in self._s.outputs:
-            if key in other._s.outputs:
-                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
-        for key in self._s.touches:
-            if key in other._s.touches:
-                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
+        for key, x in s.outputs.items():
+            before = old.outputs.get(key)
+            if before is not None and before.shape == x.shape and key.rpartition(".")[0] in parts:
+                self.values[s.slots[key]] = other.values[old.slots[key]]
+        for key in s.touches:
+            if key in old.touches:
+                self.values[s.slots[key]] = other.values[old.slots[key]]
         counts = dict(zip(other.ticks.clocks, other.ticks.counts, strict=True))
         self.ticks.origin = other.ticks.origin
         self.ticks.set_counts([counts.get(x, 0) for x in self.ticks.clocks])
@@ -305,6 +313,10 @@ class Flow:
     def tick(self, ns: int, accelerations: Callable[[], Array]) -> None:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
         self.ticks.tick(ns, accelerations, self.accelerate)
+
+    def tick_late(self, parts: Collection[str], ns: int, vdot: Array) -> None:
+        """Let components that are new tick too, where their clocks ticked at this nanosecond already."""
+        self.ticks.tick_late(parts, ns, vdot, self.accelerate)
 
     def keep(self) -> object:
         """What ticks and jumps change, as it is now: all values, and the counts of clocks."""

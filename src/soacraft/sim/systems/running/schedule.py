@@ -102,7 +102,7 @@ class Schedule:
         start: list[Any] = []
         at = 0
         for key, part, x in flat:
-            shape, first = part.signal(x.name).shape, x.first(part.component.p)
+            shape, first = part.signal(x.name).shape, x.first(part.component.p, part.sizes)
             self.places.append(Place(key, self._slot(key, first), at, shape, x.nominal))
             start.append(np.ravel(first))
             at += int(np.prod(shape))
@@ -113,7 +113,7 @@ class Schedule:
         for path in sorted(self._parts):
             part = self._parts[path]
             for name, y in part.component.interface.discrete.items():
-                self.discrete[f"{path}.{name}"] = self._slot(f"{path}.{name}", y.first(part.component.p))
+                self.discrete[f"{path}.{name}"] = self._slot(f"{path}.{name}", y.first(part.component.p, part.sizes))
 
     def _place_plant(self) -> None:
         """Slots of arrays, one for each plant; behind them those of all elements in a row, as in the model that is

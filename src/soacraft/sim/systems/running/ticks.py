@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
-from soacraft.sim.systems.running.calls import Call, Knot, calls_of, getter
+from soacraft.sim.systems.running.calls import Call, Knot, Ticking, calls_of, getter
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.running.values import Steps, Values, total_of
@@ -77,11 +77,31 @@ class Ticks:
 
     def tick(self, ns: int, accelerations: Callable[[], Array], accelerate: Callable[[Array], None]) -> None:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
-        V, at = self._values.values, ns - self.origin
+        at = ns - self.origin
         which = tuple([i for i, when in enumerate(self._dues) if when == at])
-        due = self.due_at(which)
+        self._take(self.due_at(which), self.counts, accelerations, accelerate)
+        for i in which:
+            self.counts[i] += 1
+            self._dues[i] = self.clocks[i].at(self.counts[i])
+
+    def tick_late(self, parts: Collection[str], ns: int, vdot: Array, accelerate: Callable[[Array], None]) -> None:
+        """Let components that are new tick too, where their clocks ticked at this nanosecond already."""
+        last = [k - 1 for k in self.counts]
+        just = {x for x, k in zip(self.clocks, last, strict=True) if k >= 0 and x.at(k) + self.origin == ns}
+        late = [x for x in self._s.ticking if x.path in parts and x.clock in just]
+        if late:
+            self._take(self._due_of(late), last, lambda: vdot, accelerate)
+
+    def _take(
+        self,
+        due: Due,
+        counts: Sequence[int],
+        accelerations: Callable[[], Array],
+        accelerate: Callable[[Array], None],
+    ) -> None:
+        V = self._values.values
         for slot, stream, i in due.streams:
-            V[slot] = stream.at(self.counts[i])
+            V[slot] = stream.at(counts[i])
         self._values.walk(due.before)
         if due.reads_vdot:
             accelerate(accelerations())
@@ -102,9 +122,6 @@ class Ticks:
             self._values.blame(due.updates, new)
         for slot, value in zip(due.slots, new, strict=True):
             V[slot] = value
-        for i in which:
-            self.counts[i] += 1
-            self._dues[i] = self.clocks[i].at(self.counts[i])
 
     def due_at(self, which: tuple[int, ...]) -> Due:
         """What happens where these clocks tick together."""
@@ -113,9 +130,12 @@ class Ticks:
     def _due_at(self, which: Sequence[int]) -> Due:
         """The same, made anew. What was evaluated for the rates is there already, but for
         what comes after an output that is new now."""
-        s = self._s
         clocks = [self.clocks[i] for i in which]
-        ticking = [x for x in s.ticking if x.clock in clocks]
+        return self._due_of([x for x in self._s.ticking if x.clock in clocks])
+
+    def _due_of(self, ticking: Sequence[Ticking]) -> Due:
+        """What happens where these components tick."""
+        s = self._s
         before, behind, reads = s.at_tick([x.path for x in ticking])
         outputs = sorted(key for x in ticking for key in x.outputs)
         late = s.downstream(outputs)

@@ -10,6 +10,7 @@ from soacraft.errors import CheckpointError
 from soacraft.sim.fitting import Fit, refuse_other
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.push import Push
 from soacraft.sim.sim_state import SimState
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
@@ -19,6 +20,19 @@ from soacraft.spatial.checks import Array
 def fixed_controls(problem: Mechanism, driven: Sequence[str]) -> dict[str, Control]:
     """Return the controls of a stepper that are numbers and not driven by it, by name."""
     return {x.name: x for x in problem.loads if isinstance(x, Control) and x.is_number and x.name not in driven}
+
+
+def names_of(problem: Mechanism) -> list[str]:
+    """Return the names of the forces of a run: pushes are of steppers alone."""
+    pushes = {i for i, x in enumerate(problem.loads) if isinstance(x, Push)}
+    return [name for i, name in enumerate(problem.names) if i not in pushes]
+
+
+def work_by_name(problem: Mechanism, x: Array) -> dict[str, float]:
+    """Return the work of the forces of a run."""
+    pushes = {i for i, load in enumerate(problem.loads) if isinstance(load, Push)}
+    done = problem.work_of(x).tolist()
+    return {name: u for i, (name, u) in enumerate(zip(problem.names, done, strict=True)) if i not in pushes}
 
 
 def state_of(
@@ -33,10 +47,10 @@ def state_of(
     both), and besides these the ones that push."""
     touch, stride = parts
     q, v, _ = problem.parts(x)
-    work = dict(zip(problem.names, problem.work_of(x).tolist(), strict=True))
+    work = work_by_name(problem, x)
     numbers = {name: u for name, u in controls.items() if name in run[1] or u or work.get(name)}
     silent = set(controls) - set(numbers)
-    names = [name for name in problem.names if name not in silent]
+    names = [name for name in work if name not in silent]
     if set(names) == set(run[0]):
         names = list(run[0])
     length, longest, counts = stride.memory
@@ -81,8 +95,8 @@ def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str]) -> N
             raise CheckpointError(
                 f"this SimState has {what}, which belong to runs: continue from it with p.set_state(state)."
             )
-    names, fixed = problem.names, set(fixed_controls(problem, driven))
+    names, fixed = names_of(problem), set(fixed_controls(problem, driven))
     fits = set(names) - set(driven) <= set(state.forces) <= set(names) and len(set(state.forces)) == len(state.forces)
     known = fixed <= set(state.controls) <= fixed | set(driven)
     controls = tuple(sorted(state.controls)) if known else tuple(sorted(fixed))
-    refuse_other(state, Fit(problem.mb, state.forces if fits else names, controls=controls), "this SimState")
+    refuse_other(state, Fit(problem.mb, state.forces if fits else tuple(names), controls=controls), "this SimState")

@@ -1,0 +1,139 @@
+"""Engine of the steps of a motion: compiled code, or Python, with the reason. One function decides for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from soacraft.kinematics.compiled import rows_of
+from soacraft.model.flat.compiled import CompiledModel, passive_in_python
+from soacraft.model.sizes.measure import constant_measure_of
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.breaks import Breaks
+from soacraft.sim.carried import Carried
+from soacraft.sim.closed import Closed
+from soacraft.sim.compiled import METHODS
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.push import Push
+from soacraft.sim.forces.touching import Touching
+from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.integrators.gauss import Gauss4, Gauss6
+from soacraft.sim.integrators.moreau import Moreau
+from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.integrators.variational import Variational, turning_rotor
+
+#: Methods whose compiled steps carry components along.
+_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
+#: Calls into Python that a text lists.
+_LISTED = 6
+
+
+class Engine(NamedTuple):
+    """Engine of steps: compiled where there is no `reason` for Python; `calls` are what compiled steps call in Python.
+
+    >>> str(Engine()), str(Engine("'radau' is written in Python")), str(Engine(calls=("'wind'",)))
+    ('compiled, many in one call', "one by one in Python, since 'radau' is written in Python", \
+"compiled, many in one call, which call Python for 'wind'")
+    """
+
+    reason: str = ""
+    calls: tuple[str, ...] = ()
+
+    @property
+    def obstacle_alone(self) -> str:
+        """The reason against compiled steps that call no Python, as those of rollouts; empty where there is none."""
+        return self.reason or (f"{self.calls[0]} is a function" if self.calls else "")
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"one by one in Python, since {self.reason}"
+        if not self.calls:
+            return "compiled, many in one call"
+        more = f" and {len(self.calls) - _LISTED} more" if len(self.calls) > _LISTED else ""
+        return f"compiled, many in one call, which call Python for {', '.join(self.calls[:_LISTED])}{more}"
+
+
+def engine_of(
+    mb: Multibody,
+    method: Method,
+    loads: Sequence[Load],
+    *,
+    prescribed: bool = False,
+    carried: Carried | None = None,
+    closed: Closed | None = None,
+    breaks: Iterable[Breaks] = (),
+    events: Sequence[str] = (),
+) -> Engine:
+    """Return the engine of the steps of a model by a method, under loads. `prescribed`: motions are given, or dofs may
+    stick; `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
+    of what is looked for in each step."""
+    reason = (
+        _obstacle(mb, method, loads, prescribed, carried)
+        or ("" if closed is None else closed.obstacle)
+        or ("a function has breaks" if carried is None and any(x.jumps and x.ns for x in breaks) else "")
+        or (f"event {events[0]!r} is looked for in each" if events and carried is not None else "")
+    )
+    calls = [f"{x.name!r}" for x in loads if not isinstance(x, Control | Contact | Push)]
+    calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
+    calls += [f"the function of event {name!r}" for name in events]
+    return Engine(reason, tuple(calls))
+
+
+def model_obstacle(mb: Multibody, flexible: bool = False) -> str:
+    """Return why steps of a model are not compiled, or nothing. `flexible`: flexible bodies may be there."""
+    if not mb.nv:
+        return "it has no dofs"
+    for body in mb.bodies:
+        if not body.hinge.holonomic:
+            return f"{body.hinge_name!r} rolls"
+        if body.gravity_compensation:
+            return f"{body.name!r} has gravity compensation"
+    if mb.layout.flexible and not flexible:
+        return f"{mb.bodies[mb.layout.flexible[0]].name!r} is flexible"
+    if CompiledModel.any_of(mb.layout) is None:
+        return "it has a hinge of your own"
+    return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
+
+
+def _obstacle(
+    mb: Multibody, method: Method, loads: Sequence[Load], prescribed: bool, carried: Carried | None
+) -> str:
+    if type(method) not in METHODS:
+        return f"{method.name!r} is written in Python"
+    if carried is not None:
+        if type(method) not in _CARRYING:
+            return f"components are carried along by {method.name!r}"
+        if carried.feels:
+            return "components take contacts"
+        if carried.obstacle or not mb.nv:
+            return carried.obstacle
+    touches = any(isinstance(x, Contact) for x in loads)
+    if method.touches and not touches:
+        return "nothing touches"
+    if isinstance(method, Variational | MoreauMidpoint) and mb.is_closed:
+        return f"{method.name!r} on a closed chain is written in Python"
+    if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
+        return f"{method.name!r} with the armature of {hinge!r} is written in Python"
+    for load in loads:
+        if isinstance(load, Contact):
+            if load.obstacle:
+                return load.obstacle
+            continue
+        if isinstance(load, Push):
+            if load.wrenches:
+                return "a push acts"
+            continue
+        if isinstance(load, Touching) or getattr(load, "switches", False):
+            return f"{load.name!r} is a {type(load).__name__}"
+    if prescribed:
+        return "a motion is prescribed"
+    if mb.is_closed and mb.acting_forces:
+        return "forces of mb.set_force act on a closed chain"
+    if mb.is_closed and rows_of(mb) is None:
+        return "a hinge of its tree or of its loops is not known to compiled code"
+    if constant_measure_of(mb).length <= 0.0:
+        return "its lengths depend on its state"
+    return model_obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))

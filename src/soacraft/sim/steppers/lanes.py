@@ -1,0 +1,174 @@
+"""`Lanes`: the compiled steps of all states, made anew where the model was changed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import SoacraftError, StateError
+from soacraft.sim.compiled import CompiledMotion, LaneArrays, kernels_and_frames
+from soacraft.sim.forces.compiled_contact import ContactLog
+from soacraft.sim.forces.contact_steps import ContactStep, steps_of
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.steppers.problems import LaneProblems
+from soacraft.spatial.checks import Array
+
+#: What compiled lanes answer besides the number of one that Python should go on with (core/sim/lanes_binding.cpp).
+DONE, CHANGED, NOT_FINITE, BUSY = -1, -2, -3, -4
+
+
+class Last(NamedTuple):
+    """The last step of a state: contacts, their mean generalized force, accelerations, length in seconds."""
+
+    touched: ContactStep | None = None
+    force: Array | None = None
+    vdot: Array | None = None
+    length: float = 0.0
+
+
+class Lanes:
+    """Compiled steps, if they are `compiled`: else `why` says why they are not. States of `recorded` have their work
+    and contacts counted. `last` is known of these, and of a single state."""
+
+    def __init__(
+        self, problems: LaneProblems, method: Method, step: int | None, stops: npt.NDArray[np.int64], threads: int
+    ) -> None:
+        self._problems, self._states, self._method, self._step = problems, problems.states, method, step
+        self._stops, self._threads = stops, threads
+        self._core: Any = None
+        self._solver: object = None
+        self._shapes: tuple[str, ...] = ()
+        self.compiled, self.why = False, ""
+        self.recorded: set[int] = set()
+        self._last: dict[int, Last] = {0: Last()}  # of steps that Python took, and before the first one
+
+    def make(self, varied: bool) -> None:
+        """Read the model, and compile the steps if they can be."""
+        problems, touch = self._problems, self._problems.base.contact
+        for lane in {*self.recorded, *([] if problems.is_batch else [0])}:
+            self._last[lane] = self.last(lane)  # what it left is in lanes that end here
+        self._core, self.compiled, self.why = None, False, problems.obstacle()
+        if touch is not None:
+            touch.follow()
+            self._shapes = touch.scene.names
+        if not self.why:
+            self._compile()
+        problems.require_compiled(self.why, varied)
+
+    def _compile(self) -> None:
+        problems, states = self._problems, self._states
+        problem = problems.base
+        chain = problems.chain(problem, 0)
+        if problem.closed is not None and chain is None:
+            self.why = "compiled code does not know its closures"
+            return
+        places = list(problem.loads)
+        driven = np.array([places.index(x) for x in problems.driven], dtype=np.int64)
+        arrays = LaneArrays(
+            states.x, states.theta, states.u, states.now, driven, len(places) - 1, self._stops, self._step or 0,
+            states.origin, self._threads,
+        )  # fmt: skip
+        core = CompiledMotion(problem, self._method).lanes(arrays, chain)
+        if not core.ready:
+            self.why = "compiled code does not know the model as it is now"
+            return
+        self._core, self.compiled, self._solver = core, True, None if chain is None else chain.solver
+        if problems.parameters is not None:
+            problems.parameters.follow(problem)
+        for lane in self.recorded if problems.parameters is None else range(len(states)):
+            self.make_own(lane)
+        for lane in problems.pushes:
+            self.push(lane)
+
+    def make_own(self, lane: int) -> None:
+        """Let a state have parameters of its own, or be recorded."""
+        if self._core is None:
+            return
+        problem = self._problems.of(lane)
+        if problem.contact is not None:
+            problem.contact.follow()
+        kernels, setting = CompiledMotion(problem, self._method).of_lane(self._problems.chain(problem, lane))
+        if not self._core.set_own(lane, kernels, setting, lane not in self.recorded):
+            raise StateError(f"compiled code does not know the parameters of state {lane} of {problem.mb.name!r}.")
+        if lane in self._problems.pushes:
+            self.push(lane)
+
+    def push(self, lane: int) -> None:
+        """Let what pushes a state be known."""
+        if self._core is None:
+            return
+        mb = self._problems.of(lane).mb
+        if not self._core.push(lane, *kernels_and_frames(mb), self._problems.wrenches(lane, mb)):
+            raise StateError(f"compiled steps of {mb.name!r} cannot read what pushes state {lane}.")
+
+    def chosen(self, lane: int) -> None:
+        """After a step that Python took: where the solver of closures chose other dofs, compile them."""
+        problem = self._problems.of(lane)
+        q, v, _ = problem.parts(self._states.x[lane])
+        chain = None if problem.closed is None else problem.closed.chain(q, v)
+        if chain is None or not self._states.follows:
+            return
+        self._states.theta[lane] = chain.theta
+        if self._problems.parameters is not None:
+            self.make_own(lane)
+        elif self._core is not None and chain.solver is not self._solver:
+            self._compile()
+
+    def walk_alone(self, goal: int) -> int:
+        """The only state on to a nanosecond: what compiled lanes answer."""
+        answer: int = BUSY
+        try:
+            answer = self._advanced(goal)
+        finally:
+            if self._last and (answer == DONE or self._states.now[0] != self._states.goal):
+                self._last.clear()
+        return answer
+
+    def walk(self, goal: int) -> int:
+        """All on to a nanosecond: what compiled lanes answer."""
+        now = self._states.now
+        watched = [*self.recorded] if self._problems.is_batch else [0]
+        before = [int(now[i]) for i in watched]
+        try:
+            return self._advanced(goal)
+        finally:
+            for lane, ns in zip(watched, before, strict=True):
+                if now[lane] != ns:
+                    self._last.pop(lane, None)
+
+    def _advanced(self, goal: int) -> int:
+        """What compiled lanes answer: where a function failed the state whose step it is, which Python takes again to
+        say so."""
+        try:
+            return int(self._core.advance(goal))
+        except SoacraftError:
+            return int(np.argmax(self._states.now < goal))
+
+    def record(self, lane: int, wanted: bool) -> None:
+        """Let work and contacts of a state be counted, or no longer."""
+        before = self.last(lane) if lane in self.recorded or not self._problems.is_batch else Last()
+        self.recorded = self.recorded | {lane} if wanted else self.recorded - {lane}
+        if wanted or self._problems.parameters is not None:
+            self.make_own(lane)
+        elif self._core is not None:
+            self._core.share(lane)
+        self._last[lane] = before
+
+    def keep_last(self, lane: int, last: Last) -> None:
+        """Take the last step of a state from one that took it in Python."""
+        self._last[lane] = last
+
+    def last(self, lane: int) -> Last:
+        """The last step of a state that is alone or recorded."""
+        if lane in self._last or self._core is None:
+            return self._last.get(lane, Last())
+        log, force, rates, length = self._core.last(lane)
+        if not length > 0.0 or rates is None:
+            return Last()
+        problem = self._problems.base
+        touched = [] if problem.contact is None else steps_of(ContactLog(self._shapes, *log))
+        _, v, _ = problem.parts(self._states.x[lane])
+        vdot = problem.coordinates.own(v, rates[0]) if self._method.touches else None
+        return Last(touched[-1] if touched else None, None if force is None else force[0], vdot, length)

@@ -1,0 +1,157 @@
+"""`LaneProblems`: what acts on each state, and why its steps are not compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.multibody import Multibody
+from soacraft.results import refuse_large
+from soacraft.sim.acting import Acting
+from soacraft.sim.closed import Chain
+from soacraft.sim.engine import engine_of
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.push import Push
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.steppers.names import driven_control
+from soacraft.sim.steppers.parameters import LaneParameters
+from soacraft.sim.steppers.pushes import Pushed, Pushes, wrenches_of
+from soacraft.sim.steppers.states import LaneStates
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import finite
+from soacraft.spatial.wrench import Wrench
+
+
+class LaneProblems:
+    """The problem of all states, `base`, with controls of its own; `parameters` and `pushes` are what differs from
+    state to state."""
+
+    def __init__(
+        self, acting: Acting, method: Method, step: int | None, names: Sequence[str], now: int, states: int | None
+    ) -> None:
+        self._acting, self._method, self._step, self._names = acting, method, step, names
+        self.is_batch = states is not None
+        count, mb = states or 1, acting.mb
+        self.driven = [driven_control(mb, name) for name in names]
+        self.base = self._made(self.driven)
+        size = mb.nq + mb.nv + len(self.base.names)
+        refuse_large((count, size), f"the states of a stepper of {mb.name!r}", "Take fewer states.")
+        refuse_large((count, len(names)), f"u of a stepper of {mb.name!r}", "Take fewer states.")
+        self.states = LaneStates(count, size, len(names), now)
+        for i, name in enumerate(names):
+            self.states.u[:, i] = acting.numbers.get(name, 0.0)
+        self.parameters: LaneParameters | None = None
+        self.pushes: Pushes = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the controls that are driven."""
+        return self._names
+
+    @property
+    def mb(self) -> Multibody:
+        """The model, if its structure is still the one it was."""
+        return self._acting.mb
+
+    def vary(self, parameters: Any) -> None:
+        """Let parameters differ from state to state."""
+        self.parameters = LaneParameters(self.base, self._method, parameters, len(self.states), not self.is_batch)
+
+    def _made(self, driven: Sequence[Control]) -> Mechanism:
+        """All that acts on the propagator, with controls of its own, and contact and closures that remember nothing."""
+        acting, mb = self._acting, self._acting.mb
+        loads: list[Any] = []
+        for load in [*acting.loads, *(x for name, x in acting.controls.items() if name not in self._names)]:
+            if isinstance(load, Contact):
+                load = load.another()
+            elif isinstance(load, Control):
+                load = copy(load)  # its number stays the one of now
+            loads.append(load)
+        closed = copy(acting.closed)
+        if closed is not None:
+            closed.solver = copy(closed.solver)
+        prescribed = acting.prescribed.kept if acting.prescribed.dofs else None
+        push = Push()
+        push.bind(mb)
+        return Mechanism(mb, [*loads, *driven, push], prescribed, closed)
+
+    def of(self, lane: int) -> Mechanism:
+        """The problem with the parameters of a state."""
+        return self.base if self.parameters is None else self.parameters.at(lane)
+
+    def prepared(self, lane: int) -> Mechanism:
+        """The same with its controls, pushes and closures, too."""
+        problem = self.of(lane)
+        self.prepare(problem, lane)
+        return problem
+
+    def another(self, lane: int) -> Mechanism:
+        """Another problem with the parameters of a state, whose contact remembers nothing of its steps."""
+        if self.parameters is not None:
+            return self.parameters.another(self.base, lane)
+        return self._made([copy(x) for x in self.driven])
+
+    def prepare(self, problem: Mechanism, lane: int, pushes: Sequence[Pushed] | None = None) -> None:
+        """Let a problem have the numbers of controls, the pushes (else those of now) and the turns of closures of a
+        state."""
+        u = finite(self.states.u[lane], (None,), f"u of the stepper of {problem.mb.name!r}", StateError)
+        numbers = dict(zip(self._names, u.tolist(), strict=True))
+        for load in problem.loads:
+            if isinstance(load, Control) and load.name in numbers:
+                load.set(numbers[load.name])
+        push = problem.loads[-1]
+        wrenches = self.wrenches(lane, problem.mb, pushes)
+        if wrenches or (isinstance(push, Push) and push.wrenches):
+            new = Push(wrenches)
+            new.bind(problem.mb)
+            problem.replace(push, new)
+        if problem.closed is not None and self.states.follows:
+            problem.closed.solver.follow(self.states.theta[lane].copy())
+
+    def wrenches(self, lane: int, mb: Multibody, pushes: Sequence[Pushed] | None = None) -> dict[Frame, Wrench]:
+        """What pushes a state, on the model or on a copy of it."""
+        pushes = self.pushes.get(lane, ()) if pushes is None else pushes
+        return wrenches_of(pushes, None if mb is self._acting.mb else mb)
+
+    def chain(self, problem: Mechanism, lane: int) -> Chain | None:
+        """What compiled steps of a closed chain take, at the state, which is on its closures."""
+        closed = problem.closed
+        if closed is None:
+            return None
+        q, v, _ = problem.parts(self.states.x[lane])
+        if self.states.follows:
+            closed.solver.follow(self.states.theta[lane].copy())
+        closed.accelerations(q, v, np.zeros(len(v)))  # which makes the plan
+        return closed.chain(q, v)
+
+    @property
+    def jumps(self) -> bool:
+        """True if a force jumps at times that steps must respect."""
+        return any(x.jumps for x in self._acting.breaks)
+
+    def obstacle(self) -> str:
+        """Why steps are not those of compiled lanes; empty where they are."""
+        problem, mb = self.base, self._acting.mb
+        if not mb.nv:
+            return "it has no dofs"
+        if self._method.adaptive or self._step is None:
+            return f"{self._method.name!r} chooses its steps"
+        loads = [x for x in problem.loads if not isinstance(x, Push)]
+        touch = [] if problem.contact is None else [problem.contact]
+        acting = [*loads, *touch]
+        return engine_of(
+            mb, self._method, acting, prescribed=problem.is_told, closed=problem.closed, breaks=self._acting.breaks
+        ).reason
+
+    def require_compiled(self, why: str, varied: bool) -> None:
+        """Raise for several states, or for parameters of their own, whose steps are not compiled."""
+        if why and self.is_batch:
+            raise StateError(f"steps of several states are compiled, and here {why}; take one state.")
+        if why and varied:
+            raise StateError(f"steps with parameters of their own are compiled, and here {why}; edit the model.")
