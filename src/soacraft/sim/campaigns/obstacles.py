@@ -53,7 +53,10 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
         return "masses of bodies are given"
     for path in paths:
         target = target_of(system, path)
-        if target.kind == "model" and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR:
+        if (
+            target.kind == "model"
+            and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR
+        ):
             return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
     known = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
     known |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
@@ -99,5 +102,11 @@ def _width(system: System, key: str) -> int:
     base = split(system, key)[0]
     path, _, port = base.partition(".")
     if path in system.diagram.plants:
-        return system.diagram.plants[path].mb.nq if port == "q" else system.diagram.plants[path].mb.nv if port in ("v", "vdot") else 9
+        return (
+            system.diagram.plants[path].mb.nq
+            if port == "q"
+            else system.diagram.plants[path].mb.nv
+            if port in ("v", "vdot")
+            else 9
+        )
     return int(np.prod(system.diagram.parts[path].signal(port).shape))

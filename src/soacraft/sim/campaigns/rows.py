@@ -56,7 +56,7 @@ class Rows:
 
     def add_own(self, i: int, t: float, values: Mapping[str, Array]) -> None:
         """A row of one run alone."""
-        row = {key: np.array(values[key][i]) for key in self._rows}
+        row = {key: np.array(values[key]) for key in self._rows}
         self._own.setdefault(i, []).append((len(self._t), t, row))
 
     def event(self, i: int, t: float, name: str) -> None:
