@@ -8,7 +8,7 @@ from tests.sim.test_compiled import in_python
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError
-from soacraft.sim.events import _PARTS, Crossing, Event, Watch, _just_after
+from soacraft.sim.events import PARTS, Crossing, Event, Watch, _just_after
 from soacraft.sim.runs.block import Block
 
 PERIOD = 2.36784194757623745
@@ -123,7 +123,7 @@ def test_a_crossing_the_other_way_is_remembered_over_many_steps(start, direction
 @pytest.mark.parametrize("h", [1e-9, 3e-5, 0.01, 1.64025, 2.5, 1e4])
 def test_times_just_after_an_event_rise_up_to_the_parts_of_a_step(h):
     """The first is a picosecond later, and none is after a quarter of the step, which is looked at anyhow."""
-    times = [*_just_after(h), *_PARTS]
+    times = [*_just_after(h), *PARTS]
     assert times[0] * h == pytest.approx(1e-12)
     assert (np.diff(times) > 0.0).all()
     assert np.diff(np.log(times)).max() < np.log(30.0) + 1e-9

@@ -107,6 +107,23 @@ def relay() -> sim.System:
     return s
 
 
+class PlainRelay(Relay):
+    """The same by a condition, which takes no batch, with an offset that nothing sets."""
+
+    offset = sim.In("N m", default=0.5)
+
+    @sim.output("N m", to="force")
+    def force(p, side, offset):
+        return p.push + offset if side > 0.0 else offset - p.push
+
+
+def plain_relay() -> sim.System:
+    s = sim.System("relay", integrator="rk4", step=0.02)
+    plant = s.add("arm", sim.Plant(sc.load("pendulum")))
+    s.add("relay", PlainRelay(), at=plant.dof(plant.mb.dof_names[0]))
+    return s
+
+
 class Tumbler(sim.Component):
     """Where the turn rate about one axis passes zero a wheel is switched on; the switch makes a latch cross at once."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, relay, tumbling
+from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, plain_relay, relay, tumbling
 from tests.sim.campaigns.makers import ball, folder
 
 from soacraft import sim
@@ -19,6 +19,8 @@ CASES = {
     "relay": (relay, 1.0, {"relay.push": U(3, 6), "relay.band": U(0.1, 0.3), "arm.lower.mass": U(0.5, 2)},
               {"q": "arm.q[upper][-1]", "v": "max(norm(arm.v))", "n": "count(relay.high)", "f": "mean(relay.force)",
                "a": "max(abs(arm.vdot[lower]))"}),
+    "run by run": (plain_relay, 1.0, {"relay.push": U(3, 6)},
+                   {"q": "arm.q[0][-1]", "n": "count(relay.high)", "f": "mean(relay.force)"}),
     "tumbling": (tumbling, 4.0, {"sat.v[hub.0]": U(0.25, 0.35), "switch.push": U(1, 3)},
                  {"x": "sat.q[0][-1]", "w": "sat.v[wheel1][-1]", "n": "count(switch.turned)",
                   "l": "count(switch.latch)", "when": "time(switch.turned)"}),
