@@ -33,7 +33,10 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
         return "a measure is a function, which takes a single run"
     argument = next((x for x in paths if is_argument(x)), "")
     if argument:
-        return f"{argument!r} is an argument of the function that makes the system, so that each run has its own"
+        return (
+            f"{argument!r} is an argument of the function that makes the system, so that each run has its own: vary "
+            "parameters by their paths, as 'motor.R' or 'arm.forearm.mass'"
+        )
     if system.diagram.tears:
         return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
     if system.diagram.frames or system.diagram.holds or system.board.build.changes or system.diagram.sequences:
