@@ -278,3 +278,63 @@ def endless() -> sim.System:
     s.add("loop", Endless())
     s.connect("ramp.y", "loop.u")
     return s
+
+
+class Timed(sim.Component):
+    """Crossings of time, of an acceleration, and of a function that jumps over zero; a rate that reads the time."""
+
+    class Params(sim.Params):
+        when: float = 0.333
+        level: float = 0.1
+
+    bend = sim.In()
+    angle = sim.In()
+    count = sim.Discrete(shape=(3,))
+    gone = sim.Continuous()
+
+    @sim.output(shape=(3,))
+    def counted(count):
+        return count
+
+    @sim.output()
+    def far(gone):
+        return gone
+
+    @sim.rate(gone)
+    def gone_rate(t):
+        return np.cos(3.0 * t)
+
+    @sim.crossing(direction=1)
+    def due(p, t):
+        return t - p.when
+
+    @sim.jump(gone, at=due)
+    def back(gone):
+        return -gone
+
+    @sim.crossing()
+    def bends(bend):
+        return bend
+
+    @sim.jump(count, at=bends)
+    def of_bends(count):
+        return count + np.array([1.0, 0.0, 0.0])
+
+    @sim.crossing()
+    def beyond(p, angle):
+        return np.where(angle > p.level, 1.0, -1.0)
+
+    @sim.jump(count, at=beyond)
+    def of_beyond(count):
+        return count + np.array([0.0, 1.0, 0.0])
+
+
+def timed() -> sim.System:
+    mb = sc.load("double_pendulum")
+    mb.q = [0.8, -0.3]
+    s = sim.System("timed", integrator="rk4", step=0.02)
+    s.add("arm", sim.Plant(mb))
+    s.add("timed", Timed())
+    s.connect("arm.vdot[lower]", "timed.bend")
+    s.connect("arm.q[upper]", "timed.angle")
+    return s

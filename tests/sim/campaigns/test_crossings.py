@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, plain_relay, relay, tumbling
+from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, plain_relay, relay, timed, tumbling
 from tests.sim.campaigns.makers import ball, folder
 
 from soacraft import sim
@@ -21,6 +21,10 @@ CASES = {
                "a": "max(abs(arm.vdot[lower]))"}),
     "run by run": (plain_relay, 1.0, {"relay.push": U(3, 6)},
                    {"q": "arm.q[0][-1]", "n": "count(relay.high)", "f": "mean(relay.force)"}),
+    "timed": (timed, 1.5, {"timed.when": U(0.2, 0.9), "timed.level": U(0.0, 0.3), "arm.upper.mass": U(0.5, 2.0)},
+              {"far": "timed.far[-1]", "bends": "timed.counted[0][-1]", "beyond": "timed.counted[1][-1]",
+               "first": "time(timed.bends)", "when": "time(timed.due)", "next": "time(timed.beyond)",
+               "mean": "mean(timed.far)"}),
     "tumbling": (tumbling, 4.0, {"sat.v[hub.0]": U(0.25, 0.35), "switch.push": U(1, 3)},
                  {"x": "sat.q[0][-1]", "w": "sat.v[wheel1][-1]", "n": "count(switch.turned)",
                   "l": "count(switch.latch)", "when": "time(switch.turned)"}),
