@@ -107,6 +107,23 @@ def relay() -> sim.System:
     return s
 
 
+class PlainRelay(Relay):
+    """The same by a condition, which takes no batch, with an offset that nothing sets."""
+
+    offset = sim.In("N m", default=0.5)
+
+    @sim.output("N m", to="force")
+    def force(p, side, offset):
+        return p.push + offset if side > 0.0 else offset - p.push
+
+
+def plain_relay() -> sim.System:
+    s = sim.System("relay", integrator="rk4", step=0.02)
+    plant = s.add("arm", sim.Plant(sc.load("pendulum")))
+    s.add("relay", PlainRelay(), at=plant.dof(plant.mb.dof_names[0]))
+    return s
+
+
 class Tumbler(sim.Component):
     """Where the turn rate about one axis passes zero a wheel is switched on; the switch makes a latch cross at once."""
 
@@ -260,4 +277,64 @@ def endless() -> sim.System:
     s.add("ramp", sim.Ramp(slope=1.0))
     s.add("loop", Endless())
     s.connect("ramp.y", "loop.u")
+    return s
+
+
+class Timed(sim.Component):
+    """Crossings of time, of an acceleration, and of a function that jumps over zero; a rate that reads the time."""
+
+    class Params(sim.Params):
+        when: float = 0.333
+        level: float = 0.1
+
+    bend = sim.In()
+    angle = sim.In()
+    count = sim.Discrete(shape=(3,))
+    gone = sim.Continuous()
+
+    @sim.output(shape=(3,))
+    def counted(count):
+        return count
+
+    @sim.output()
+    def far(gone):
+        return gone
+
+    @sim.rate(gone)
+    def gone_rate(t):
+        return np.cos(3.0 * t)
+
+    @sim.crossing(direction=1)
+    def due(p, t):
+        return t - p.when
+
+    @sim.jump(gone, at=due)
+    def back(gone):
+        return -gone
+
+    @sim.crossing()
+    def bends(bend):
+        return bend
+
+    @sim.jump(count, at=bends)
+    def of_bends(count):
+        return count + np.array([1.0, 0.0, 0.0])
+
+    @sim.crossing()
+    def beyond(p, angle):
+        return np.where(angle > p.level, 1.0, -1.0)
+
+    @sim.jump(count, at=beyond)
+    def of_beyond(count):
+        return count + np.array([0.0, 1.0, 0.0])
+
+
+def timed() -> sim.System:
+    mb = sc.load("double_pendulum")
+    mb.q = [0.8, -0.3]
+    s = sim.System("timed", integrator="rk4", step=0.02)
+    s.add("arm", sim.Plant(mb))
+    s.add("timed", Timed())
+    s.connect("arm.vdot[lower]", "timed.bend")
+    s.connect("arm.q[upper]", "timed.angle")
     return s

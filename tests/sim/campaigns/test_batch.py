@@ -224,7 +224,11 @@ def test_a_block_that_kills_its_process_goes_one_by_one(tmp_path):
         (lag, dict(measure={"m": float}), "a measure is a function"),
         (lag, dict(vary={"time_constant": sim.Uniform(1, 2)}), "'time_constant' is an argument of the function"),
         (lambda: sim.System("x"), {}, "integrator 'dop853': batches take fixed steps of 'rk4'"),
-        (lambda: _plant(sim.Drag("bob", linear=1.0)), {}, "the plant 'arm' has force elements"),
+        (
+            lambda: _plant(sim.HingeFriction("bob", coulomb=1.0)),
+            {},
+            "the plant 'arm' has the force element 'friction of bob': batches know drag and fields of gravity",
+        ),
         (lambda: _plant(model="five_bar"), {}, "the plant 'arm' has loops"),
         (
             lambda: _plant(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, relay, tumbling
+from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, plain_relay, relay, timed, tumbling
 from tests.sim.campaigns.makers import ball, folder
 
 from soacraft import sim
@@ -19,6 +19,12 @@ CASES = {
     "relay": (relay, 1.0, {"relay.push": U(3, 6), "relay.band": U(0.1, 0.3), "arm.lower.mass": U(0.5, 2)},
               {"q": "arm.q[upper][-1]", "v": "max(norm(arm.v))", "n": "count(relay.high)", "f": "mean(relay.force)",
                "a": "max(abs(arm.vdot[lower]))"}),
+    "run by run": (plain_relay, 1.0, {"relay.push": U(3, 6)},
+                   {"q": "arm.q[0][-1]", "n": "count(relay.high)", "f": "mean(relay.force)"}),
+    "timed": (timed, 1.5, {"timed.when": U(0.2, 0.9), "timed.level": U(0.0, 0.3), "arm.upper.mass": U(0.5, 2.0)},
+              {"far": "timed.far[-1]", "bends": "timed.counted[0][-1]", "beyond": "timed.counted[1][-1]",
+               "first": "time(timed.bends)", "when": "time(timed.due)", "next": "time(timed.beyond)",
+               "mean": "mean(timed.far)"}),
     "tumbling": (tumbling, 4.0, {"sat.v[hub.0]": U(0.25, 0.35), "switch.push": U(1, 3)},
                  {"x": "sat.q[0][-1]", "w": "sat.v[wheel1][-1]", "n": "count(switch.turned)",
                   "l": "count(switch.latch)", "when": "time(switch.turned)"}),
@@ -73,7 +79,7 @@ def test_peaks_between_the_quarters_of_steps_are_seen(tmp_path):
 
 
 def test_runs_end_at_the_crossing_that_ends_them(tmp_path):
-    measure = {"x": "ball.at[-1]", "rows": "mean(ball.speed)"}
+    measure = {"x": "ball.at[-1]", "rows": "mean(ball.speed)", "when": "time(ball.landing)"}
     given = dict(seed=2, runs=4, t=0.6, until="ball.landing", vary={"ball.height": U(0.5, 3.0)}, measure=measure,
                  history={"x": "ball.at"}, points=7)  # fmt: skip
     one = sim.Campaign(ball, folder(tmp_path, "one"), batch=0, **given)
@@ -86,6 +92,7 @@ def test_runs_end_at_the_crossing_that_ends_them(tmp_path):
     assert np.allclose(b["t"], ends, rtol=1e-9)
     assert [x.how for x in b.rows] == ["batch"] * 4
     assert np.allclose(a["rows"], b["rows"], rtol=1e-12)
+    assert np.allclose(b["when"], np.where(ends < 0.6, ends, np.nan), rtol=1e-9, equal_nan=True)
     assert np.allclose(one.history("x")[1], many.history("x")[1], rtol=1e-9, atol=1e-9, equal_nan=True)
     assert np.isnan(many.history("x")[1]).any()
 
@@ -109,15 +116,23 @@ def test_a_run_is_the_same_in_any_batch(tmp_path):
 def test_a_run_with_events_without_end_leaves_the_batch(tmp_path):
     """It fails by itself, by name; the others stay."""
     c = sim.Campaign(endless, folder(tmp_path), runs=4, t=1.0, measure={"n": "count(loop.reached)"},
-                     vary={"loop.level": sim.Grid((2.0, 0.55, 3.0, 4.0))})  # fmt: skip
+                     vary={"loop.level": sim.Grid((0.55, 2.0, 3.0, 4.0))})  # fmt: skip
     c.run()
     rows = c.table().rows
-    assert [x.how for x in rows] == ["batch", "single: crossings make each other cross without end", "batch", "batch"]
-    assert [x.status for x in rows] == ["ok", "failed", "ok", "ok"]
-    assert "more than 100 crossings at one instant" in rows[1].text
-    assert abs(rows[1].t - 0.55) < 1e-9
+    assert [x.how for x in rows] == ["single: crossings make each other cross without end", "batch", "batch", "batch"]
+    assert [x.status for x in rows] == ["failed", "ok", "ok", "ok"]
+    assert "more than 100 crossings at one instant" in rows[0].text
+    assert abs(rows[0].t - 0.55) < 1e-9
     assert "3 in batches of 512, 1 one by one" in c.status()
     assert "crossings make each other cross without end" in c.status()
+
+
+def test_more_rows_of_crossings_than_memory_holds_go_one_by_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("soacraft.sim.campaigns.rows.MOST_OWN", 5)
+    make, t, vary, measure = CASES["clocked"]
+    c = sim.Campaign(make, folder(tmp_path), runs=2, t=t, vary=vary, measure=measure)
+    c.run()
+    assert "the batch stopped: CampaignError: runs of a batch have more than 5 rows of crossings." in c.status()
 
 
 def test_zeros_and_extrema_of_many():

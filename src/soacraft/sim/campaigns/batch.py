@@ -7,15 +7,18 @@ others wait at its end: all meet at the end of every step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.sim.campaigns.crossings import Found, LaneWatch, Mask
 from soacraft.sim.campaigns.lane_step import LaneStep, Point
 from soacraft.sim.campaigns.lanes import Lane, Lanes, Values, linked, require_numbers
+from soacraft.sim.campaigns.loads import lane_forces
 from soacraft.sim.campaigns.measures import split
 from soacraft.sim.campaigns.models import LaneModels
 from soacraft.sim.campaigns.rows import Rows
@@ -46,10 +49,12 @@ class Batch:
         self._mb, self._plants = joined.mb, [system.diagram.plants[x] for x in sorted(system.diagram.plants)]
         self._space = Coordinates(self._mb)
         self._models = LaneModels(joined.mb, system.diagram.plants, lanes.models)
+        self._loads = lane_forces(joined.mb, joined.loads)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
         for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
             self.V.setdefault(key, np.zeros((lanes.count, *signal.shape), dtype=signal.dtype))
         self._going: Mask = np.ones(lanes.count, dtype=np.bool_)
+        self._numbers = np.arange(lanes.count)  # of the runs that are looked at now
         self._watch: LaneWatch | None = None
         self._storm: dict[int, list[float]] = {}
         self._rows = Rows(system, sorted({self._base(x) for x in keys}))
@@ -126,11 +131,17 @@ class Batch:
             elif x.push.number is None:
                 self._wide.append((self._system.diagram.plants[x.plant].seat.v, linked(x.link)))
         used = [(key, key.partition(".")[0]) for key in sorted(self._wiring.sources)]
-        ports = [(key, path, key[len(path) + 1 :].partition("[")) for key, path in used if path in self._system.diagram.plants]
+        ports = [
+            (key, path, key[len(path) + 1 :].partition("["))
+            for key, path in used
+            if path in self._system.diagram.plants
+        ]
         self._seen = [(key, port[0], self._system.diagram.plants[path].frame(port[2][:-1])) for key, path, port in ports
                       if port[0] in OF_FRAME]  # fmt: skip
         self._inertias = {
-            key: self._models.inertia_at(port[0], self._system.diagram.plants[path].frame(port[2][:-1]), self._lanes.count)
+            key: self._models.inertia_at(
+                port[0], self._system.diagram.plants[path].frame(port[2][:-1]), self._lanes.count
+            )
             for key, path, port in ports
             if port[0] in OF_INERTIA
         }
@@ -163,16 +174,19 @@ class Batch:
         for x in lanes:
             self.V[x.key] = x.call(self.V)
 
-    def _accelerate(self, q: Array, v: Array) -> Array:
-        """The accelerations under all forces, which have been evaluated."""
+    def _accelerate(self, t: Any, point: Point) -> Array:
+        """The accelerations under all forces; those of components have been evaluated."""
+        q, v, _ = point
         force = np.zeros(v.shape)
+        for load in self._loads:
+            force += load(t, point)
         for number, get in self._single:
             force[:, number] += get(self.V)
         for dofs, get in self._wide:
             force[:, dofs] += get(self.V)
         if self._nodes:
             force += self._pushed(q)
-        vdot = self._models.accelerations(q, v, force) if v.shape[1] else force
+        vdot = self._models.accelerations(q, v, force, self._lanes.chosen) if v.shape[1] else force
         for x in self._plants:
             self.V[x.vdot] = vdot[:, x.seat.v]
         return vdot
@@ -200,7 +214,7 @@ class Batch:
             self._walk(self._stage[0])
         self._walk(before)
         if accelerations:
-            self._accelerate(point.q, point.v)
+            self._accelerate(t, point)
             self._walk(behind)
 
     def _slopes(self, t: Any, point: Point) -> tuple[Array, dict[str, Array]]:
@@ -208,7 +222,7 @@ class Batch:
         before, behind, _ = self._stage
         self._place(t, point)
         self._walk(before)
-        vdot = self._accelerate(point.q, point.v)
+        vdot = self._accelerate(t, point)
         self._walk(behind)
         return vdot, {x.key: x.call(self.V) for x in self._rates}
 
@@ -268,7 +282,7 @@ class Batch:
         before, after = np.sign(values), np.sign(self._margins(t, point))
         turned = self._turned(before, after) & self._going
         if turned.any():
-            point, _ = self._jump(np.full(self._lanes.count, t), point, np.where(turned, before, 0.0), turned)
+            point, _ = self._jump(np.full(self._lanes.size, t), point, np.where(turned, before, 0.0), turned)
             self._leave(self._until(turned, until), "a tick makes it cross where it ends")
         self._watch.moved(self._margins(t, point), values, self._going)
         return point
@@ -296,17 +310,57 @@ class Batch:
     def _turned(self, before: Array, after: Array) -> Mask:
         """Functions that have gone to the other side in a direction that is watched."""
         directions = np.array([x[1] for x in self._crossings])[:, None]
-        return (before != 0.0) & (after != 0.0) & (before != after) & ((directions == 0) | (directions == after))
+        watched = (directions == 0) | (directions == after)
+        return np.asarray((before != 0.0) & (after != 0.0) & (before != after) & watched)
 
     def _through(self, t0: float, end: float, point: Point, until: str) -> Point:
-        """From a time to the end of a step: of runs in which something crosses in parts, to the crossing and on."""
+        """From a time to the end of a step: runs in which something may cross by themselves, in parts."""
         assert self._watch is not None
-        t, active = np.full(self._lanes.count, t0), self._going.copy()
+        whole = self._step(t0, np.where(self._going, end - t0, 0.0), point)
+        calm = self._watch.calm(self._margins_in(whole), self._lanes.count) | ~self._going
+        chosen = np.flatnonzero(~calm)
+        if not len(chosen):
+            return whole.end.where(self._going, point)
+        some = Point(point.q[chosen], point.v[chosen], {key: x[chosen] for key, x in point.z.items()})
+        with self._only(chosen):
+            some = self._in_parts(t0, end, some, until)
+        ends = whole.end.where(self._going & calm, point)
+        for x, new in [(ends.q, some.q), (ends.v, some.v), *((ends.z[key], some.z[key]) for key in ends.z)]:
+            x[chosen] = new
+        return ends
+
+    @contextmanager
+    def _only(self, chosen: npt.NDArray[np.intp]) -> Iterator[None]:
+        """Go on with some of the runs alone; what jumps in them is theirs afterwards."""
+        assert self._watch is not None
+        V, watch, going, inertias = self.V, self._watch, self._going, self._inertias
+        jumped = {x.key for _, _, _, jumps in self._crossings for x in jumps}
+        self.V = {key: x[chosen] if np.ndim(x) else x for key, x in V.items()}
+        self._inertias = {key: x[chosen] for key, x in inertias.items()}
+        self._watch, self._going, self._numbers = watch.of(chosen), going[chosen], chosen
+        self._lanes.chosen = chosen
+        try:
+            yield
+            for key in jumped:
+                V[key] = np.array(V[key])
+                V[key][chosen] = self.V[key]
+            watch.put(chosen, self._watch)
+            going[chosen] = self._going
+        finally:
+            self.V, self._watch, self._going, self._inertias = V, watch, going, inertias
+            self._numbers, self._lanes.chosen = np.arange(self._lanes.count), None
+
+    def _margins_in(self, step: LaneStep) -> Callable[[Array], Array]:
+        return lambda theta: self._margins(step.t + theta * step.h, step.at(theta))
+
+    def _in_parts(self, t0: float, end: float, point: Point, until: str) -> Point:
+        """From a time to the end of a step in parts, each to the first crossing of a run."""
+        assert self._watch is not None
+        t, active = np.full(self._lanes.size, t0), self._going.copy()
         for _ in range(_PARTS):
             h = np.where(active, end - t, 0.0)
             step = self._step(t, h, point)
-            margins = lambda theta, step=step: self._margins(step.t + theta * step.h, step.at(theta))  # noqa: E731
-            found = self._watch.find(margins, h, active)
+            found = self._watch.find(self._margins_in(step), h, active)
             crossed = active & (found.theta <= 1.0)
             point = step.end.where(active & ~crossed, point)
             if not crossed.any():
@@ -365,7 +419,7 @@ class Batch:
         stops = self._until(all_names, until)
         self._record_own(t, point, crossed & (stops | (t < end)))
         for i in np.flatnonzero(stops & self._going):
-            self._rows.end(int(i))
+            self._rows.end(int(self._numbers[i]))
         self._going &= ~stops
         return point
 
@@ -383,7 +437,7 @@ class Batch:
             signs, total = np.where(after == 0.0, signs, after), total | names
             if not names.any():
                 break
-        self._leave(names.any(axis=0), "crossings make each other cross without end")
+        self._leave(np.asarray(names.any(axis=0)), "crossings make each other cross without end")
         return point, total
 
     def _jumped(self, t: Array, point: Point, names: Mask) -> Point:
@@ -407,11 +461,11 @@ class Batch:
         if which.any():
             self._evaluate(t, point, self._at_end)
             for i in np.flatnonzero(which):
-                self._rows.add_own(int(i), float(t[i]), self.V)
+                self._rows.add_own(int(self._numbers[i]), float(t[i]), {key: self.V[key][i] for key in self._rows.keys})
 
     def _note(self, t: Array, names: Mask) -> None:
         for c, i in np.argwhere(names):
-            self._rows.event(int(i), float(t[i]), self._crossings[c][0])
+            self._rows.event(int(self._numbers[i]), float(t[i]), self._crossings[c][0])
 
     def _until(self, names: Mask, until: str) -> Mask:
         """Runs that end where these cross."""
@@ -420,13 +474,14 @@ class Batch:
 
     def _check_storm(self, t: Array, crossed: Mask) -> None:
         for i in np.flatnonzero(crossed):
-            last = [*self._storm.get(int(i), [])[-_STORM_COUNT:], float(t[i])]
-            self._storm[int(i)] = last
+            number = int(self._numbers[i])
+            last = [*self._storm.get(number, [])[-_STORM_COUNT:], float(t[i])]
+            self._storm[number] = last
             if len(last) > _STORM_COUNT and last[-1] - last[0] <= _STORM * _STORM_COUNT:
                 self._leave(np.arange(len(t)) == i, "events follow each other without end")
 
     def _leave(self, which: Mask, why: str) -> None:
         """Runs that do not go on in the batch: they are computed by themselves."""
         for i in np.flatnonzero(which & self._going):
-            self._rows.alone[int(i)] = why
+            self._rows.alone[int(self._numbers[i])] = why
         self._going &= ~which

@@ -222,7 +222,9 @@ class Campaign(Judged):
         for path in inputs.paths:
             if not is_argument(path):
                 target_of(first, path)
-        events = [f"{path}.{name}" for path, x in first.diagram.parts.items() for name in x.component.interface.crossings]
+        events = [
+            f"{path}.{name}" for path, x in first.diagram.parts.items() for name in x.component.interface.crossings
+        ]
         until = self._job.settings.until
         if until and until not in events:
             raise CampaignError(f"until={until!r:.60}: {first.name!r} has no such event{near(until, events)}")

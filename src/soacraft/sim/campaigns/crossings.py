@@ -7,6 +7,8 @@ first zero of each run is located on the dense output; signs are kept from step 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +60,27 @@ class LaneWatch:
         self.directions = np.array(directions, dtype=float)[:, None]
         self.signs: Array = np.sign(values)
         self._begun: Mask = np.ones(values.shape, dtype=np.bool_)
+
+    def of(self, chosen: npt.NDArray[np.intp]) -> LaneWatch:
+        """The watch of some of the runs."""
+        some = copy(self)
+        some.signs, some._begun = self.signs[:, chosen], self._begun[:, chosen]
+        return some
+
+    def put(self, chosen: npt.NDArray[np.intp], some: LaneWatch) -> None:
+        """Take over what the watch of some of the runs came to."""
+        self.signs[:, chosen], self._begun[:, chosen] = some.signs, some._begun
+
+    def calm(self, margins: Margins, count: int) -> Mask:
+        """Runs of which no function comes near zero within a step: their signs stay."""
+        g = np.array([margins(np.full(count, theta)) for theta in (0.0, *PARTS)])  # (5, crossings, runs)
+        sides = np.sign(g)
+        same = (np.abs(self.signs) == 1.0) & (sides == self.signs).all(axis=0)
+        low = (self.signs * np.tensordot(QUARTIC, g, axes=1)).min(axis=0)
+        size = np.abs(g).max(axis=0)
+        calm = (same & (low >= NEAR * np.ptp(g, axis=0)) & (np.abs(g[0]) > AT_ZERO * size)).all(axis=0)
+        self._begun &= ~calm
+        return np.asarray(calm)
 
     def find(self, margins: Margins, h: Array, active: Mask) -> Found:
         """The first crossings within a step of lengths h of the active runs; where there is none, signs are those at
@@ -151,7 +174,7 @@ class LaneWatch:
             if not may.any():
                 continue
             inner = np.clip(8 * i + k, 1, 31)
-            theta = _least(lambda x, side=side: side * value(x), FINE[inner - 1], FINE[inner + 1])
+            theta = _least(partial(_times, side, value), FINE[inner - 1], FINE[inner + 1])
             beyond = may & (side * value(theta) < -ROUNDING * np.abs(g).max(axis=0))
             if beyond.any():
                 turns.append(np.where(beyond, theta, PARTS[0]))
@@ -165,6 +188,10 @@ class _Look(NamedTuple):
     end: Array
     before: Array
     jumps: Mask
+
+
+def _times(side: Array, value: Callable[[Array], Array], theta: Array) -> Array:
+    return np.asarray(side * value(theta))
 
 
 def _just_after(h: Array) -> list[Array]:

@@ -133,15 +133,19 @@ class Job:
         return rows
 
     def _differs(self, rows: list[Row]) -> str:
-        """How the first run of a batch differs from itself alone; empty where it does not."""
-        alone = self.row(rows[0].run)
+        """How the first run of a batch differs from itself alone; empty where it does not, or all have left it."""
+        first = next((x for x in rows if x.how == "batch"), None)
+        if first is None:
+            return ""
+        alone = self.row(first.run)
         if alone.status != "ok":
             return alone.text
         for k, name in enumerate(self.measures):
-            size = max(abs(number(x.measures[k])) for x in rows)
-            a, b = number(rows[0].measures[k]), number(alone.measures[k])
-            if not abs(a - b) <= _AGREE * size:
-                return f"{name!r} of run {rows[0].run} is {a:.9g}, and {b:.9g} alone"
+            sizes = [abs(number(x.measures[k])) for x in rows if x.how == "batch"]
+            size = max((x for x in sizes if x == x), default=0.0)  # an event that did not happen has no number
+            a, b = number(first.measures[k]), number(alone.measures[k])
+            if not (abs(a - b) <= _AGREE * size or (a != a and b != b)):
+                return f"{name!r} of run {first.run} is {a:.9g}, and {b:.9g} alone"
         return ""
 
     def _batch(self, first: int, count: int) -> list[Row]:

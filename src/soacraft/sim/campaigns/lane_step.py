@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.errors import SimulationError
 from soacraft.sim.integrators.manifold import LARGEST_TURN, Coordinates
@@ -21,7 +22,7 @@ class Point(NamedTuple):
     v: Array
     z: dict[str, Array]
 
-    def where(self, which: Array, other: Point) -> Point:
+    def where(self, which: npt.NDArray[np.bool_], other: Point) -> Point:
         """This point for some runs, another one for the others."""
         z = {key: np.where(along(which, x), x, other.z[key]) for key, x in self.z.items()}
         return Point(np.where(which[:, None], self.q, other.q), np.where(which[:, None], self.v, other.v), z)

@@ -7,10 +7,12 @@ runs and others near them. One that does not take the axis, or parameters that v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.errors import CampaignError
 from soacraft.sim.campaigns.variations import target_of
@@ -54,6 +56,8 @@ class Lanes:
         """Parameters of models that vary, by plant and name: those of all runs."""
         self.times_differ = any(x.component.interface.crossings for x in system.diagram.parts.values())
         """True if each run has a time of its own, within steps."""
+        self.chosen: npt.NDArray[np.intp] | None = None
+        """The runs for which equations are called now; None for all."""
         self.by_run: list[str] = []
         """Equations that are called run by run."""
         for path, plant in system.diagram.plants.items():
@@ -119,6 +123,11 @@ class Lanes:
                     made[:, element] = given
             self.states[key] = made
 
+    @property
+    def size(self) -> int:
+        """How many runs equations are called for."""
+        return self.count if self.chosen is None else len(self.chosen)
+
     # -- equations ---------------------------------------------------------------------------------------------
 
     def lane(self, part: Part, equation: Equation, of: str, key: str, called: str = "") -> Lane:
@@ -144,7 +153,7 @@ class Lanes:
             elif name in face.inputs:
                 default = face.inputs[name].default
                 given = as_value(signal.dtype(0) if default is None else default, signal, full)
-                gets.append(_constant(np.broadcast_to(given, (self.count, *signal.shape))))
+                gets.append(self._of_all(given, signal.shape))
             else:
                 if name in face.outputs:
                     needs.add(full)
@@ -158,6 +167,9 @@ class Lanes:
             return _constant(part.clock.seconds if part.clock is not None else 0.0)
         return _constant(part.component.p)
 
+    def _of_all(self, value: Any, shape: tuple[int, ...]) -> Callable[[Values], Any]:
+        return lambda V: np.broadcast_to(value, (self.size, *shape))
+
     def _called(
         self,
         part: Part,
@@ -168,28 +180,28 @@ class Lanes:
         shapes: Sequence[tuple[int, ...] | None],
     ) -> Callable[[Values], Array]:
         """How an equation is called: found at its first call."""
-        f, whole = equation.function, (self.count, *shape)
+        f = equation.function
         at = equation.arguments.index("p") if "p" in equation.arguments and part.path in self._params else None
         chosen: list[Callable[[list[Any]], Array]] = []
 
         def full(given: Any) -> Array:
-            made = np.asarray(given)
+            made, whole = np.asarray(given), (self.size, *shape)
             return made if made.shape == whole else np.broadcast_to(made, whole)
 
         def by_run(given: list[Any]) -> Array:
             rows = []
-            for i in range(self.count):
+            for i in range(self.size):
                 one = [_one(x, s, i) for x, s in zip(given, shapes, strict=True)]
                 if at is not None:
-                    one[at] = self._params[part.path][i]
+                    one[at] = self._params[part.path][i if self.chosen is None else int(self.chosen[i])]
                 rows.append(f(*one))
-            return np.array(rows).reshape(whole)
+            return np.array(rows).reshape(self.size, *shape)
 
         def at_once(extra: int) -> Callable[[list[Any]], Array]:
             if at is None:
                 return lambda given: full(f(*given))
             p = Together(part.component.p, self._varied[part.path], extra)
-            return lambda given: full(f(*given[:at], p, *given[at + 1 :]))
+            return lambda given: full(f(*given[:at], p if self.chosen is None else p.of(self.chosen), *given[at + 1 :]))
 
         def choose(given: list[Any]) -> Callable[[list[Any]], Array]:
             rng = np.random.default_rng(0)
@@ -216,9 +228,17 @@ class Together:
     def __init__(self, p: Any, varied: Mapping[str, Sequence[Any]], extra: int) -> None:
         for name in type(p).__struct_fields__:
             setattr(self, name, getattr(p, name))
+        self._varied = list(varied)
         for name, values in varied.items():
             made = np.array(values, dtype=float)
             setattr(self, name, made.reshape(made.shape + (1,) * extra) if made.ndim == 1 else made)
+
+    def of(self, chosen: npt.NDArray[np.intp]) -> Together:
+        """The parameters of some of the runs."""
+        some = copy(self)
+        for name in self._varied:
+            setattr(some, name, getattr(self, name)[chosen])
+        return some
 
 
 def linked(link: Link) -> Callable[[Values], Any]:

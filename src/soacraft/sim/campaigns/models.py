@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.analysis.parametric.derivatives import sizes_of
@@ -42,6 +43,8 @@ from soacraft.spatial.inertia import Inertia
 #: Kinds of parameters in which the dynamics are linear, directly or through the ten parameters of a body.
 _INERTIAL = ("mass", "com", "moment", "inertia")
 LINEAR = (*_INERTIAL, *PER_DOF)
+#: The numbers of some of the runs; None for all.
+Chosen = npt.NDArray[np.intp] | None
 
 
 class Variant(NamedTuple):
@@ -79,13 +82,13 @@ class LaneModels:
         self._mass = [x for x in variants if x.moves_mass]
         self._force = [x for x in variants if x.moves_force]
 
-    def accelerations(self, q: Array, v: Array, force: Array) -> Array:
-        """vdot of all runs under a force."""
+    def accelerations(self, q: Array, v: Array, force: Array, chosen: Chosen = None) -> Array:
+        """vdot of all runs, or of those that are chosen, under a force."""
         if not self._mass and not self._force:
             return dyn.forward_dynamics(self._mb, q, v, force, threads=1)
         zero = np.zeros_like(v)
-        M = _sum(self._mass, (1, 1), lambda mb: dyn.mass_matrix(mb, q, threads=1), self._mb)
-        C = _sum(self._force, (1,), lambda mb: dyn.inverse_dynamics(mb, q, v, zero, threads=1), self._mb)
+        M = _sum(self._mass, (1, 1), chosen, lambda mb: dyn.mass_matrix(mb, q, threads=1), self._mb)
+        C = _sum(self._force, (1,), chosen, lambda mb: dyn.inverse_dynamics(mb, q, v, zero, threads=1), self._mb)
         return np.asarray(np.linalg.solve(M, (force - C)[..., None])[..., 0])
 
     def inertia_at(self, port: str, frame: Frame, count: int) -> Array:
@@ -104,11 +107,12 @@ class LaneModels:
         return np.array(rows)
 
 
-def _sum(variants: Sequence[Variant], axes: tuple[int, ...], value: Any, mb: Multibody) -> Array:
+def _sum(variants: Sequence[Variant], axes: tuple[int, ...], chosen: Chosen, value: Any, mb: Multibody) -> Array:
     base = np.asarray(value(mb))
     total = base
     for x in variants:
-        total = total + x.weight.reshape(-1, *axes) * (np.asarray(value(x.mb)) - base)
+        weight = x.weight if chosen is None else x.weight[chosen]
+        total = total + weight.reshape(-1, *axes) * (np.asarray(value(x.mb)) - base)
     return total
 
 

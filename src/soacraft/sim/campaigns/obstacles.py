@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.sim.campaigns.loads import obstacle_of_loads
 from soacraft.sim.campaigns.measures import Measure, Series, split
 from soacraft.sim.campaigns.models import LINEAR
 from soacraft.sim.campaigns.variations import is_argument, read_parameter, target_of
@@ -32,7 +33,10 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
         return "a measure is a function, which takes a single run"
     argument = next((x for x in paths if is_argument(x)), "")
     if argument:
-        return f"{argument!r} is an argument of the function that makes the system, so that each run has its own"
+        return (
+            f"{argument!r} is an argument of the function that makes the system, so that each run has its own: vary "
+            "parameters by their paths, as 'motor.R' or 'arm.forearm.mass'"
+        )
     if system.diagram.tears:
         return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
     if system.diagram.frames or system.diagram.holds or system.board.build.changes or system.diagram.sequences:
@@ -42,15 +46,20 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
             return f"{path!r} jumps between ticks, where steps end"
         if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
             return f"{path!r} is no plain component"
-    for path, plant in sorted(system.diagram.plants.items()):
-        why = _of_plant(plant)
+    weighed = any(not is_argument(x) and target_of(system, x).kind == "model" for x in paths)
+    plants = system.diagram.plants
+    for path, plant in sorted(plants.items()):
+        why = _of_plant(plant) or obstacle_of_loads(plant.forces, len(plants) == 1, weighed)
         if why:
             return f"the plant {path!r} {why}"
     if system.board.compiled().wiring.masses:
         return "masses of bodies are given"
     for path in paths:
         target = target_of(system, path)
-        if target.kind == "model" and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR:
+        if (
+            target.kind == "model"
+            and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR
+        ):
             return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
     known = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
     known |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
@@ -70,8 +79,6 @@ def _jumps(component: Component, path: str, paths: Sequence[str], start: float) 
 
 def _of_plant(plant: Any) -> str:
     mb = plant.mb
-    if plant.forces:
-        return "has force elements"
     if mb.is_closed or len(mb.couplings):
         return "has loops"
     if mb.layout.flexible:
@@ -98,5 +105,11 @@ def _width(system: System, key: str) -> int:
     base = split(system, key)[0]
     path, _, port = base.partition(".")
     if path in system.diagram.plants:
-        return system.diagram.plants[path].mb.nq if port == "q" else system.diagram.plants[path].mb.nv if port in ("v", "vdot") else 9
+        return (
+            system.diagram.plants[path].mb.nq
+            if port == "q"
+            else system.diagram.plants[path].mb.nv
+            if port in ("v", "vdot")
+            else 9
+        )
     return int(np.prod(system.diagram.parts[path].signal(port).shape))

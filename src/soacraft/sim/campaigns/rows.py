@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from soacraft.errors import CampaignError
 from soacraft.sim.campaigns.measures import split
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
+
+#: Rows of single runs that a batch keeps at most: about half a gigabyte.
+MOST_OWN = 500_000
 
 
 class Recorded:
@@ -39,6 +43,7 @@ class Rows:
         self._own: dict[int, list[tuple[int, float, dict[str, Array]]]] = {}
         self._events: dict[int, list[tuple[float, str]]] = {}
         self._ends: dict[int, int] = {}
+        self._count = 0
         self._arrays: dict[str, Array] = {}
         self.alone: dict[int, str] = {}
         """Runs that go on by themselves, and why."""
@@ -56,7 +61,10 @@ class Rows:
 
     def add_own(self, i: int, t: float, values: Mapping[str, Array]) -> None:
         """A row of one run alone."""
-        row = {key: np.array(values[key][i]) for key in self._rows}
+        self._count += 1
+        if self._count > MOST_OWN:
+            raise CampaignError(f"runs of a batch have more than {MOST_OWN} rows of crossings.")
+        row = {key: np.array(values[key]) for key in self._rows}
         self._own.setdefault(i, []).append((len(self._t), t, row))
 
     def event(self, i: int, t: float, name: str) -> None:

@@ -52,6 +52,21 @@ class Drag:
         """Find the node."""
         self._mb, self._frame = mb, mb.frame(self._node)
 
+    @property
+    def frame(self) -> Frame:
+        """The node, where the drag was bound."""
+        return self._frame
+
+    def against(self, twist: Array) -> Array:
+        """The wrenches [moment; force] (..., 6) against velocities [w; u] of the node, in the same axes.
+
+        >>> Drag("tip", linear=0.5, turning=2.0).against(np.array([1.0, 0, 0, 0, 0, 2.0]))
+        array([-2., -0., -0., -0., -0., -1.])
+        """
+        w, u = twist[..., :3], twist[..., 3:]
+        speed = np.sqrt((u * u).sum(axis=-1, keepdims=True))
+        return np.concatenate([-self._turning * w, -(self._linear + self._quadratic * speed) * u], axis=-1)
+
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
         return dyn.compensating_force(self._mb, state.q, self.wrenches(t, state), ignore_loops=True)
@@ -59,6 +74,5 @@ class Drag:
     def wrenches(self, t: float, state: State) -> dict[Frame, Wrench]:
         """The wrench on the node."""
         moving = self._mb.velocity(self._frame, state=state)
-        u, w = np.asarray(moving.linear), np.asarray(moving.angular)
-        push = -(self._linear + self._quadratic * np.linalg.norm(u)) * u
-        return {self._frame: Wrench(-self._turning * w, push, expressed_in=self._mb.root)}
+        wrench = self.against(np.concatenate([np.asarray(moving.angular), np.asarray(moving.linear)]))
+        return {self._frame: Wrench(wrench[:3], wrench[3:], expressed_in=self._mb.root)}
