@@ -5,9 +5,11 @@ import pytest
 from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
+from tests.sim.test_compiled_refusals import first_call
 
 import soacraft as sc
 from soacraft.errors import SimulationError
+from soacraft.sim import compiled
 
 
 def pushed_box(method, step=1e-3):
@@ -338,3 +340,35 @@ def test_callbacks_at_one_instant_have_the_accelerations_of_the_row(steps_in_pyt
     p.every(0.002, lambda t, state: seen.append(state.vdot))
     run = p.advance_to(0.02)
     np.testing.assert_allclose(seen[1:], run.vdot[2::2], rtol=0, atol=1e-12)
+
+
+def test_compiled_steps_end_where_a_callback_changed_the_model():
+    p = swing()
+    p.every(0.02, lambda t, state: p.mb.set_state(0.9 * p.mb.q, 0.9 * p.mb.v) if round(t, 9) == 0.04 else None)
+    run = p.advance_to(0.1)
+    assert is_compiled(run)
+    assert [(int(x.ns[0]), int(x.ns[-1])) for _, x in run._dense] == [(0, 40_000_000), (40_000_000, 100_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda x: x._replace(visits=x.visits._replace(x=np.zeros(3))), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(w=np.zeros(3))), "visits are of another model"),
+        (lambda x: x._replace(functions=x.functions._replace(point=np.zeros(3))), "functions are of another model"),
+        (lambda x: x._replace(functions=x.functions._replace(forces=np.zeros((1, 9)))), "functions are of another"),
+        (lambda x: x._replace(functions=x.functions._replace(rows=np.zeros(7, dtype=np.int64))), "functions are of"),
+        (lambda x: x._replace(functions=x.functions._replace(rows=x.functions.rows + 5)), "a row of forces is out of"),
+    ],
+)
+def test_what_does_not_fit_compiled_steps_is_refused_by_name(change, text, monkeypatch):
+    def go():
+        p = swing()
+        drives(p, 0.004)
+        p.add(lambda t, state: np.zeros(2))
+        p.advance_to(0.02)
+
+    call = first_call(monkeypatch, go)
+    call[1] = change(call[1])
+    with pytest.raises(ValueError, match=text):
+        compiled._core.advance(*call)

@@ -39,7 +39,9 @@ def reload(
 ) -> Text:
     """What `System.reload` does: all of it, or nothing."""
     file = system_path(path)
-    mine = {type(x.component) for x in system.diagram.parts.values()} | {type(x.assembly) for x in system.diagram.built.values()}
+    mine = {type(x.component) for x in system.diagram.parts.values()} | {
+        type(x.assembly) for x in system.diagram.built.values()
+    }
     given = {x.__name__: x for x in [*mine, *classes]}
     own = {name: x.forces for name, x in system.diagram.plants.items()} if forces is None else forces
     links = {name: x.component for name, x in system.diagram.parts.items() if "interface" in vars(x.component)}
@@ -128,7 +130,9 @@ def _plants(old: System, new: System, a: SystemData, b: SystemData) -> list[str]
         told += [f"{path}: another {what}" for what in ("solver", "forces") if _differ(x, y, what)]
         if old.board.build.propagator is not None and not _differ(x, y, "forces"):
             told += _forces(old.diagram.plants[path], new.diagram.plants[path])
-        told += _model(path, old.diagram.plants[path].mb, new.diagram.plants[path].mb, old.board.build.propagator is None)
+        told += _model(
+            path, old.diagram.plants[path].mb, new.diagram.plants[path].mb, old.board.build.propagator is None
+        )
     return told
 
 

@@ -61,8 +61,8 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
     """The tables of a system in the format."""
     if any(x.plant for x in system.changes):
         raise SystemFileError(
-            f"the structure of {system.name!r} was changed since t = {system.board.start / 1e9:.9g} s, and a system file "
-            "has what a system was built from: write a checkpoint."
+            f"the structure of {system.name!r} was changed since t = {system.board.start / 1e9:.9g} s, and a system "
+            "file has what a system was built from: write a checkpoint."
         )
     if system._recalled:
         raise SystemFileError(
@@ -71,7 +71,9 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
         )
     for path in models:
         if path not in system.diagram.plants:
-            raise SystemFileError(f"models={{{path!r:.60}: ...}} names no plant{near(str(path), system.diagram.plants)}")
+            raise SystemFileError(
+                f"models={{{path!r:.60}: ...}} names no plant{near(str(path), system.diagram.plants)}"
+            )
     data = describe(system, documents=False)
     kept = _kept(system, data)
     plants = {path: _plant(system, path, models.get(path), file.absolute()) for path in sorted(system.diagram.plants)}
@@ -190,7 +192,9 @@ def _at(at: Any) -> dict[str, Any] | None:
 def _kept(system: System, data: SystemData) -> dict[str, Built]:
     """The outermost assemblies that their classes build as they are now; what they add is taken out of the data."""
     kept: dict[str, Built] = {}
-    outer = [path for path in sorted(system.diagram.built) if not any(path.startswith(f"{x}/") for x in system.diagram.built)]
+    outer = [
+        path for path in sorted(system.diagram.built) if not any(path.startswith(f"{x}/") for x in system.diagram.built)
+    ]
     bare = _bare(system) if outer else None
     for path in outer:
         x = system.diagram.built[path]

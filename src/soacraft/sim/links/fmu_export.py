@@ -90,7 +90,9 @@ def to_fmu(
     for name, part in system.diagram.parts.items():
         if isinstance(part.component, Linked):
             raise WiringError(f"{name!r} is a link to another program, which cannot be in an FMU.")
-    copy = build(describe(system), known_classes({type(x.component) for x in system.diagram.parts.values()}), *_loads(system))
+    copy = build(
+        describe(system), known_classes({type(x.component) for x in system.diagram.parts.values()}), *_loads(system)
+    )
     held = hold(copy, inputs)
     copy.check()
     card = Card(

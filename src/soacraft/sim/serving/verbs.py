@@ -186,7 +186,9 @@ def listed(system: System, present: Present, under: str = "") -> dict[str, Any]:
     def inside(path: str) -> bool:
         return not under or path == under or path.startswith(f"{under}/")
 
-    parts = [{"path": path, "type": "Plant", "model": x.mb.name} for path, x in system.diagram.plants.items() if inside(path)]
+    parts = [
+        {"path": path, "type": "Plant", "model": x.mb.name} for path, x in system.diagram.plants.items() if inside(path)
+    ]
     parts += [{"path": path, "type": kind} for path, kind in system.diagram.groups.items() if inside(path)]
     for path, part in system.diagram.parts.items():
         if inside(path):

@@ -158,7 +158,7 @@ class Stepper(Uncopied, Strict):
     @property
     def obstacle(self) -> str:
         """Reason why steps are not compiled; empty where they are."""
-        return self._motion.lanes.why
+        return self._motion.why
 
     @property
     def is_autonomous(self) -> bool:

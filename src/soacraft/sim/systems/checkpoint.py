@@ -71,7 +71,9 @@ def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, Log
 
 def code_of(system: System) -> dict[str, Fingerprint]:
     """Fingerprints of the force elements of plants and of the functions that move frames."""
-    prints = {f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system.diagram.plants.items() for x in y.forces}
+    prints = {
+        f"the force {x.name!r} of {path!r}": of_load(x) for path, y in system.diagram.plants.items() for x in y.forces
+    }
     moved = {path: x.pose for path, x in system.diagram.frames.items() if callable(x.pose)}
     return prints | {f"the motion of the frame {path!r}": fingerprint(x) for path, x in moved.items()}
 

@@ -317,7 +317,9 @@ def _mount(system: System, path: str, at: MountData | None) -> Any:
     if at is None:
         return None
     if at.plant not in system.diagram.plants:
-        raise WiringError(f"{path!r} is mounted at {at.plant!r:.60}, which is no plant{near(at.plant, system.diagram.plants)}")
+        raise WiringError(
+            f"{path!r} is mounted at {at.plant!r:.60}, which is no plant{near(at.plant, system.diagram.plants)}"
+        )
     plant = system.diagram.plants[at.plant]
     if at.kind not in ("dof", "node"):
         raise WiringError(f"{path!r} is mounted at a {at.kind!r:.40}; a mount is a 'dof' or a 'node'.")
