@@ -89,3 +89,15 @@ def test_what_changes_in_some_runs_alone_is_not_taken(tmp_path):
         c.run()
         assert "the batch stopped: CampaignError: 'filters' makes other components" in c.status()
         assert "0 in batches of 512, 40 one by one" in c.status()
+
+
+def test_a_campaign_that_began_one_by_one_goes_on_so(tmp_path, monkeypatch):
+    given = dict(seed=3, runs=4, t=0.1, vary={"mass": U(0.5, 2.0)}, measure={"q": "arm.q[upper][-1]"})
+    why = "'mass' was an argument"
+    with monkeypatch.context() as patch:
+        patch.setattr("soacraft.sim.campaigns.campaign.obstacle_of_arguments", lambda *_: why)
+        sim.Campaign(made, folder(tmp_path), **given).run(shard=(1, 2))
+    again = sim.Campaign.open(folder(tmp_path), made)
+    again.run()
+    assert f"one by one: {why}" in again.status()
+    assert {x.how for x in again.table().rows} == {"single"}

@@ -111,6 +111,9 @@ class Campaign(Judged):
         inputs = Inputs(varied, sampling, seed, runs)
         first = self._first(inputs)
         size, why = self._batches(first, inputs, batch, t, texts, history or {})
+        begun = self._folder.settings()
+        if batch == "auto" and begun is not None and not begun.batch and begun.why_single != AS_ASKED:
+            size, why = 0, begun.why_single  # as it began, by a version that knew fewer batches
         prints = code_of(self._source, first, functions)
         settings = Settings(
             system=first.name,

@@ -122,4 +122,7 @@ def _width(system: System, key: str) -> int:
             if port in ("v", "vdot")
             else 9
         )
-    return int(np.prod(system.diagram.parts[path].signal(port).shape))
+    part = system.diagram.parts.get(path)
+    if part is None or port not in part.component.interface.quantities:
+        return 1  # it is refused by name afterwards
+    return int(np.prod(part.signal(port).shape))
