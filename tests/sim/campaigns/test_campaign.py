@@ -15,7 +15,7 @@ MEASURE = {"end": "lag.y[-1]", "seen": "sensor.y[-1]"}
 
 
 def campaign(tmp_path, name="runs", **more):
-    given = dict(seed=7, runs=12, vary=VARY, measure=MEASURE, t=1.0)
+    given = dict(seed=7, runs=12, vary=VARY, measure=MEASURE, t=1.0, batch=0)
     return sim.Campaign(lag, folder(tmp_path, name), **{**given, **more})
 
 

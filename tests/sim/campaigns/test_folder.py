@@ -37,7 +37,7 @@ def test_another_system_is_refused(tmp_path):
 
     changed.__module__, changed.__qualname__ = lag.__module__, lag.__qualname__
     with pytest.raises(CampaignError, match=r"of system .its parts, parameters, model or state. another"):
-        sim.Campaign(changed, folder(tmp_path), seed=7, runs=12, t=1.0, vary=VARY, measure=MEASURE)
+        sim.Campaign(changed, folder(tmp_path), seed=7, runs=12, t=1.0, vary=VARY, measure=MEASURE, batch=0)
 
 
 def test_a_latin_hypercube_cannot_grow(tmp_path):

@@ -2,7 +2,8 @@
 folder of shards, a table and statistics. Run i depends on the seed and i alone.
 
 draws -> distributions -> sampling -> variations     the numbers that run i gets
-models, lanes, lane_step, crossings, rows, batch     a block of runs that march together; obstacles: why others do not
+made, models, loads, lanes                           what differs between the runs of a block, and their equations
+lane_step, crossings, rows, batch                    a block that marches as one; obstacles: why others do not
 measures, job                                        a run, or a block of runs, and what is kept of it
 folder, pool, cluster                                where results are, and who computes them
 campaign, table, statistics                          what users call

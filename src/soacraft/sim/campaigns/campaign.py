@@ -20,7 +20,7 @@ from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number
 from soacraft.sim.campaigns.job import Job, series_of
 from soacraft.sim.campaigns.judged import Judged
 from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
-from soacraft.sim.campaigns.obstacles import obstacle, size_of
+from soacraft.sim.campaigns.obstacles import obstacle, obstacle_of_arguments, size_of
 from soacraft.sim.campaigns.pool import Done, Task, compute
 from soacraft.sim.campaigns.source import FILE, Maker, code_of, digest, source_of
 from soacraft.sim.campaigns.table import Table
@@ -111,6 +111,9 @@ class Campaign(Judged):
         inputs = Inputs(varied, sampling, seed, runs)
         first = self._first(inputs)
         size, why = self._batches(first, inputs, batch, t, texts, history or {})
+        begun = self._folder.settings()
+        if batch == "auto" and begun is not None and not begun.batch and begun.why_single != AS_ASKED:
+            size, why = 0, begun.why_single  # as it began, by a version that knew fewer batches
         prints = code_of(self._source, first, functions)
         settings = Settings(
             system=first.name,
@@ -195,7 +198,7 @@ class Campaign(Judged):
         if wanted == 0:
             return 0, AS_ASKED
         measures = [read_measure(x) if x else None for x in texts.values()]
-        why = obstacle(first, inputs.paths, measures)
+        why = obstacle(first, inputs.paths, measures) or obstacle_of_arguments(self._source, inputs)
         if why and wanted != "auto":
             raise CampaignError(f"runs cannot march as a batch: {why}. Leave out batch=.")
         if why:

@@ -16,10 +16,11 @@ from soacraft.sim.campaigns.batch import Batch
 from soacraft.sim.campaigns.draws import seed_of
 from soacraft.sim.campaigns.folder import Row, Settings, number, told
 from soacraft.sim.campaigns.lanes import Lanes
+from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, OfRun, Series, read_measure, signals_of, value_of
 from soacraft.sim.campaigns.rows import Recorded
-from soacraft.sim.campaigns.source import Source
-from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of
+from soacraft.sim.campaigns.source import Maker, Source
+from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of, is_argument
 from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -149,12 +150,17 @@ class Job:
         return ""
 
     def _batch(self, first: int, count: int) -> list[Row]:
-        system, values = self.source.make(), self.inputs.of(first, count)
+        values, columns = self.inputs.of(first, count), None
+        if isinstance(self.source, Maker) and any(is_argument(x) for x in self.inputs.paths):
+            made = Made(self.source, self.inputs)
+            system, columns = made.system, made.columns(values)
+        else:
+            system = self.source.make()
         group = self.inputs.sampler.group
         seeds = [seed_of(self.settings.seed, i // group) for i in range(first, first + count)]
         series = [x.series for x in self.measures.values() if isinstance(x, Measure) and x.series is not None]
         keys = [x.key for x in [*series, *self.histories.values()] if x.key != "t"]
-        marched = Batch(Lanes(system, self.inputs.paths, values, seeds), keys).march(
+        marched = Batch(Lanes(system, self.inputs.paths, values, seeds, columns), keys).march(
             self.settings.t, self.settings.until
         )
         rows = [

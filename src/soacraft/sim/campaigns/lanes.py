@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.variations import target_of
+from soacraft.sim.campaigns.made import Columns
+from soacraft.sim.campaigns.variations import is_argument, target_of
 from soacraft.sim.components.component import read_params
 from soacraft.sim.components.declarations import Equation, as_value
 from soacraft.sim.systems.running.noise import Stream
@@ -42,7 +43,14 @@ class Lane(NamedTuple):
 class Lanes:
     """Parameters, states and equations of `count` runs of one system."""
 
-    def __init__(self, system: System, paths: Sequence[str], values: Array, seeds: Sequence[int]) -> None:
+    def __init__(
+        self,
+        system: System,
+        paths: Sequence[str],
+        values: Array,
+        seeds: Sequence[int],
+        columns: Columns | None = None,
+    ) -> None:
         self.system, self.count = system, len(values)
         self._wiring = system.board.compiled().wiring
         self._varied: dict[str, dict[str, list[Any]]] = {}
@@ -63,6 +71,9 @@ class Lanes:
         for path, plant in system.diagram.plants.items():
             self.q[path] = np.tile(np.array(plant.mb.q), (self.count, 1))
             self.v[path] = np.tile(np.array(plant.mb.v), (self.count, 1))
+        self._firsts: dict[str, Array] = {}
+        if columns is not None:
+            self._take(columns)
         self._vary(paths, values)
         self.streams: dict[str, list[Stream]] = {}
         """Noise of sampled equations, by run."""
@@ -77,9 +88,20 @@ class Lanes:
 
     # -- what varies -------------------------------------------------------------------------------------------
 
+    def _take(self, columns: Columns) -> None:
+        """Numbers of systems that were made by other arguments."""
+        for (path, field), values in columns.params.items():
+            self._varied.setdefault(path, {})[field] = list(values)
+        for path, (q, v) in columns.states.items():
+            self.q[path], self.v[path] = np.array(q), np.array(v)
+        self.models |= {path: dict(x) for path, x in columns.models.items()}
+        self._firsts = columns.starts
+
     def _vary(self, paths: Sequence[str], values: Array) -> None:
         states: list[tuple[str, int | None, Array]] = []
         for column, path in enumerate(paths):
+            if is_argument(path):
+                continue
             target, given = target_of(self.system, path), values[:, column]
             if target.kind in ("q", "v"):
                 (self.q if target.kind == "q" else self.v)[target.key][:, target.element] = given
@@ -109,7 +131,9 @@ class Lanes:
         params = self._params.get(path, [part.component.p] * self.count)
         for name, x in {**face.continuous, **face.discrete}.items():
             key, signal = f"{path}.{name}", part.signal(name)
-            if key in self.system.diagram.starts:
+            if key in self._firsts:
+                first = list(self._firsts[key])
+            elif key in self.system.diagram.starts:
                 first = [self.system.diagram.starts[key]] * self.count
             elif path in self._params:
                 first = [x.first(p, part.sizes) for p in params]

@@ -144,7 +144,8 @@ def _of_inertia(mb: Multibody, frame: Frame, body: Body, lanes: Sequence[Inertia
         scale = unit_matrix(mass, length)
         added = [ten_of_pseudo(np.outer(scale * z, scale * z)) for z in corners]
     other = np.array([ten_of(x) for x in lanes]) - base
-    weights = np.linalg.lstsq((np.array(added) / units).T, (other / units).T, rcond=None)[0]
+    inverse = np.linalg.pinv((np.array(added) / units).T)
+    weights = (inverse[:, None, :] * (other / units)).sum(axis=-1)  # run by run, in one order however many there are
     return [
         Variant(_copy(mb, frame, "inertia", inertia_of(base + extra)), weight, True, True)
         for extra, weight in zip(added, weights, strict=True)

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.errors import SoacraftError
 from soacraft.sim.campaigns.loads import obstacle_of_loads
+from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, Series, split
 from soacraft.sim.campaigns.models import LINEAR
-from soacraft.sim.campaigns.variations import is_argument, read_parameter, target_of
+from soacraft.sim.campaigns.source import Maker, Source
+from soacraft.sim.campaigns.variations import Inputs, is_argument, read_parameter, target_of
 from soacraft.sim.components.component import Component
 from soacraft.sim.integrators.manifold import Coordinates
 from soacraft.sim.links.ports import Linked
@@ -31,12 +34,6 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
         return f"integrator {how['integrator']!r}: batches take fixed steps of 'rk4'"
     if not all(isinstance(x, Measure) for x in measures):
         return "a measure is a function, which takes a single run"
-    argument = next((x for x in paths if is_argument(x)), "")
-    if argument:
-        return (
-            f"{argument!r} is an argument of the function that makes the system, so that each run has its own: vary "
-            "parameters by their paths, as 'motor.R' or 'arm.forearm.mass'"
-        )
     if system.diagram.tears:
         return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
     if system.diagram.frames or system.diagram.holds or system.board.build.changes or system.diagram.sequences:
@@ -55,6 +52,8 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
     if system.board.compiled().wiring.masses:
         return "masses of bodies are given"
     for path in paths:
+        if is_argument(path):
+            continue
         target = target_of(system, path)
         if (
             target.kind == "model"
@@ -67,6 +66,17 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
         path, _, port = key.partition(".")
         if key not in known and (path not in system.diagram.plants or port.partition("[")[0] not in _OF_NODE):
             return f"{key!r} is used"
+    return ""
+
+
+def obstacle_of_arguments(source: Source, inputs: Inputs) -> str:
+    """Why systems that a function makes from other arguments are not one system with other numbers."""
+    if not isinstance(source, Maker) or not any(is_argument(x) for x in inputs.paths):
+        return ""
+    try:
+        Made(source, inputs)
+    except SoacraftError as wrong:
+        return f"{str(wrong).removesuffix('.')}; parameters vary by their paths, as 'motor.R' or 'arm.forearm.mass'"
     return ""
 
 
@@ -112,4 +122,7 @@ def _width(system: System, key: str) -> int:
             if port in ("v", "vdot")
             else 9
         )
-    return int(np.prod(system.diagram.parts[path].signal(port).shape))
+    part = system.diagram.parts.get(path)
+    if part is None or port not in part.component.interface.quantities:
+        return 1  # it is refused by name afterwards
+    return int(np.prod(part.signal(port).shape))

@@ -64,7 +64,11 @@ class Inputs:
 
     def middle(self) -> Array:
         """The medians of all, which depend on no seed: (number of paths)."""
-        made = [x.distribution.values(np.full((1, x.distribution.width), 0.5))[0] for x in self.variations]
+        return self.at(0.5)
+
+    def at(self, part: float) -> Array:
+        """The values of all below which this part of each distribution is: (number of paths)."""
+        made = [x.distribution.values(np.full((1, x.distribution.width), part))[0] for x in self.variations]
         return np.concatenate([np.zeros(0), *made])
 
     def of(self, first: int, count: int = 1) -> Array:
