@@ -792,8 +792,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "both are the end",
     (
         "core/sim/methods.hpp",
-        "if (needed && lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)))) work();",
-        "if (needed && lifted(taken() - (springs <= 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)))) work();",
+        "if (!lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;",
+        "if (!lifted(taken() - (springs <= 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;",
     ): "the row of stored forces comes before that of springs",
 }
 

@@ -98,6 +98,13 @@ def campaign(model, feature, folder):
     return ends, "side by side" if not c.settings.why_single else f"one by one, {engine(c.rerun(0))}"
 
 
+def engine_of_environment(e):
+    """The engine of an environment: that of its system's runs, or of the stepper that it stands on."""
+    if hasattr(e, "system"):
+        return engine(e.system._propagator.last_run)
+    return "compiled" if "compiled" in e.report() else "in Python"
+
+
 def environment(model, feature, num_envs=None):
     """Environments whose actions are the forces on the first dof."""
     made = system(model, feature)
@@ -108,10 +115,10 @@ def environment(model, feature, num_envs=None):
     for _ in range(round(END / EVERY)):
         seen = e.step(actions if num_envs is None else actions[:, None])[0]
     if num_envs is None:
-        return [seen], engine(e.system._propagator.last_run)
+        return [seen], engine_of_environment(e)
     if not hasattr(e, "envs"):
         return seen, "side by side"
-    return seen, f"one by one, {engine(e.envs[0].unwrapped.system._propagator.last_run)}"
+    return seen, f"one by one, {engine_of_environment(e.envs[0].unwrapped)}"
 
 
 KINDS = {
