@@ -96,7 +96,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
                    set.plan ? held.output(track, "signals", most, set.plan->width) : nullptr,
                    set.plan ? held.output(track, "begun", 1, m.size) : nullptr,
                    visits ? held.output(track, "starts", most, m.size) : nullptr,
-                   visits ? held.output(track, "energies", most, 3) : nullptr};
+                   visits && visits->energies ? held.output(track, "energies", most, 3) : nullptr};
     if (!rigid::finite(x.data(), m.points) || !rigid::finite(w.data(), m.size) ||
         !rigid::unit_quaternions(tree.quaternions, x.data()))
         return nothing();

@@ -57,9 +57,11 @@ private:
 // where the steps should end.
 class PythonVisits final : public Visits {
 public:
+    bool energies;  // whether rows need them before a visit changes the model
+
     PythonVisits(nb::handle given, index points, index size)
         : x_(field(given, "x"), "x", 1, true), w_(field(given, "w"), "w", 1, true), call_(field(given, "call")) {
-        next = integer(given, "next");
+        next = integer(given, "next"), energies = integer(given, "energies") != 0;
         if (x_.size() != points || w_.size() != size) refuse("visits are of another model");
     }
 

@@ -191,7 +191,7 @@ class Track(NamedTuple):
     starts: Array
     """With visits: the rates that each step begins with,"""
     energies: Array
-    """and kinetic, potential and spring energy at its end."""
+    """and, where a callback may change the model, kinetic, potential and spring energy at its end."""
 
 
 def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
@@ -288,7 +288,8 @@ class CompiledMotion:
             if pause is not None:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
-        of_visits = (most, size) if visits is not None else (0, 0), (most, 3) if visits is not None else (0, 0)
+        energies = visits is not None and visits.needs_energies
+        of_visits = (most, size) if visits is not None else (0, 0), (most, 3) if energies else (0, 0)
         shapes = [*((most, n) for n in widths), (1, size), *of_visits]
         track = Track(np.empty(most, dtype=np.int64), *(np.empty(shape) for shape in shapes))
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
@@ -325,7 +326,7 @@ class CompiledMotion:
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
             None if visits is None else track.starts[:done],
-            None if visits is None else track.energies[:done],
+            track.energies[:done] if energies else None,
             ((), ()) if visits is None else visits.history,
         ), paced
 

@@ -74,6 +74,8 @@ class Visits(NamedTuple):
     """The point there,"""
     w: Array
     """and its rates."""
+    energies: int
+    """1 if rows need their energies before a visit may change the model, else 0."""
     call: Callable[[int], int]
     """The visit at a nanosecond: that of the next one, or the same where the steps end."""
 
@@ -107,7 +109,7 @@ class VisitPlan:
         self.raised: BaseException | None = None
         """The error of a callback."""
         self._since: list[int] = []
-        self._history: list[tuple[float, ...]] = []
+        self._history: list[Array] = []
 
     @property
     def next(self) -> int:
@@ -124,11 +126,19 @@ class VisitPlan:
         self._values, self._numbers = values, list(numbers)
         self._places = {control.name: at for at, control in numbers}
         self._all_places = np.array([at for at, _ in numbers], dtype=np.intp)
-        self._since, self._history = [0], [tuple(values[self._all_places].tolist())]
+        self._since, self._history = [0], [values[self._all_places]]
         for i, (_, _, callback) in enumerate(self._callbacks):
             if isinstance(callback, HeldNumbers):
                 self._at[i] = np.array([self._places[name] for name in callback.names], dtype=np.intp)
-        return Visits(self.next, self._x, self._w, self._call)
+        return Visits(self.next, self._x, self._w, int(self.needs_energies), self._call)
+
+    @property
+    def needs_energies(self) -> bool:
+        """True if a visit may change the model: the energies of rows are those before."""
+        return any(
+            visited and not isinstance(callback, HeldNumbers)
+            for (_, _, callback), visited in zip(self._callbacks, self._visited, strict=True)
+        )
 
     def end(self) -> None:
         """Give the controls the numbers that they have in the compiled steps."""
@@ -160,8 +170,8 @@ class VisitPlan:
         except BaseException as wrong:
             self.raised = wrong
             raise
-        numbers = tuple(self._values[self._all_places].tolist())
-        if numbers != self._history[-1] or asked_users:
+        numbers = self._values[self._all_places]
+        if asked_users or numbers.tobytes() != self._history[-1].tobytes():
             self._since.append(ns)
             self._history.append(numbers)
         return nearest
@@ -169,7 +179,9 @@ class VisitPlan:
     @property
     def history(self) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
         """Nanoseconds from which controls may have had other numbers, and these numbers, in the order of the loads."""
-        return (tuple(self._since), tuple(self._history)) if len(self._since) > 1 else ((), ())
+        if len(self._since) < 2:
+            return (), ()
+        return tuple(self._since), tuple(tuple(x.tolist()) for x in self._history)
 
     def _state(self) -> State:
         """Move the model to the point of the visit."""

@@ -38,7 +38,7 @@ class Block:
     starts: Array | None = None
     """(n, size): rates that each step begins with, where callbacks came between steps,"""
     energies: Array | None = None
-    """(n, 3): and kinetic, potential and spring energy at the ends."""
+    """(n, 3): and, where one of them may change the model, kinetic, potential and spring energy at the ends."""
     numbers: tuple[tuple[int, ...], tuple[tuple[float, ...], ...]] = ((), ())
     """Nanoseconds from which controls may have had other numbers, growing, and these numbers."""
 
