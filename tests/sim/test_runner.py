@@ -20,7 +20,7 @@ from tests.sim.state_scenes import (
 )
 
 from soacraft.errors import SoacraftError
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 
 SCENES = {x.__name__: x for x in (tree, closed, embedded, flexible, touching, eventful, driven, holding, prescribed)}
 #: Pairs that may be refused, by what their errors say.

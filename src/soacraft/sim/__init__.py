@@ -81,7 +81,7 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.record import Recording
 from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly

@@ -48,7 +48,7 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.scene_file import propagator_of_file
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.visits import HeldNumbers
 from soacraft.spatial.checks import Array, finite

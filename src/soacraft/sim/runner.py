@@ -21,7 +21,6 @@ from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.events import Crossing, Event, Happened, Watch, unmoved
-from soacraft.sim.fitting import Fit, refuse_other
 from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
@@ -34,8 +33,9 @@ from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Layout
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
-from soacraft.sim.sim_state import SimState
 from soacraft.sim.stability import Stability, Stiff, limit
+from soacraft.sim.states.compatibility import Fit, refuse_other
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan

@@ -9,7 +9,7 @@ from tests.sim.state_scenes import buried, closed, crossing, eventful, flexible,
 
 from soacraft import sim
 from soacraft.errors import CheckpointError, StateError
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 
 COMPILED = [(tree, "rk4"), (touching, "moreau"), (touching, "moreau_midpoint"), (flexible, "rk4")]
 IN_PYTHON = [

@@ -9,7 +9,7 @@ from tests.sim.state_scenes import crossing, pushing, same_run, two_plants
 
 from soacraft import sim
 from soacraft.errors import CheckpointError, StateError
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 
 SYSTEMS = [(x, y) for x in (two_plants, crossing) for y in ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode")]
 

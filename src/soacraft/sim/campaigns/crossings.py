@@ -42,13 +42,13 @@ class Found(NamedTuple):
     """The first crossings of the runs in a step."""
 
     theta: Array
-    """Where in the step of each run; 2 where there is none."""
+    """Place in the step of each run; 2 where there is none."""
     first: npt.NDArray[np.intp]
     """The crossing whose zero it is,"""
     side: Array
     """and the sign of its function before."""
     names: Mask
-    """What crosses within one instant, (crossings, runs)."""
+    """Truth values of the crossings within one instant, (crossings, runs)."""
     jumps: Mask
     """True where the function of the first changes its sign without being zero."""
 
@@ -161,7 +161,7 @@ class LaneWatch:
         return _Look(where, np.where(hit, now_at, end), before, jumps)
 
     def _turns(self, value: Callable[[Array], Array], g: Array, just: Mask, active: Mask) -> list[Array]:
-        """Where between two parts of a step a function turns beyond zero, though its signs at both are the same; a
+        """Places between two parts of a step where a function turns beyond zero, with the same sign at both; a
         quarter where it does not."""
         fine, near, turns = QUARTIC @ g, NEAR * np.ptp(g, axis=0), []
         for i in range(4):
@@ -204,7 +204,7 @@ def _just_after(h: Array) -> list[Array]:
 
 
 def _least(f: Callable[[Array], Array], a: Array, b: Array) -> Array:
-    """Where functions are least between a and b, by the golden section."""
+    """Places where functions are least between a and b, by the golden section."""
     c, d = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
     fc, fd = f(c), f(d)
     for _ in range(_GOLDEN_ROUNDS):

@@ -134,7 +134,7 @@ class Job:
         return rows
 
     def _differs(self, rows: list[Row]) -> str:
-        """How the first run of a batch differs from itself alone; empty where it does not, or all have left it."""
+        """Difference of the first run of a batch from itself alone; empty where there is none, or all have left it."""
         first = next((x for x in rows if x.how == "batch"), None)
         if first is None:
             return ""

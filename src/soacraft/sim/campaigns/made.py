@@ -127,7 +127,7 @@ def _names(mb: Multibody) -> list[str]:
 
 
 def differing(base: Numbers, others: Sequence[Numbers]) -> set[tuple[str, Any]]:
-    """What differs between systems: ("params", key), ("starts", key), ("states", plant) or ("models", key)."""
+    """Differences between systems: ("params", key), ("starts", key), ("states", plant) or ("models", key)."""
     found: set[tuple[str, Any]] = set()
     for other in others:
         for kind in ("params", "starts", "models"):

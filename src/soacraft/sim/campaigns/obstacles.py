@@ -1,4 +1,4 @@
-"""Which campaigns march as batches, how many runs at once, and why others go one by one."""
+"""Campaigns that march as batches, with how many runs at once; the reason why others go one by one."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _of_plant(plant: Any) -> str:
 
 
 def size_of(system: System, t: float, series: Sequence[Series]) -> int:
-    """How many runs march together: fewer where they record much. Of the campaign alone, not of who computes it."""
+    """Number of runs that march together: fewer where they record much. It depends on the campaign alone."""
     step = system.board.how["step"]
     assert isinstance(step, float)
     rates = [1.0 / x.clock.seconds for x in system.diagram.parts.values() if x.clock is not None]

@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What is recorded."""
+        """Names of the recorded signals."""
         return tuple(self._rows)
 
     def add(self, t: float, values: Mapping[str, Array]) -> None:

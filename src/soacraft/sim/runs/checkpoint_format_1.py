@@ -16,9 +16,9 @@ import numpy as np
 
 from soacraft.errors import SoacraftError
 from soacraft.files.native import from_json
-from soacraft.sim.packing import unpack
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.named_arrays import unpack
+from soacraft.sim.states.sim_state import SimState
 
 #: Names of the data sets, and the kinds of their numbers.
 NAMES = {"point": "f", "held_f8": "f", "held_i8": "i", "document": "u"}

@@ -18,7 +18,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.identity import Code, difference, entries_of
 from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 
 if TYPE_CHECKING:
     from soacraft.sim.propagator import Propagator

@@ -12,7 +12,7 @@ from soacraft.errors import StateError
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.runs.cut import cut_back
 from soacraft.sim.runs.log import Log, LogPlace
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 
 
 @dataclass

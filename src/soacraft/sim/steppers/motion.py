@@ -13,8 +13,8 @@ from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.integrators.steps import Method, Step
-from soacraft.sim.sim_state import SimState
 from soacraft.sim.stability import Stability
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.failure import failure_of
 from soacraft.sim.steppers.lanes import BUSY, CHANGED, DONE, NOT_FINITE, Lanes, Last
 from soacraft.sim.steppers.memory import Memory

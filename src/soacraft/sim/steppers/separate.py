@@ -11,7 +11,7 @@ import numpy as np
 from soacraft.errors import SimulationError, StateError
 from soacraft.sim.acting import Acting
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.memory import Memory
 from soacraft.sim.steppers.motion import Marks, Motion
 from soacraft.sim.steppers.problems import LaneProblems, NotCompiled

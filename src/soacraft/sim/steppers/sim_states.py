@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from soacraft.errors import CheckpointError
-from soacraft.sim.fitting import Fit, refuse_other
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.compatibility import Fit, refuse_other
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.switching import Switching
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism

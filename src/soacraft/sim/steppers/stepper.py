@@ -26,7 +26,7 @@ from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.sensor_values import sensor_values
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.names import read_names, read_period
 from soacraft.sim.steppers.pushes import read_push, with_pushes
 from soacraft.sim.steppers.record import Recording, require_every

@@ -24,7 +24,7 @@ from soacraft.sim.identity import entries_of, of_load
 from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.checkpoints import document, refuse_changed, refuse_foreign
 from soacraft.sim.runs.log import LogPlace
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.systems.changes.changing import Change
 from soacraft.sim.systems.compilation import Build
 from soacraft.sim.systems.description import SystemData, build, describe

@@ -26,7 +26,7 @@ from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems import describing, linear, now, stepping
 from soacraft.sim.systems.builder import Builder, Handle

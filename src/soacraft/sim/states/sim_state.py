@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from soacraft.errors import CheckpointError, StateError
-from soacraft.sim.packing import frozen, frozen_value, pack, unpack
+from soacraft.sim.states.named_arrays import frozen, frozen_value, pack, unpack
 from soacraft.spatial.checks import Array
 
 _FORMAT = "soacraft state 1"

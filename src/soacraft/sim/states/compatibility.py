@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from soacraft.errors import CheckpointError, SoacraftError
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.packing import shapes
-from soacraft.sim.sim_state import SimState
+from soacraft.sim.states.named_arrays import shapes
+from soacraft.sim.states.sim_state import SimState
 
 
 class Fit(NamedTuple):

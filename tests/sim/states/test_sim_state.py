@@ -15,7 +15,7 @@ from tests.profiles import tries
 from tests.sim.state_scenes import crossing
 
 from soacraft.errors import CheckpointError, StateError
-from soacraft.sim.sim_state import SimState, decode, encode
+from soacraft.sim.states.sim_state import SimState, decode, encode
 
 
 @pytest.fixture(scope="module")

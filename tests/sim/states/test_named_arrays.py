@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soacraft.sim.packing import pack, shapes, unpack
+from soacraft.sim.states.named_arrays import pack, shapes, unpack
 
 HELD = {
     "a": 0.1,
