@@ -177,16 +177,33 @@ def test_a_tendon_of_one_dof_is_the_spring_of_its_hinge(compiled, monkeypatch):
     assert below(runs[1]) < 1e-4
 
 
-@pytest.mark.parametrize("between", ["spring", "tendon"])
+class Damper:
+    """A force element of a user, which is evaluated at every stage; a function is held in a step with contact."""
+
+    name = "damper"
+
+    def __init__(self, damping):
+        self._damping = damping
+
+    def bind(self, mb):
+        """It needs nothing of the model."""
+
+    def force(self, t, state):
+        return np.array([0.0, -self._damping * state.v[1]])
+
+
+@pytest.mark.parametrize("between", ["spring", "tendon", "element"])
 def test_what_acts_on_several_dofs_is_explicit_and_named(between):
-    """A damper between nodes, a tendon of two dofs: taken as they were, within the limit of contacts; at twice that the
-    run stops by name, and tells that contacts gave energy and that the foot sank in."""
+    """A damper between nodes, a tendon of two dofs, a force element: taken as they were, within the limit of contacts;
+    at twice that the run stops by name, and tells that contacts gave energy and that the foot sank in."""
 
     def run(mode):
         d = mode / STEP * FREE
         mb = leg(1.0, 0.0, d, between=between)
         p = sc.sim.Propagator(mb, integrator="moreau", step=STEP)
         p.add(sc.sim.Contact())
+        if between == "element":
+            p.add(Damper(d))
         return p.advance_to(100 * STEP)
 
     assert below(run(0.5)) < 1e-4

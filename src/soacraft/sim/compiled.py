@@ -151,7 +151,7 @@ class Course(NamedTuple):
 
 
 class LaneArrays(NamedTuple):
-    """Where lanes are and what drives them, a row for each: shared with compiled code, which writes x, theta, now."""
+    """Points and inputs of lanes, a row for each: shared with compiled code, which writes x, theta and now."""
 
     x: Array
     """Points, (lanes, size)."""
@@ -371,7 +371,7 @@ class CompiledMotion:
         return done, *after, log
 
     def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:
-        """Whether a function raised an error in a trial of an adaptive method, where a shorter step may do."""
+        """True if a function raised an error in a trial of an adaptive method, where a shorter step may do."""
         of_visit = visits is not None and raised is visits.raised
         is_of_state = isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
         return self._adaptive and is_of_state and not of_visit

@@ -149,7 +149,7 @@ class Lanes:
 
     @property
     def size(self) -> int:
-        """How many runs equations are called for."""
+        """Number of runs that equations are called for."""
         return self.count if self.chosen is None else len(self.chosen)
 
     # -- equations ---------------------------------------------------------------------------------------------

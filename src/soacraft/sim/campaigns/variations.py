@@ -124,11 +124,11 @@ class Target(NamedTuple):
     element: int | None
     put: Callable[[float], None]
     name: str = ""
-    """Of a parameter of a model."""
+    """Name of a parameter of a model."""
 
 
 def target_of(system: System, path: str) -> Target:
-    """What a path names: a parameter, a state, q or v of a dof of the plant, with [k] an element of it; or a parameter
+    """Target of a path: a parameter, a state, q or v of a dof of the plant, with [k] an element of it; or a parameter
     of the model of a plant, as "arm.forearm.mass"."""
     plant, _, rest = path.partition(".")
     if plant in system.diagram.plants and "." in rest and "[" not in rest:
