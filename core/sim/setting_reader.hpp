@@ -183,8 +183,8 @@ struct Given {
         set.slowest = number(setting, "slowest"), set.floating = held.numbers(setting, "floating", model.nv);
         if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
         set.chain = chain_given.is_none() ? nullptr : &chain;
-        if (tree.flexible() && (set.chain || touches(method) || method == VARIATIONAL || method == VARIATIONAL4))
-            refuse("compiled steps of flexible bodies are those of trees, by methods without contacts and derivatives");
+        if (tree.flexible() && (touches(method) || method == VARIATIONAL || method == VARIATIONAL4))
+            refuse("compiled steps of flexible bodies are those of methods without contacts and derivatives");
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if (touches(method) != (set.contact != nullptr)) refuse("only moreau and moreau_midpoint take contacts");

@@ -92,6 +92,7 @@ struct Way {
     index width;              // the dofs of all of them
     index Y;                  // where its rows of Y begin
     index from_a, from_b;     // the steps that carry its frames, -1: on the ground
+    index spot_a = -1, spot_b = -1;  // the nodes that deform which they are on, or -1
 };
 
 // A run of dofs that two ways share.
@@ -214,6 +215,7 @@ struct Plan {
     std::vector<index> body_parent;      // of the user's bodies, -1: the base
     std::vector<index> body_dofs;        // where the dofs of each begin, and where they end
     std::vector<index> body_of_dof;      // by v
+    std::vector<unsigned char> spot_used;  // by node that deforms: a hinge holds it or is on it, or a frame
     index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0, rest_size = 0;
     index free_size = 0, hinge_rows = 0, inverse_size = 0;
 };

@@ -111,7 +111,7 @@ public:
         for (index k = 0; k < model.count; ++k) {
             const Element& e = model.elements[k];
             w_.A[k] = carried(w_.limbs[k].l, e.parent < 0 ? ground : w_.A[e.parent]) + w_.limbs[k].c;
-            release_hinge(w_, e, k, w_.u, w_.A[k], vdot);
+            release_hinge<true>(w_, e, k, w_.u, w_.A[k], vdot);
         }
     }
 
@@ -183,7 +183,7 @@ public:
             const Element& e = w_.model.elements[k];
             Twist& a = w_.f[k];
             a = e.parent < 0 ? none<double>() : carried(w_.limbs[k].l, w_.f[e.parent]);
-            release_hinge(w_, e, k, y, a, dv);
+            release_hinge<false>(w_, e, k, y, a, dv);
         }
     }
 
