@@ -134,4 +134,4 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
         return "a hinge of its tree or of its loops is not known to compiled code"
     if constant_measure_of(mb).length <= 0.0:
         return "its lengths depend on its state"
-    return model_obstacle(mb, flexible=not (touches or isinstance(method, Variational)))
+    return model_obstacle(mb, flexible=not isinstance(method, Variational))

@@ -17,9 +17,7 @@ inline std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
 // How many numbers of a row belong to an element: its dofs and modes, or all six of a free body.
 inline index width_of(const Plan& plan, index element) {
-    const Element& e = plan.tree->elements[element];
-    const index modes = e.flexible < 0 ? 0 : plan.tree->flexible[e.flexible].n;
-    return plan.free_bodies.empty() ? modes + rigid::dofs(e.kind) : 6;
+    return plan.free_bodies.empty() ? loops::width_of(*plan.tree, element) : 6;
 }
 
 // The element that carries a limb: of a node that deforms its body's; and that node, -1: none.
@@ -276,18 +274,6 @@ inline void find_groups(Plan& plan, const std::vector<index>& group_of, const st
         g.ties.push_back(std::move(tied));
         g.rows.push_back(plan.couplings[i].row);
     }
-}
-
-// The nodes that deform which a plan looks at: those of hinges, and of the frames of closures.
-inline void use_spots(Plan& plan) {
-    const rigid::Model& tree = *plan.tree;
-    plan.spot_used.assign(planning::at(tree.spot_count), 0);
-    for (index s = 0; s < tree.spot_count; ++s) plan.spot_used[planning::at(s)] = tree.spots[s].children != 0;
-    for (index k = 0; k < tree.flexible_count; ++k)
-        if (tree.flexible[k].held >= 0) plan.spot_used[planning::at(tree.flexible[k].held)] = 1;
-    for (const Closure& c : plan.closures)
-        for (index limb : {c.a.element, c.b.element})
-            if (limb >= tree.count) plan.spot_used[planning::at(limb - tree.count)] = 1;
 }
 
 // What follows for a plan whose tree, closures and couplings are set; ways, blocks and fronts where it is to be `augmented`,
