@@ -28,10 +28,10 @@ Course read_course(nb::handle of, const Tableau& tableau) {
 class Walking {
 public:
     explicit Walking(PlanObject* plan) : plan_(plan) {
-        if (plan_) plan_->busy = true, plan_->failed = nullptr, plan_->plan.begin();
+        if (plan_) plan_->begin();
     }
     ~Walking() {
-        if (plan_) plan_->busy = false;
+        if (plan_) plan_->end();
     }
 
 private:

@@ -27,7 +27,7 @@ public:
         PyObject* constant;
     };
     PyObject *function = nullptr, *name = nullptr;  // held by the plan
-    PyObject** failed = nullptr;
+    PlanObject* plan = nullptr;
     std::vector<Argument> arguments;
     Form form = NUMBER;
     double* out = nullptr;
@@ -47,8 +47,8 @@ public:
         const std::size_t count = arguments.size();
         PyObject* result = made ? PyObject_Vectorcall(function, given.data() + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr) : nullptr;
         for (std::size_t i = 1; i <= count; ++i) Py_XDECREF(given[i]);
-        if (!result) *failed = name;
-        const bool taken = result && take(result);
+        if (!result || plan->sees_edit()) plan->failed = name;
+        const bool taken = result && !plan->edited && take(result);
         Py_XDECREF(result);
         return taken;
     }
@@ -236,7 +236,7 @@ void PlanObject::read_python(nb::handle call, Calls& to) {
         made->out = plan.slots + out;
     }
     if (!PyCallable_Check(nb::handle(c[0]).ptr())) refuse("a call into Python is of a function");
-    made->function = hold(c[0]), made->name = hold(c[5]), made->failed = &failed;
+    made->function = hold(c[0]), made->name = hold(c[5]), made->plan = this;
     python_ = true;
     to.add(std::move(made));
 }
@@ -299,6 +299,7 @@ void PlanObject::set_nodes(nb::object frames, nb::object places, nb::object spot
 }
 
 bool PlanObject::find_frames(const rigid::RigidModel& tree) {
+    tree_ = &tree, stamp_ = tree.stamp;
     const auto read = [&](const std::vector<double>& from, std::vector<rigid::Body>& to) {
         to.assign(from.size() / FRAME, rigid::Body());
         for (std::size_t i = 0; i < to.size(); ++i)
@@ -383,6 +384,7 @@ void bind_plan(nb::module_& m) {
              nb::arg("outputs"), nb::arg("fresh"))
         .def_prop_ro("unknown", [](const PlanObject& x) { return x.plan.unknown; })
         .def_prop_ro("failed", [](const PlanObject& x) { return x.failed ? nb::borrow<nb::object>(x.failed) : nb::none(); })
+        .def_prop_ro("edited", [](const PlanObject& x) { return x.edited; })
         .def_prop_ro("spoilt",
                      [](const PlanObject& x) -> nb::object {
                          if (!x.plan.spoiled) return nb::none();

@@ -11,7 +11,8 @@ namespace sim {
 class PlanObject {
 public:
     Plan plan;
-    bool busy = false;  // while a run walks through it
+    bool busy = false;    // while a run walks through it
+    bool edited = false;  // a call into Python edited the model
     PyObject* failed = nullptr;  // the name of the call into Python that raised, held among others
 
     // `slots` (1-d float64) and `counts` (1-d int64) are shared with Python. `places` are the slots of q, v and vdot (-1 for none),
@@ -33,6 +34,10 @@ public:
 
     // Whether there is a call into Python: then its lock is kept.
     bool calls_python() const { return python_; }
+    // Whether the model has been edited since the call began that walks through it, of which `edited` tells then.
+    bool sees_edit() { return edited = tree_ && (tree_->retired || tree_->stamp != stamp_); }
+    void begin() { busy = true, edited = false, failed = nullptr, plan.begin(); }
+    void end() { busy = false, tree_ = nullptr; }
     bool fits(index nq, index nv) const { return nq == nq_ && nv == nv_; }
 
     // The slots where the last step failed; empty where none did.
@@ -54,6 +59,8 @@ private:
     Array<double> slots_;
     Array<index> counts_;
     index nq_, nv_;
+    const rigid::RigidModel* tree_ = nullptr;  // of the call that goes on,
+    unsigned long long stamp_ = 0;             // and its edits then
     bool python_ = false;
     std::vector<double> frames_, spots_;  // 13 numbers each
     std::vector<PyObject*> objects_;  // slots of what is no number

@@ -390,6 +390,7 @@ class SystemPlan:
 
     unknown: int
     failed: str | None
+    edited: bool
     spoilt: int | None
     wrong: _Reals
     def __init__(

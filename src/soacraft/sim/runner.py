@@ -208,7 +208,7 @@ class Runner:
             problem.contact.begin_run()
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
-        if problem.has_functions or self.events:  # one that changes the structure leaves this row
+        if problem.has_functions or self.events or problem.carried is not None:  # one that changes the structure leaves this row
             recorder.flush()
         if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for
             self._take(begins_at)

@@ -19,6 +19,7 @@ from soacraft.model.tree.frames.frame import Body
 from soacraft.sim.components.compiled import address
 from soacraft.sim.components.twins import address_of, numbers_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Knot
+from soacraft.sim.systems.running.edited import edited
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.running.ticks import Ticks
 from soacraft.sim.systems.running.values import Values, failure
@@ -290,6 +291,8 @@ class CompiledFlow:
         if isinstance(raised, SoacraftError) or (raised is not None and not isinstance(raised, Exception)):
             return raised
         plan, wrong = self._made, self._made.wrong
+        if plan.edited:
+            return edited(plan.failed, self._s.plants)
         call = self._named.get(plan.failed) if raised is not None else None
         if not len(wrong) or (call is None and plan.spoilt is None):
             return None
