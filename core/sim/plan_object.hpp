@@ -23,12 +23,17 @@ public:
     PlanObject& operator=(const PlanObject&) = delete;
     ~PlanObject() { clear(); }
 
-    void set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes);
+    // `nominal`: the usual size of each z.
+    void set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes,
+                   nb::object nominal);
     // `frames` and `spots` (count, 13) as kernels read them, `places` (count, 4) where what a frame has goes to.
     void set_nodes(nb::object frames, nb::object places, nb::object spots);
     // Let the kernels of a tree have the frames; false where one of them is not on it.
     bool find_frames(const rigid::RigidModel& tree);
     void set_record(nb::list before, nb::list behind, nb::object columns);
+    // Functions of crossings with the slots of their values from `at` on, their directions, and `signs` (2, crossings) shared with
+    // Python.
+    void set_crossings(nb::list margins, index at, nb::object directions, nb::object signs);
     void add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
                  nb::object fresh);
 
@@ -55,9 +60,10 @@ private:
     void require_idle() const;
     PyObject* hold(nb::handle x);
 
-    nb::object slots_kept_, counts_kept_;
+    nb::object slots_kept_, counts_kept_, signs_kept_;
     Array<double> slots_;
     Array<index> counts_;
+    std::unique_ptr<Array<double>> signs_;
     index nq_, nv_;
     const rigid::RigidModel* tree_ = nullptr;  // of the call that goes on,
     unsigned long long stamp_ = 0;             // and its edits then

@@ -122,6 +122,17 @@ class Watch:
         self._signs, self._storm, self._latest = dict(signs), list(storm), None
         self._begun, self._before_run = set(), None
 
+    def lend(self, names: Sequence[str], to: Array) -> None:
+        """Write signs of events, and 1 where they follow from values alone, for compiled steps, (2, names)."""
+        to[0] = [self._signs.get(name, 0.0) for name in names]
+        to[1] = [name in self._begun for name in names]
+
+    def take(self, names: Sequence[str], signs: Array) -> None:
+        """Go on from signs that compiled steps have left."""
+        self._signs.update(zip(names, signs[0].tolist(), strict=True))
+        self._begun -= {*names}
+        self._begun |= {name for name, begun in zip(names, signs[1], strict=True) if begun}
+
     def forget(self, t: float, x: Array | None) -> None:
         """The state jumps between runs, from a point: signs are told anew."""
         self._before_run = {} if x is None else self.values(t, x)

@@ -208,7 +208,8 @@ class Runner:
             problem.contact.begin_run()
         recorder = Recorder(problem, self._method.name, log)
         recorder.first(self.t, x, w, logged)
-        if problem.has_functions or self.events or problem.carried is not None:  # one that changes the structure leaves this row
+        calls = problem.has_functions or self.events or problem.carried is not None
+        if calls:  # one that changes the structure leaves this row
             recorder.flush()
         if begins_at is not None:  # the first row has asked for values that one who was not killed did not ask for
             self._take(begins_at)
@@ -363,7 +364,8 @@ class Runner:
         problem, carried = self._acting.problem, self._acting.carried
         if self.now.ns < self._doubtful or (self._pace is not None and carried is None):
             return None
-        if self.events and carried is not None:
+        crossings = self._crossings
+        if carried is not None and len(self.events) > len(crossings):
             return None
         if carried is None and any(breaks.jumps for breaks in self._acting.breaks):
             return None
@@ -371,13 +373,17 @@ class Runner:
         wait = None if self._pace is None else self._pace.wait
         stops = [x[0] for x in self.callbacks] if visits is None else visits.stops
         stop = min([goal, *self._saved, *stops])
+        most = None
         if self.look is not None and carried is not None:
             ahead = self.look.ahead
+            most = max(1, ahead) if self._method.adaptive else None
             stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
-        if self.events:
+        if self.events and carried is None:
             block = self._without_events(problem, x, w, stop)
         else:
-            block = self._stride.many(problem, self.now, x, w, stop, wait, visits)
+            if carried is not None:
+                self._watch.lend(crossings, carried.signs)
+            block = self._stride.many(problem, self.now, x, w, stop, wait, visits, most)
         if block is None:
             return None
         if carried is not None:
@@ -392,6 +398,8 @@ class Runner:
                 problem.contact.take_back(before[0].seconds)
             (self.now, self._x), self._kept, self._doubtful = before, None, int(block.ns[-1])
             return None
+        if carried is not None:
+            self._watch.take(crossings, carried.signs)
         return block
 
     def _without_events(self, problem: Mechanism, x: Array, w: Array, stop: int) -> Block | None:
