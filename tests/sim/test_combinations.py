@@ -95,7 +95,8 @@ def campaign(model, feature, folder):
     table = c.table()
     assert tuple(table["push.value"]) == PUSHES
     ends = np.stack([table[x] for x in measures], axis=1)
-    return ends, "side by side" if not c.settings.why_single else f"one by one, {engine(c.rerun(0))}"
+    alone = any(row.how != "batch" for row in c._rows().values())
+    return ends, f"one by one, {engine(c.rerun(0))}" if alone else "side by side"
 
 
 def engine_of_environment(e):

@@ -281,3 +281,68 @@ def test_an_error_in_a_function_that_is_watched_is_told_by_name():
     s.add("bad", Bad())
     with pytest.raises(SimulationError, match=r"'bad\.late' gave nan"):
         s.run(0.3)
+
+
+class Near(sim.Component):
+    """States whose sums with functions of the time are constants close to zero."""
+
+    x = sim.Continuous(start=1e-3)
+    y = sim.Continuous(start=1e-4)
+
+    @sim.rate(x)
+    def x_slope():
+        return 1.0
+
+    @sim.rate(y)
+    def y_slope(t):
+        return 3.0 * t**2
+
+    @sim.crossing()
+    def beside(x, t):
+        return x - t
+
+    @sim.crossing()
+    def below(y, t):
+        return t**3 - y
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_in_which_nothing_crosses_are_compiled(method):
+    """Within a step states are those of the dense output: a wrong one would seem to cross."""
+    s = sim.System("near", integrator=method, step=0.1)
+    s.add("near", Near())
+    run = s.run(2.0)
+    assert in_python(run) == 0
+    assert not run.events
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_function_that_a_tick_brings_to_zero_begins_anew(method):
+    """It is rounding there: which side it comes from is not known, and it does not cross on its way."""
+
+    class Held(sim.Component):
+        high = sim.Discrete(start=1.0)
+
+        @sim.output()
+        def y(high):
+            return high
+
+        @sim.update(high)
+        def lower(t):
+            return 1.0 if t < 0.04 else 1e-17
+
+    class Falls(sim.Component):
+        u = sim.In()
+
+        @sim.crossing()
+        def down(u, t):
+            return u + (0.05 - t)
+
+    times = []
+    for make in (lambda s: s, slow):
+        s = sim.System("begins", integrator=method, step=0.01)
+        s.add("held", Held(), every=0.05)
+        s.add("falls", Falls())
+        s.connect("held.y", "falls.u")
+        times.append([x.t for x in make(s).run(0.2).events])
+    assert times[0] == times[1]
