@@ -12,11 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 493}
+OPENINGS = {"sim": 498}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
-    "found": (602, 97),
+    "found": (602, 98),
     "told": (107, 67),
     "given": (199, 72),
     "made": (174, 54),
@@ -128,9 +128,10 @@ def test_other_openings_pass(docstring):
 
 
 def test_habits_of_a_text():
-    text = '"""What it is."""\ndef f(given):\n\n    """True: it stands\n    besides."""\n    found = own, left = given, 1\n'
+    text = '"""What it is."""\ndef f(given):\n\n    """It stands\n    besides."""\n    found = own, left = given, 1\n'
     assert list(words.habits(text)) == [
         ("openings", "modules", 1),
+        ("openings", "others", 4),
         ("names", "found", 6),
         ("names", "own", 6),
         ("names", "left", 6),
