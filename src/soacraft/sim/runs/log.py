@@ -96,7 +96,7 @@ class Log:
         self.id, self.segment = secrets.token_hex(16), -1
         self._file: Any = None
         self._at: Any = None
-        self._data: dict[str, LogDataset] = {}  # open datasets: HDF5 writes where one is closed, and must not fail there
+        self._data: dict[str, LogDataset] = {}  # open: HDF5 writes where one is closed, and must not fail there
         self._count: Any = None
         self._rows = self._events = self._seen = 0
         self._broken = False
