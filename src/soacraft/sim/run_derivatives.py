@@ -176,7 +176,8 @@ class Slopes:
         q, v, _ = self.problem.parts(self.problem.settle(t, self.problem.point(q, v), False))
         if not self.projects:
             C = P = closed.projector(q, np.zeros((nv, nv)))
-            B = jacobian.closing_rate(self.problem, q, v, P)
+            in_v = forward_dynamics_derivatives(closed.solver, q, v, np.zeros(nv), passive=False).dv
+            B = jacobian.closing_rate(self.problem, v, P, in_v)
         else:
             P = closed.projector(q, self.problem.compliance(q))
             C, B = self._of_projection(closed, raw, (q, v))
