@@ -206,7 +206,7 @@ def renamed(number, *new):
         (renamed(-1, (2, [1] * 40)), "of the kind 'float' and the shape"),
         (renamed(-1, (1, "object")), "of the kind 'object'"),
         (renamed(1, (0, "q")), "'q' is there twice"),
-        (renamed(0, (2, [1, 1])), "q, v, work and z have one axis"),
+        (renamed(0, (2, [1, 1])), "q, v, work, z and rates have one axis"),
     ],
 )
 def test_a_state_that_cannot_be_is_refused(file, change, text):
