@@ -305,7 +305,7 @@ class Linear(NamedTuple):
 
 def compliance(m: Mechanism, q: Array) -> Array:
     """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
-    Y, told = m.compliance(q), np.flatnonzero(m.told)
+    Y, told = m.compliance_derivative(q), np.flatnonzero(m.told)
     if not len(told):
         return Y
     return np.asarray(Y - Y[:, told] @ np.linalg.pinv(Y[np.ix_(told, told)]) @ Y[told])

@@ -589,6 +589,13 @@ class Mechanism:
 
     def compliance(self, q: Array) -> Array:
         """Y = dvdot/dforce of all dofs, closures and couplings considered, (nv, nv)."""
+        if self.closed is not None:
+            return self.closed.solver.mass_matrix_inverse(q, "all")
+        return dyn.mass_matrix_inverse(self.mb, q)
+
+    def compliance_derivative(self, q: Array) -> Array:
+        """The same by compiled derivatives, kept for the last q. Impulses at stops need `compliance`, whose symmetric
+        rounding leaves closures shut."""
         key = self.mb.version, self.mb.parameters, q.tobytes()
         if self._compliance is None or self._compliance[0] != key:
             closed = self.closed
