@@ -130,7 +130,7 @@ class Watch:
         self._latest: tuple[Array, State] | None = None
 
     def jumped(self, signs: Signs, t: float, x: Array | None) -> Signs:
-        """Signs where the state jumps between runs, from a point: they are told anew when the next run begins."""
+        """Signs where the state jumps between runs, from a point: they follow from values when the next run begins."""
         return signs._replace(before_jump={} if x is None else self.values(t, x))
 
     def values(self, t: float, x: Array) -> dict[str, float]:

@@ -49,7 +49,7 @@ class StepMemory(NamedTuple):
     counts: tuple[int, int] = (0, 0)
     """Numbers of consecutive steps at the limit of stability, and within it."""
 
-    def anew(self) -> StepMemory:
+    def restarted(self) -> StepMemory:
         """The same before a state that has nothing to do with the last."""
         return self._replace(length=None)
 
@@ -102,7 +102,7 @@ class Stride:
         return (self._step or 0) / 1e9
 
     def begin_anew(self) -> None:
-        """Forget what only speeds up: compiled code and the steps of a multistep method are made anew."""
+        """Forget compiled code and the steps that a multistep method keeps."""
         self._compiled = (), None
         self._method.forget()
 

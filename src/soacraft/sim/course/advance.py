@@ -55,7 +55,7 @@ def advance(task: RunTask, state: RunState) -> RunState:
                 task.recorder.step(step, state.t, None if error is None else error * task.rtol, (state.x, state.w))
                 task.stability.add(task.problem, np.array([state.t]), step.x1[None])
 
-            # Event. Those of one instant act one after the other; each jump is a row of its own. A tick at the same
+            # Event. Those of one instant act one after the other; each jump is another row. A tick at the same
             # instant comes after them.
             if crossing is not None:
                 state = happen(task, state, crossing)
@@ -87,4 +87,4 @@ def _looked_at(task: RunTask, state: RunState, taken: int) -> RunState:
     masses = task.problem.masses
     task.problem.displaced()
     w = task.problem.rates(state.t, state.x)
-    return weighed(task, msgspec.structs.replace(state, w=w, steps=state.steps.anew()), masses)
+    return weighed(task, msgspec.structs.replace(state, w=w, steps=state.steps.restarted()), masses)

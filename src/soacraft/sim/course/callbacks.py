@@ -73,7 +73,7 @@ def taken_over(task: RunTask, state: RunState, before: State) -> tuple[RunState,
     if changed:
         x = problem.point(np.array(mb.q), np.array(mb.v), problem.parts(x)[2])
         x = problem.begun(t, problem.holds.settle(t, x, ()))
-        steps = steps.anew()
+        steps = steps.restarted()
     else:
         x = problem.holds.settle(t, x, ())
     w = problem.rates(t, x)  # it may also have changed a control, or a parameter of the model
@@ -109,10 +109,10 @@ def visited(task: RunTask, state: RunState, before: State) -> RunState:
     return state
 
 
-def account(task: RunTask) -> tuple[object, ...]:
+def account(parts: RunParts) -> tuple[object, ...]:
     """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
-    acting, mb = task.acting, task.acting.mb
-    edits = task.problem.edition, mb.revision, mb.parameters, len(task.watch.events), len(task.callbacks)
+    acting, mb = parts.acting, parts.acting.mb
+    edits = parts.problem.edition, mb.revision, mb.parameters, len(parts.watch.events), len(parts.callbacks)
     forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
-    touch = task.problem.contact
+    touch = parts.problem.contact
     return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision

@@ -50,8 +50,8 @@ def _crossed(task: RunTask, state: RunState, crossed: Mapping[str, float]) -> Ru
     assert carried is not None
     values = carried.keep()
     try:
-        x, stopped, made = jumps(task, state, crossed, state.stopped)
-        task.recorder.events += made
+        x, stopped, others = jumps(task, state, crossed, state.stopped)
+        task.recorder.events += others
         w = problem.rates(state.t, x)
     except BaseException:
         carried.restore(values)

@@ -29,7 +29,7 @@ def jumps(
     task: RunTask, state: RunState, crossed: Mapping[str, float], stopped: str
 ) -> tuple[Array, str, list[Happened]]:
     """The point after the jumps of crossings, all at once, and of those that these make, and so on; the event that
-    stops the run, and the crossings that were made. `crossed` has the sign of each before it crossed."""
+    stops the run, and the crossings that happened. `crossed` has the sign of each before it crossed."""
     problem, carried, x, t = task.problem, task.acting.carried, state.x, state.t
     assert carried is not None
     values = np.array(problem.margins(t, x))
@@ -38,7 +38,7 @@ def jumps(
     for i, (name, direction) in enumerate(carried.crossings):
         if name in crossed:  # beyond its zero, to whichever side it was located
             signs[i] = direction or -crossed[name]
-    names, count, made = list(crossed), 0, list[Happened]()
+    names, count, happened = list(crossed), 0, list[Happened]()
     while names:
         count += len(names)
         if count > _JUMPS:
@@ -53,5 +53,5 @@ def jumps(
         signs = np.where(after == 0.0, signs, after)
         stopped = stopped or next((name for name in names if name in task.until), "")
         q, v, _ = problem.parts(x)
-        made += [Happened(t, name, np.array(q), np.array(v)) for name in names]
-    return x, stopped, made
+        happened += [Happened(t, name, np.array(q), np.array(v)) for name in names]
+    return x, stopped, happened

@@ -10,8 +10,8 @@ import numpy as np
 
 from soacraft.errors import SoacraftError
 from soacraft.sim.clock import Instant
-from soacraft.sim.course.callbacks import dues
-from soacraft.sim.course.start import at_point, started
+from soacraft.sim.course.callbacks import account, dues
+from soacraft.sim.course.start import at_point, rates_of, started
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.events import Signs
@@ -60,6 +60,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
     """Return a run as a value. The model must have its state (`left`); `within` is True in the middle of a run."""
     problem = parts.acting.begin()
     state = at_point(parts, state)
+    rates = state.w if within else rates_of(parts, state)
     q, v, _ = problem.parts(state.x)
     turns, independent, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
     ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
@@ -72,6 +73,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         v=v,
         work=np.array([state.work.get(name, 0.0) for name in problem.names]),
         z=z,
+        rates=np.zeros(0) if rates is None else rates,
         forces=tuple(problem.names),
         dofs=tuple(problem.mb.dof_names),
         length=state.steps.length,
@@ -108,6 +110,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
         problem.carried.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
         problem.carried.present = np.array(value.z)
         problem.displaced()
+    acts = account(parts), parts.acting.numbers
     return RunState(
         now=Instant(value.ns, value.rest),
         steps=StepMemory(value.origin, value.length, value.longest, value.counts),
@@ -115,6 +118,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
         signs=Signs(value.signs, happened=value.happened),
         calls=tuple(due for due, _ in value.callbacks),
         seen=(np.array(mb.q), np.array(mb.v)),
+        rates=(np.array(value.rates), acts) if len(value.rates) else None,
         work=dict(zip(problem.names, value.work.tolist(), strict=True)),
     )
 

@@ -7,9 +7,11 @@ import numpy as np
 
 from soacraft.errors import StateError
 from soacraft.sim.breaks import window
+from soacraft.sim.course.callbacks import account
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunParts
 from soacraft.sim.forces.impacts import Impacts
+from soacraft.spatial.checks import Array
 
 
 def at_point(parts: RunParts, state: RunState) -> RunState:
@@ -23,7 +25,7 @@ def at_point(parts: RunParts, state: RunState) -> RunState:
     parts.stability.forget()
     if problem.contact is not None:
         problem.contact.begin_anew()
-    return msgspec.structs.replace(state, x=problem.point(q, v), steps=state.steps.anew(), signs=signs)
+    return msgspec.structs.replace(state, x=problem.point(q, v), steps=state.steps.restarted(), signs=signs, rates=None)
 
 
 def started(parts: RunParts, state: RunState) -> RunState:
@@ -55,6 +57,14 @@ def started(parts: RunParts, state: RunState) -> RunState:
         x = problem.contact.pushed_out(problem, t, x)
     problem.see(window(acting.breaks, state.now))
     x = problem.begun(t, problem.holds.settle(t, x, ()))
-    w, signs = problem.rates(t, x), parts.watch.moved(state.signs, t, x)
+    w, rates = problem.rates(t, x), rates_of(parts, state)
+    signs = parts.watch.moved(state.signs, t, x)
     parts.stability.begin(problem, t, x)
-    return msgspec.structs.replace(state, x=x, w=w, signs=signs)
+    return msgspec.structs.replace(state, x=x, w=w if rates is None else rates, signs=signs, rates=None)
+
+
+def rates_of(parts: RunParts, state: RunState) -> Array | None:
+    """The rates of a state that was restored, while the same acts as then; else None."""
+    if state.rates is None or state.rates[1] != (account(parts), parts.acting.numbers):
+        return None
+    return state.rates[0]

@@ -49,6 +49,8 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Name of the event that ends the run."""
     seen: tuple[Array, Array] | None = None
     """q and v of the model when it was left at the end of a run."""
+    rates: tuple[Array, object] | None = None
+    """Rates with which the next step of a run that was restored begins, and an account of what acted then."""
     work: Mapping[str, float] = {}
     """Work of each force at the end of a run, by name: the next run may have others."""
 

@@ -45,7 +45,7 @@ def single(task: RunTask, state: RunState) -> tuple[Step, float | None, Crossing
 
 
 def ended(task: RunTask, state: RunState, step: Step) -> RunState:
-    """The state at the end of a step, with the rates that the next one has there: anew where something jumps."""
+    """The state at the end of a step, with the rates that the next one has there: others where something jumps."""
     problem = task.problem
     problem.holds.require_kept(step.x1)
     span = window(task.acting.breaks, state.now)

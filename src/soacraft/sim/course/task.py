@@ -1,4 +1,4 @@
-"""`RunTask`: what a run is made of besides its state: the problem, the method, where to, and who follows it."""
+"""`RunTask`: parts of a run other than its state: the problem, the method, where to, and who follows it."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class Motion:
             states.theta[where] = turns
         if not self.is_batch:
             self._begins = touch is not None and touch.takes_out
-            self._step_memory = self._step_memory.anew()
+            self._step_memory = self._step_memory.restarted()
             self._stability.forget()
             self._switching.forget()
             self._committed = self._switching.memory
