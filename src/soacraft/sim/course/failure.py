@@ -24,7 +24,12 @@ def at_last_row(parts: RunParts, state: RunState, recorder: Recorder) -> RunStat
         carried.restore(ticked[1])
     parts.stability.forget()
     return msgspec.structs.replace(
-        state, now=Instant(last), x=x, steps=state.steps.restarted(), ticked=None, lost=state.lost or state.jumped > last
+        state,
+        now=Instant(last),
+        x=x,
+        steps=state.steps.restarted(),
+        ticked=None,
+        lost=state.lost or state.jumped > last,
     )
 
 

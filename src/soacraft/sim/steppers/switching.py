@@ -45,7 +45,7 @@ class Switching:
 
     @property
     def memory(self) -> SwitchMemory:
-        """All that the next step depends on besides the point."""
+        """All that the next step depends on other than the point."""
         signs = self._signs
         return SwitchMemory(tuple(x.mode for x in self._problem.holds.all), signs.values, signs.happened)
 
