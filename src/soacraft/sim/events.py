@@ -10,7 +10,7 @@ state did not jump it has to be seen beyond before it can come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -117,7 +117,7 @@ class Signs(NamedTuple):
         return float(np.sign(self.values.get(name, 0.0)))
 
     def of(self, names: Sequence[str]) -> Array:
-        """Signs of some functions, and 1 where they follow from values alone, as compiled steps have them, (2, names)."""
+        """Signs of some functions, and 1 where they follow from values alone, for compiled steps, (2, names)."""
         return np.array([[self.values.get(x, 0.0) for x in names], [float(x in self.fresh) for x in names]])
 
     def after(self, names: Sequence[str], signs: Array) -> Signs:

@@ -117,6 +117,8 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
     state, block = msgspec.structs.replace(state, steps=walked.memory), walked.block
     if block is None:
         return state, walked
+    if carried is not None and not task.acting.is_current:  # an equation changed the structure
+        walked.require_fine()
     if carried is not None:
         problem.displaced()
     now = Instant(int(block.ns[-1]))
