@@ -79,8 +79,8 @@ class CompiledClosures:
         self._rows_of_loops = self.size - len(plan.closures.couplings)
         self._nv = len(plan.closures.units)
         self.flexible = tree.flexible
-        """True of a tree with flexible bodies: its plans are of rows and of tree-augmented dynamics alone, and derivatives
-        are computed in Python."""
+        """True of a tree with flexible bodies: its plans are of rows and of tree-augmented dynamics alone, and
+        derivatives are computed in Python."""
         self.flexible_bodies = tree.flexible_bodies
         """Their numbers, in the order in which external forces on their modes are given."""
         self._holonomic = plan.closures.holonomic

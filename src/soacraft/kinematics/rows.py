@@ -357,8 +357,8 @@ def _unpacked(
             k = layout.index[frame.carrier]
             block = padded(blocks[rows], rows.stop - rows.start, layout.dims[k])
             if k in layout.flexible:
-                left = x.Q[rows] if frame is closure.b else -x.Q[rows] @ _pose_between(state, closure).phi().T
-                block, gamma = left @ node_block(state, frame), gamma + left @ node_bias(state, frame)
+                on_frame = x.Q[rows] if frame is closure.b else -x.Q[rows] @ _pose_between(state, closure).phi().T
+                block, gamma = on_frame @ node_block(state, frame), gamma + on_frame @ node_bias(state, frame)
             W[k] = W[k] + block if k in W else block
     return LoopRows(closure, x.theta[where], x.Q[rows], W, gamma, x.residual[rows], x.gap[i], x.speed[rows],
                     measure.loops[closure.name], x.R_ab[i])  # fmt: skip

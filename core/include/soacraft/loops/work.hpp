@@ -78,7 +78,7 @@ struct LoopWorkOf {
 
     // The factor of a hinge's D: a number, or 6 rows of 6.
     T* factor(const Element& e, index k) { return e.wide < 0 ? L + k : L + model.count + 36 * e.wide; }
-    // Where dof i of a flexible body stands in the order of d, and of v: its modes, then those of its hinge.
+    // Place of dof i of a flexible body in the order of d, and of v: its modes, then those of its hinge.
     index place(const Element& e, index i) const {
         const Flexible& f = model.flexible[e.flexible];
         return i < f.n ? FlexibleLimbs<T>::first_mode(model, f) + i : e.d + i - f.n;

@@ -151,7 +151,8 @@ class ConstraintEmbedding(Solver):
         """Make the plan of a choice of independent dofs."""
         base = self._compiled
         ties = [(group.members, group.ties) for group in self.groups]
-        compiled = base.embedded(ties, independent, loose) if base is not None and self._is_compiled(self._method) else None
+        is_compiled = base is not None and self._is_compiled(self._method)
+        compiled = base.embedded(ties, independent, loose) if base is not None and is_compiled else None
         self._take(compiled, independent if self._whole else None)
 
     def _renew(self) -> None:

@@ -89,13 +89,13 @@ class CompiledModel:
 
     @cached_property
     def element_of_dof(self) -> list[int]:
-        """By dof, hinges and modes: the element that it moves."""
-        found = [0] * self._nv
+        """Element that each dof moves, of hinges and of modes."""
+        elements = [0] * self._nv
         for e, (kind, v) in enumerate(zip(self.kinds.tolist(), self.v_starts.tolist(), strict=True)):
-            found[v : v + _DOFS[kind]] = [e] * _DOFS[kind]
-        for k, own in self._modes.items():
-            found[own] = [int(self.element_of[k])] * (own.stop - own.start)
-        return found
+            elements[v : v + _DOFS[kind]] = [e] * _DOFS[kind]
+        for k, modes in self._modes.items():
+            elements[modes] = [int(self.element_of[k])] * (modes.stop - modes.start)
+        return elements
 
     @property
     def count(self) -> int:

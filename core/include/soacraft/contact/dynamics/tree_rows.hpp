@@ -264,7 +264,7 @@ private:
         T w = T(0.0), v = T(0.0);
         Along* along = nullptr;
     };
-    // Where dof i of an element, its modes first, stands in the order of d.
+    // Place of dof i of an element, its modes first, in the order of d.
     index place_of(const Element& e, index i) const { return e.flexible < 0 ? e.d + i : w_.place(e, i); }
 
     // The force of some rows of a contact on the element that carries its point.
@@ -370,7 +370,7 @@ private:
         of.f = pulled(Vec<T>{T(l.x), T(l.y), T(l.z)}, of.f);
         of.w += T(arm_[at(limb)]) * of.v;
     }
-    // From an element to what it hangs from: through a node that deforms to the body, whose modes have what the node gives them.
+    // From an element to its parent: through a node that deforms to the body, whose modes have what the node gives them.
     template <class T>
     void leave(const Element& e, index k, Climber<T>& of) {
         carry(k, of);

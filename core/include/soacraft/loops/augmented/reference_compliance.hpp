@@ -94,7 +94,7 @@ inline void flexible_compliances(LoopWork& w, const ComplianceWork& c, const Ele
         move(none<double>());
         add_square();
     }
-    if (e.parent >= 0) {  // psi* Upsilon(p) psi: twice by columns, through memory of its own
+    if (e.parent >= 0) {  // psi* Upsilon(p) psi: twice by columns, through the memory `half`
         const Columns& out = c.Upsilon[inboard(w.model, e)];
         double* half = c.half;  // size x 6
         const auto pass = [&](const Twist& from) {

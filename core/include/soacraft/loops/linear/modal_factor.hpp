@@ -1,5 +1,5 @@
 // The articulated step across the modes and the hinge of a flexible body together, in inertially oriented axes. With C_j what an
-// acceleration of mode j gives B at rest, what hangs on the spots included,
+// acceleration of mode j gives B at rest, children on the spots included,
 //
 //     P = M_rr + sum over spots of P_s,   C = M_re + sum P_s Pi_s,   M = M_ee + sum Pi_s* P_s Pi_s,   U = P H* + [C, 0]
 //     D = H U + [C, 0]* H* + [M, 0; 0, J] = L L*,   W = U L^-*,   P+ = P - W W*

@@ -5,7 +5,7 @@
 //
 //     A(B) = phi* A(p) + H* vdot - Pi_h etadd + c,     A(s) = phi*(s,B) (A(B) + Pi_s etadd) + c_s
 //
-// Modes are thus dofs of the element besides those of its hinge, with the columns -Pi_h of H*, which stand behind the columns of
+// Modes are thus dofs of the element, as those of its hinge, with the columns -Pi_h of H*, which stand behind the columns of
 // all hinges; a force f on a spot, at B, acts on them by Pi_s* f. Of the body itself
 //
 //     f_B = M_rr A(B) + M_re etadd + b,     f_e = M_re* A(B) + M_ee etadd + b_e
@@ -91,7 +91,7 @@ struct FlexibleLimbs {
             for (index j = 0; j < m.flexible[i].n; ++j) bodies[i].along[j] = T(0.0);
     }
 
-    // What the inertia of the bodies has of accelerations A and xdd of the modes, besides M_rr A: added to f, and along modes.
+    // Inertial forces of accelerations A and xdd of the modes, without M_rr A: added to f, and along modes.
     // `moving`: with the forces of their motion.
     void add_inertia(const Model& m, const Spatial<T>* A, const T* xdd, bool moving, Spatial<T>* f) const {
         for (index i = 0; i < m.flexible_count; ++i) {

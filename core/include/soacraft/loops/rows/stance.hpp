@@ -76,8 +76,8 @@ inline void velocities(const Model& model, const LimbOf<T>* limbs, const Spatial
     }
 }
 
-// H phi f of forces on the limbs, tips to base; f is used up. `to` in the order of v; forces along modes, besides those on
-// limbs, are those that `flexible` has.
+// H phi f of forces on the limbs, tips to base; f is used up. `to` in the order of v; forces along modes that do
+// not come from limbs are those that `flexible` has.
 template <class T>
 inline void through_hinges(const Model& model, const LimbOf<T>* limbs, const Spatial<T>* S, Spatial<T>* SOACRAFT_RESTRICT f,
                            T* SOACRAFT_RESTRICT to, const FlexibleLimbs<T>* flexible = nullptr) {
