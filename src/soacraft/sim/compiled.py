@@ -299,7 +299,7 @@ class CompiledMotion:
             if pause is not None:
                 most = min(most, max(1, _PAUSE // step))
         energies = visits is not None and visits.needs_energies
-        room, self._room = self._room, np.zeros(0)  # another call meanwhile takes memory of its own
+        room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
         room, (X, W, F, forces, errors, openings) = _shared(room, most, (len(x), size, rows * size, names * nv, 1, 1))
         ticking = (size, carried.width) if carried is not None else (0, 0)
         track = Track(

@@ -42,7 +42,7 @@ def test_rows_come_back():
     assert c != c.all
 
 
-def test_what_is_left_out_is_looked_for():
+def test_other_entries_are_looked_for():
     c, x = columns(), table()
     assert c.has_all(x)
     x[3, 0, 0] = 1e-300

@@ -56,7 +56,7 @@ class ForceColumns:
         return flat.copy() if self.is_whole else flat[:, self.entries]
 
     def has_all(self, forces: Array) -> bool:
-        """True if what is left out of rows (n, forces, dofs) is zero."""
+        """True if the other entries of rows (n, forces, dofs) are zero."""
         return self.is_whole or np.count_nonzero(forces) == np.count_nonzero(self.compact(forces))
 
     def full(self, compact: Array) -> Array:
