@@ -296,7 +296,7 @@ class CompiledMotion:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
             most = max(1, min(most, int(_WORK / cost), _NUMBERS // max(row, 1)))
-            if pause is not None:
+            if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
         energies = visits is not None and visits.needs_energies
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
@@ -384,7 +384,8 @@ class CompiledMotion:
         if functions is not None and any(raised is x for x in functions.raised):  # no equation of a component
             self.raised = None if self._is_of_trial(raised, None) else raised
         else:
-            self.raised = carried.fault(raised)
+            fault = carried.fault(raised)
+            self.raised = None if self._is_of_trial(fault, None) and not setting.plan.ticking else fault
         return done, *after, log
 
     def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:
