@@ -357,7 +357,7 @@ def test_a_shape_on_a_node_is_refused():
     s = ground()
     plant = s.plants["plant"]
     plant.mb["hull"].add_node("mast")
-    with pytest.raises(WiringError, match="'rover' adds a node or a shape to 'hull/mast', which is a node: mount the"):
+    with pytest.raises(WiringError, match="'rover' adds a node or a shape to 'hull/mast', which is no body: mount the"):
         s.add("rover", Rover(), at=plant.node("hull/mast"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from soacraft.errors import WiringError
-from soacraft.model.tree.frames.frame import Node
+from soacraft.model.tree.frames.frame import Carrier
 from soacraft.sim.components.component import check_params, read_params
 from soacraft.sim.components.declarations import Params
 from soacraft.sim.patterns import pattern
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from soacraft.model.hinges.base import Hinge
-    from soacraft.model.tree.frames.frame import Body, Root
+    from soacraft.model.tree.frames.frame import Body, Node
     from soacraft.model.tree.multibody import Multibody
     from soacraft.model.tree.parts.closures import Closure, Coupling
     from soacraft.model.tree.parts.records import Geometry
@@ -120,16 +120,16 @@ class Assembly:
     def _grow(self, what: str, add: Callable[[], T], remove: Callable[[T], None]) -> T:
         return self._building[0].board.grow(what, add, remove)
 
-    def _carrier(self, name: str | None) -> Body | Root:
+    def _carrier(self, name: str | None) -> Carrier:
         frame = self._frame(name)
-        if isinstance(frame, Node):
+        if not isinstance(frame, Carrier):
             raise WiringError(
-                f"{self._building[1]!r} adds a node or a shape to {frame.full_name!r}, which is a node: mount the "
+                f"{self._building[1]!r} adds a node or a shape to {frame.full_name!r}, which is no body: mount the "
                 "assembly at a body, or name one with on=."
             )
         return frame
 
-    def _frame(self, name: Any) -> Body | Root | Node:
+    def _frame(self, name: Any) -> Any:
         """What the assembly is mounted at, a frame of the assembly by its own name, or one of the plant."""
         mb = self._plant().mb
         if name is None:
@@ -142,10 +142,9 @@ class Assembly:
 
     def _located(self, name: str) -> str:
         """A frame of the assembly, or a node that it has on what it is mounted at."""
+        mb, own = self._plant().mb, self._own(name)
         node = f"{self._at.name}/{self._joined_name(name)}" if self._at.kind == "node" else ""
-        return (
-            node if node and self._own(name) not in self._plant().mb and node in self._plant().mb else self._own(name)
-        )
+        return node if own not in mb and node in mb else own
 
     def _own(self, name: str) -> str:
         return f"{self._building[1]}/{name}"
@@ -160,7 +159,7 @@ class Assembly:
             )
         return at.plant
 
-    def _on(self, mb: Multibody) -> Body | Root | Node:
+    def _on(self, mb: Multibody) -> Any:
         if self._at.kind != "node":
             raise WiringError(f"{self._building[1]!r} hangs a body on {self._at}: mount it at a node or a body.")
         return mb.frame(self._at.name)
