@@ -146,7 +146,7 @@ def segments(rounds: int) -> dict[str, float]:
 
 
 def slider_crank(rounds: int) -> dict[str, float]:
-    """Seconds of a tenth of a second of the slider-crank with an elastic rod, and the error of its slider at the end."""
+    """Seconds that 0.1 s of the slider-crank with an elastic rod take, and the error of its slider at the end."""
     mb = elastic_crank.slider_crank()
     start = np.array(mb.q), np.array(mb.v)
 
