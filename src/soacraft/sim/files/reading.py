@@ -103,7 +103,7 @@ def system_of(
         models = {path: read_model(path, x, file.parent, places) for path, x in tables.plants.items()}
         system = build(_data(tables, models), known, {path: x.mb for path, x in models.items()}, forces, components)
         for path, plant in system.diagram.plants.items():
-            plant.source = models[path].source
+            plant._source = models[path].source
         for path, frame in tables.frames.items():
             system.add_frame(path, frame.parent, _pose(path, frame))
         for path, x in tables.assemblies.items():

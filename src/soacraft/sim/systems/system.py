@@ -110,11 +110,10 @@ class System(Uncopied, Builder):
         self._params, self._states = ParamsOf(self), StatesOf(self)
         self._restored: LogPlace | None = None  # where the log was at the checkpoint it comes from
         self._desk: Desk | None = None
-        self.begun: dict[str, tuple[Array, Array]] = {}
+        self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
         self._going = False  # from one in the middle of a run
-        self.recalled = False
-        """True if it comes from a checkpoint, so that this is not known."""
+        self._recalled = False  # from a checkpoint
 
     # -- checking ----------------------------------------------------------------------------------------------
 
@@ -149,6 +148,16 @@ class System(Uncopied, Builder):
     def t(self) -> float:
         """The present time in seconds."""
         return self.board.t
+
+    @property
+    def begun(self) -> Mapping[str, tuple[Array, Array]]:
+        """q and v of each plant where the first run began; empty before it."""
+        return MappingProxyType(self._begun)
+
+    @property
+    def recalled(self) -> bool:
+        """True if it comes from a checkpoint, so that the start is not known."""
+        return self._recalled
 
     @property
     def params(self) -> ParamsOf:
@@ -232,7 +241,7 @@ class System(Uncopied, Builder):
         """The propagator; where the plants begin is remembered for system files."""
         if not self.board.is_begun:
             plants = self.board.compiled().diagram.plants
-            self.begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in plants.items()}
+            self._begun = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in plants.items()}
         return self.board.moved()
 
     # -- checkpoints -------------------------------------------------------------------------------------------
@@ -306,7 +315,7 @@ class System(Uncopied, Builder):
     def recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
         """Continue from a checkpoint."""
         self._take(state, f"the checkpoint {file!r}")
-        self._restored, self.recalled, self._going = log, True, state.within
+        self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
         """What a run keeps on the disk."""

@@ -140,19 +140,27 @@ class Plant(Strict):
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
         for x in self._forces:
             of_load(x)  # as it is before it acts
-        self.source = "", ""
-        """Place where a system file had its model from: "model" and a name, "file" and a path."""
+        self._source = "", ""
         self._seat: Seat | None = None
-        self.owner: Any = None
-        """The system."""
+        self._owner: Any = None
 
     def join(self, system: Builder, path: str) -> None:
         """Be a plant of a system, under a name. `System.add` calls this."""
-        self._path, self.owner = path, system
+        self._path, self._owner = path, system
 
     def leave(self) -> None:
         """Be in no system, after one refused it."""
-        self._path, self.owner, self._seat = "", None, None
+        self._path, self._owner, self._seat = "", None, None
+
+    @property
+    def owner(self) -> Any:
+        """The system, if it is in one."""
+        return self._owner
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """Place where a system file had its model from: "model" and a name, "file" and a path."""
+        return self._source
 
     @property
     def is_joined(self) -> bool:
@@ -238,8 +246,8 @@ class Plant(Strict):
         if kind is not None and kind not in roles:
             raise WiringError(f"no node of {self.mb.name!r} has the role {kind!r:.60}{near(str(kind), roles)}")
         chosen = sorted((x for x in nodes if kind is None or x.role == kind), key=lambda x: x.full_name)
-        assert self.path and self.owner is not None
-        state = self.owner.state_now()
+        assert self.path and self._owner is not None
+        state = self._owner.state_now()
         mb, frames = self.seat.mb, [self.seat.frame(x) for x in chosen]
         found = [
             np.array([of_frame(mb, port, x)(state) for x in frames]).reshape(-1, *shape)
@@ -330,8 +338,8 @@ class Plant(Strict):
     ) -> Change:
         from soacraft.sim.systems.changes.changing import change
 
-        assert self.path and self.owner is not None
-        return change(self.owner, self, kind, body, edit, goes, mounted, other)
+        assert self.path and self._owner is not None
+        return change(self._owner, self, kind, body, edit, goes, mounted, other)
 
     # -- what wiring asks ----------------------------------------------------------------------------------------
 
