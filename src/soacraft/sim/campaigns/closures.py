@@ -55,7 +55,7 @@ def obstacle_of_closures(system: System) -> str:
 
 
 def _solver_of(system: System) -> Solver | None:
-    joined = system._joined
+    joined = system.board.compiled().joined
     if joined is None or not joined.mb.is_closed:
         return None
     given = joined_solver(system.diagram.plants)
