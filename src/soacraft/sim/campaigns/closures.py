@@ -56,7 +56,7 @@ def obstacle_of_closures(system: System) -> str:
 
 def _solver_of(system: System) -> Solver | None:
     joined = system.board.compiled().joined
-    if joined is None or not joined.mb.is_closed:
+    if not joined.mb.is_closed:
         return None
     given = joined_solver(system.diagram.plants)
     if isinstance(given, Solver):  # a new one, with no memory of a run
