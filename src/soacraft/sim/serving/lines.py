@@ -156,7 +156,7 @@ class Lines:
 
 
 class _Service(NamedTuple):
-    """What all clients of a server are given."""
+    """Parts of a server that all its clients share."""
 
     desk: Desk
     token: str
