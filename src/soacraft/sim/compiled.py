@@ -239,7 +239,7 @@ class CompiledMotion:
         self._setting = self._setting._replace(functions=functions)
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
-        self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
+        self.most = max(1, min(_STEPS, _WORK // max(1, len(mb))))
 
     def advance(
         self,
@@ -289,7 +289,8 @@ class CompiledMotion:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
         energies = visits is not None and visits.needs_energies
-        of_visits = (most, size) if visits is not None else (0, 0), (most, 3) if energies else (0, 0)
+        starts = visits is not None and problem.contact is None  # rates that differ from those before
+        of_visits = (most, size) if starts else (0, 0), (most, 3) if energies else (0, 0)
         shapes = [*((most, n) for n in widths), (1, size), *of_visits]
         track = Track(np.empty(most, dtype=np.int64), *(np.empty(shape) for shape in shapes))
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
@@ -300,7 +301,7 @@ class CompiledMotion:
                 return None, pace
         setting = self._setting._replace(
             chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
-            visits=None if visits is None else visits.begin(self._setting.values, self._numbers),
+            visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
         )  # fmt: skip
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
@@ -325,9 +326,9 @@ class CompiledMotion:
             problem.told_now,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
-            None if visits is None else track.starts[:done],
+            track.starts[:done] if starts else None,
             track.energies[:done] if energies else None,
-            ((), ()) if visits is None else visits.history,
+            None if visits is None else visits.history,
         ), paced
 
     def _read_numbers(self) -> None:
@@ -364,7 +365,7 @@ class CompiledMotion:
                     break
                 carried.learn(setting.plan.unknown)
         functions = setting.functions
-        if functions is not None and any(raised is x for x in functions.raised):  # no equation of a component
+        if functions is not None and functions.failed[0]:  # no equation of a component
             self.raised = None if self._is_of_trial(raised, None) else raised
         else:
             self.raised = carried.fault(raised)
@@ -372,7 +373,7 @@ class CompiledMotion:
 
     def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:
         """True if a function raised an error in a trial of an adaptive method, where a shorter step may do."""
-        of_visit = visits is not None and raised is visits.raised
+        of_visit = visits is not None and visits.raised
         is_of_state = isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
         return self._adaptive and is_of_state and not of_visit
 

@@ -330,9 +330,8 @@ class Runner:
         acting, problem = self._acting, self._acting.problem
         if not self.callbacks or self.events or acting.carried is not None or self._pace is not None:
             return None
-        widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
         logged = self._keeping.log is not None  # rows are written before a callback
-        return VisitPlan(self.callbacks, problem, widths, self._account, self._arrive, logged)
+        return VisitPlan(self.callbacks, problem.mb, self._account, self._arrive, logged)
 
     def _arrive(self, ns: int) -> None:
         """Be at the instant of a visit, as its callbacks see in `p.t`."""
@@ -618,13 +617,14 @@ class Runner:
         self._x = x
         q, v, _ = problem.parts(x)
         mb.set_state(q, v, problem.vdot_of(x, w))
-        before = mb.current
+        before, acts = mb.current, self._account()
         function(self.t, before)
-        return self._taken_over(x, before)
+        same = problem.contact is not None and problem.carried is None and acts == self._account()
+        return self._taken_over(x, before, w if same else None)
 
-    def _taken_over(self, x: Array, before: State) -> tuple[Array, Array, bool]:
+    def _taken_over(self, x: Array, before: State, w: Array | None = None) -> tuple[Array, Array, bool]:
         """The point and its rates after a user's function had the model at x, in the state `before`, and whether it
-        changed that."""
+        changed that. Rates `w` stay where it did not: steps with contact begin with their own."""
         mb, problem = self._acting.mb, self._acting.problem  # raises where its structure is another now
         changed = not (np.array_equal(mb.q, before.q) and np.array_equal(mb.v, before.v))
         problem.release_functions()  # they may read what it changed
@@ -634,7 +634,8 @@ class Runner:
             self._stride.forget()
         else:
             x = problem.holds.settle(self.t, x, ())
-        w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
+        if changed or w is None:
+            w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
         self._x = x
         return x, w, changed
 
