@@ -54,7 +54,7 @@ public:
 
     // False where Python raised.
     bool begin() {
-        before_ = get(evaluations_, "thread"), revision_ = get(mb_, "revision");
+        before_ = get(evaluations_, thread_), revision_ = get(mb_, version_);
         if (!before_ || !revision_) return false;
         items_ = PyDict_GET_SIZE(forces_.ptr()) ? nb::steal(PyDict_Items(forces_.ptr())) : nb::object();
         return set(nb::steal(PyLong_FromUnsignedLong(PyThread_get_thread_ident())));
@@ -68,7 +68,7 @@ public:
             PyErr_Clear(), PyErr_Restore(type, value, trace);
             return -1;
         }
-        const nb::object now = get(mb_, "revision");
+        const nb::object now = get(mb_, version_);
         if (!restored || !now) return -1;
         const int same = now.is(revision_) ? 1 : PyObject_RichCompareBool(now.ptr(), revision_.ptr(), Py_EQ);
         if (same < 1) return same ? -1 : 1;
@@ -79,10 +79,11 @@ public:
     }
 
 private:
-    static nb::object get(const nb::object& of, const char* name) { return nb::steal(PyObject_GetAttrString(of.ptr(), name)); }
-    bool set(const nb::object& thread) const { return thread && PyObject_SetAttrString(evaluations_.ptr(), "thread", thread.ptr()) == 0; }
+    static nb::object word(const char* text) { return nb::steal(PyUnicode_InternFromString(text)); }
+    static nb::object get(const nb::object& of, const nb::object& name) { return nb::steal(PyObject_GetAttr(of.ptr(), name.ptr())); }
+    bool set(const nb::object& thread) const { return thread && PyObject_SetAttr(evaluations_.ptr(), thread_.ptr(), thread.ptr()) == 0; }
 
-    nb::object evaluations_, mb_, forces_, before_, revision_, items_;
+    nb::object evaluations_, mb_, forces_, thread_ = word("thread"), version_ = word("revision"), before_, revision_, items_;
 };
 
 // A function whose numbers are written to `places` of an array, or to all of it (`UserCall` of sim/forces/user_calls.py). Numbers

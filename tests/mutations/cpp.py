@@ -105,6 +105,11 @@ TESTS = (
         ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
     (
+        ("sim/python_", "sim/user_calls"),
+        ("sim/test_visits.py", "sim/forces/test_evaluation.py", "sim/forces/test_evaluated.py",
+         "sim/test_compiled_refusals.py"),
+    ),
+    (
         ("sim/plan", "sim/twins"),
         ("sim/components/test_twins.py", "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
     ),
