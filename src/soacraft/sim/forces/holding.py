@@ -59,6 +59,10 @@ class Hold(Load, Protocol):
     def bounds(self) -> tuple[float, float]:
         """The forces with which it can hold."""
 
+    @property
+    def refusal_with_contact(self) -> str:
+        """The text of the error where contacts move the dof that it holds: it does not feel their impulses."""
+
     def margin(self, problem: Mechanism, t: float, state: State) -> float:
         """What falls through zero when it begins or ends to hold."""
 

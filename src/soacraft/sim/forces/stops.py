@@ -72,6 +72,7 @@ class JointLimit:
         """Find the dof and its limits."""
         self._mb = mb
         self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "a limit")
+        self.body = body.name
         own = body.limits.lower[at], body.limits.upper[at]
         self._lower, self._upper = (float(x if y is None else y) for x, y in zip(own, self._given, strict=True))
         if not (np.isfinite(self._lower) or np.isfinite(self._upper)):
@@ -130,6 +131,14 @@ class JointLimit:
         if self.side:
             return -self.side * problem.held_by(self, t, state)
         return float(min(self._upper - state.q[self.place], state.q[self.place] - self._lower))
+
+    @property
+    def refusal_with_contact(self) -> str:
+        """The text of the error where contacts move the dof that it holds: it does not feel their impulses."""
+        return (
+            f"the {self.name} does not feel their impulses. Give it to the contact problem, mb[{self.body!r}].limits = "
+            f"sc.Limits(lower={self._lower:g}, upper={self._upper:g}), or give JointLimit(..., stiffness=)."
+        )
 
     def impose(self, q: Array, v: Array) -> None:
         """Put a dof that leans on it there, at rest."""
