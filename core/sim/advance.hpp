@@ -49,7 +49,7 @@ public:
         Plan* const plan = m_.plan();
         if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
             between(course_.now, course_.now);
-            if (stepper_.contacts())  // they begin with rates of their own
+            if (stepper_.contacts())  // they compute their first rates themselves
                 std::memcpy(track_.begun, w, static_cast<std::size_t>(m_.size) * sizeof(double));
             else if (!m_.rates(seconds(course_.now), x, track_.begun))
                 return 0;
@@ -59,7 +59,7 @@ public:
             if (visits && course_.now >= visits->next) {
                 if (!visited(x, w)) break;
                 stepper_.forget_rates();
-                if (!stepper_.contacts()) {  // such steps begin with rates of their own
+                if (!stepper_.contacts()) {  // such steps compute their first rates themselves
                     if (!m_.rates(seconds(course_.now), x, begun_.data())) break;
                     w = begun_.data();
                 }

@@ -23,7 +23,7 @@ public:
         if (!PyType_Check(kind_.ptr()) || !PyDict_Check(shared_.ptr()) || !PyDict_Check(forces_.ptr())) refuse("states are made of a dict");
     }
 
-    // The state of q, v and vdot, a value of its own; null where Python raised.
+    // A new state of q, v and vdot; null where Python raised.
     nb::object at(const double* q, const double* v, const double* vdot) const {
         const npy_intp size = nq_ + 2 * nv_;
         const nb::object row = nb::steal(PyArray_SimpleNew(1, &size, NPY_DOUBLE));

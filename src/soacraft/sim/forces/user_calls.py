@@ -30,7 +30,7 @@ class UserCall(NamedTuple):
     guard: Guard | None
     """The model that the function may not change; None for calls that are not of the user."""
     order: object
-    """The order that an array with an order of its own must have, None for any."""
+    """The order that an array which knows its order must have, None for any."""
 
 
 def user_call(

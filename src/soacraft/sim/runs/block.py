@@ -71,8 +71,8 @@ class Block:
             return [(self.told, np.arange(len(t)))]
         since, numbers = self.numbers
         which = np.maximum(np.searchsorted(since / 1e9, t, side="right") - 1, 0)
-        told = {i: self.told._replace(numbers=tuple(numbers[i].tolist())) for i in np.unique(which).tolist()}
-        return [(told[i], np.flatnonzero(which == i)) for i in told]
+        conditions = {i: self.told._replace(numbers=tuple(numbers[i].tolist())) for i in np.unique(which).tolist()}
+        return [(conditions[i], np.flatnonzero(which == i)) for i in conditions]
 
     def around(self, t: float) -> Step:
         """The step that t is in."""
