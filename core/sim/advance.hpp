@@ -151,7 +151,7 @@ private:
         const index grid = course_.origin + ((course_.now - course_.origin) / course_.step + 1) * course_.step;
         const index stop = next_tick(next_stop());
         for (index end = grid < stop ? grid : stop; end > course_.now; end = stepper_.shorter(course_.now, end)) {
-            stepper_.t1 = seconds(end);
+            stepper_.t1 = seconds(end), stepper_.forces_end = visits && visits->next == end;
             jumps_ = m_.plan() && between(course_.now, end);
             if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x);
         }
