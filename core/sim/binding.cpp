@@ -29,10 +29,10 @@ Course read_course(nb::handle of, const Tableau& tableau) {
 class Walking {
 public:
     explicit Walking(PlanObject* plan) : plan_(plan) {
-        if (plan_) plan_->busy = true, plan_->failed = nullptr, plan_->plan.begin();
+        if (plan_) plan_->begin();
     }
     ~Walking() {
-        if (plan_) plan_->busy = false;
+        if (plan_) plan_->end();
     }
 
 private:
@@ -113,8 +113,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const nb::object pause = field(setting, "pause");
     if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
     if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
-    constexpr double PATIENCE = 0.2;  // functions of the user may be slow, and steps with many contacts
-    walk.visits = visits.get(), walk.patience = visits || set.functions || set.contact ? PATIENCE : 0.0;
+    constexpr double PATIENCE = 0.2;  // functions of the user may be slow, steps may have many contacts, and a pause waits
+    const bool is_slow = visits || set.functions || set.contact || walk.pause;
+    walk.visits = visits.get(), walk.patience = is_slow ? PATIENCE : 0.0;
     const auto walked = [&] { until_a_signal([&] { done = walk.run(x.data(), w.data()); }); };  // it ends with the steps it has
     if ((given.plan && (given.plan->calls_python() || walk.pause)) || set.functions || visits) {
         walked();

@@ -104,6 +104,7 @@ TESTS = (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
         ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
+    (("sim/crossing", "sim/lookout"), ("sim/systems/test_compiled_crossings.py",)),
     (
         ("sim/python_", "sim/user_calls"),
         ("sim/test_visits.py", "sim/forces/test_evaluation.py", "sim/forces/test_evaluated.py",
@@ -111,7 +112,8 @@ TESTS = (
     ),
     (
         ("sim/plan", "sim/twins"),
-        ("sim/components/test_twins.py", "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
+        ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
+         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),
     ),
     (
         ("core/sim",),
