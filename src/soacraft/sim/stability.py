@@ -372,7 +372,7 @@ class _Limit(NamedTuple):
             if touch is None or not modes.is_fast(h):
                 return cls(modes, None)
             modes = _modes(method, problem, t, x, Implicit.of(problem, t, h, x))
-            if not touch.presses:
+            if not touch.presses or not modes.is_fast(h):
                 return cls(modes, None)
             at_rest = _still(problem, x)
             return cls(modes, _modes(method, problem, t, at_rest, Implicit.of(problem, t, h, at_rest)))
