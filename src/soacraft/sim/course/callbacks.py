@@ -111,7 +111,8 @@ def visited(task: RunTask, state: RunState, before: State) -> RunState:
 
 
 def account(parts: RunParts) -> tuple[object, ...]:
-    """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
+    """Account of what acts and of the model, without the state and the numbers of controls: to be compared with a later
+    one."""
     acting, mb = parts.acting, parts.acting.mb
     edits = parts.problem.edition, mb.revision, mb.parameters, len(parts.watch.events), len(parts.callbacks)
     forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
