@@ -82,7 +82,7 @@ class CompiledClosures:
         """True of a tree with flexible bodies: its plans are of rows and of tree-augmented dynamics alone, and
         derivatives are computed in Python."""
         self.flexible_bodies = tree.flexible_bodies
-        """Their numbers, in the order in which external forces on their modes are given."""
+        """Numbers of its flexible bodies, in the order in which external forces on their modes are given."""
         self._holonomic = plan.closures.holonomic
         self.order = _NO_ORDER if plan.independent is None else plan.independent
         self.motions: dict[int, Callable[..., Any]] = {
