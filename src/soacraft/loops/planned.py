@@ -64,7 +64,7 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
     """Base of solvers: a graph, a tolerance, a plan."""
 
     _method: ClassVar[int]
-    """Of its plans."""
+    """Method of its plans."""
     _set_once = frozenset({"tolerance"})
     _cures: ClassVar = {"*": "a solver stays as it was made: make another, such as TreeAugmented(mb, tolerance=...)"}
 
