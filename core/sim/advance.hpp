@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "lookout.hpp"
 #include "methods.hpp"
 #include "soacraft/interrupt.hpp"
 
@@ -40,7 +41,7 @@ class Walk {
 public:
     Walk(Mechanism& m, Method method, const Tableau& tableau, Course& course, const Track& track)
         : m_(m), stepper_(m, method, tableau), tableau_(tableau), course_(course), track_(track),
-          rows_(Stepper::rows(method, tableau)), begun_(static_cast<std::size_t>(m.size)) {}
+          rows_(Stepper::rows(method, tableau)), lookout_(m), begun_(static_cast<std::size_t>(m.size)) {}
 
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
@@ -103,7 +104,8 @@ private:
                 if (!m_.rates(seconds(course_.now), x, begun_.data())) return false;
                 w = begun_.data();
             }
-            return (tableau_.adaptive() ? adapted(row, x, w) : fixed(row, x, w)) && (!plan || sampled(*plan, row));
+            if (!(tableau_.adaptive() ? adapted(row, x, w) : fixed(row, x, w))) return false;
+            return !plan || (passes(*plan, row, x, w) && sampled(*plan, row));
         } catch (const interrupt::Ended&) {
             return false;
         }
@@ -157,6 +159,13 @@ private:
         return m_.plan() && m_.plan()->next(when, which) && when < stop ? when : stop;
     }
 
+    // Whether no function of the components crosses zero in a step, as far as compiled code is sure.
+    bool passes(const Plan& plan, index row, const double* x, const double* w) {
+        if (!plan.margin.count) return true;
+        const double* F = track_.F + row * rows_ * m_.size;
+        return lookout_.passes({seconds(course_.now), seconds(track_.ends[row]), x, w, stepper_.x1.data(), stepper_.w1.data(), F, rows_});
+    }
+
     // What components do at the end of a step: they tick where they are due, and their signals are recorded.
     bool sampled(Plan& plan, index row) {
         const index end = track_.ends[row];
@@ -166,15 +175,18 @@ private:
         std::uint64_t which = 0;
         const double* x = stepper_.x1.data();
         const double t = seconds(end);
+        if (tableau_.adaptive() && !m_.arrive(t, x, stepper_.w1.data())) return false;  // its dense output was made after its end
         if (jumps_) {
             between(end, end);
             stepper_.forget_rates();
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
+            if (plan.margin.count && !lookout_.renew(t, x)) return false;
         }
         if (plan.next(when, which) && when == end) {
             stepper_.forget_rates();
             if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
+            if (plan.margin.count && !lookout_.passes_tick()) return false;
         }
         vdot_.resize(static_cast<std::size_t>(m_.nv));
         m_.own_rates(stepper_.x1.data() + m_.nq, stepper_.w1.data() + m_.nv, vdot_.data());
@@ -194,6 +206,8 @@ private:
                 end = end < stop ? end : stop;
             }
             const double h = seconds(end - course_.now);
+            stepper_.t1 = seconds(end);
+            jumps_ = m_.plan() && between(course_.now, end);
             if (!stepper_.take(seconds(course_.now), x, w, h)) return false;
             const double error = stepper_.error(x, w, h, course_.rtol);
             if (!rigid::finite(&error, 1)) return false;
@@ -234,6 +248,7 @@ private:
     Course& course_;
     const Track& track_;
     index rows_;
+    Lookout lookout_;
     bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
     std::vector<double> vdot_;   // at the end of a step

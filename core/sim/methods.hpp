@@ -39,7 +39,7 @@ public:
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         x1 = numbers(m_.points), w1 = numbers(m_.size), forces = numbers(m_.names * m_.nv), u = numbers(m_.size);
         K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
-        scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
+        scale_ = numbers(2 * m_.nv + m_.states), scale0_ = scale_;
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (!touches(method)) return;
         touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model(), m_.pressed_loops());
@@ -188,7 +188,7 @@ private:
     double bend(double h, double rtol) {
         const double *end = K(tableau_.stages), *before = K(tableau_.stages - 1);
         const double part = std::sqrt(std::sqrt(rtol)), weight = h * tableau_.b[tableau_.stages - 1];
-        for (std::size_t i = 0; i < scale_.size(); ++i) last_[i] = weight * (end[i] - before[i]);
+        for (index i = 0; i < m_.size; ++i) last_[at(i)] = weight * (end[i] - before[i]);
         const double bent = part * size(last_.data());
         if (bent <= 1.0 || m_.is_tree()) return bent;
         if (!(m_.keep(x1.data(), last_.data()) && m_.keep(x1.data(), last_.data() + m_.nv)))
@@ -196,11 +196,14 @@ private:
         return part * size(last_.data());
     }
 
-    // The root of the mean square of coordinates and velocities, each relative to its scale; work is not measured.
+    // The root of the mean square of coordinates, velocities and states of components, each relative to its scale.
     double size(const double* x) const {
         double sum = 0.0;
-        for (std::size_t i = 0; i < scale_.size(); ++i) sum += (x[i] / scale_[i]) * (x[i] / scale_[i]);
-        return std::sqrt(sum / static_cast<double>(scale_.size()));
+        for (std::size_t i = 0; i < scale_.size(); ++i) {
+            const double part = x[m_.measured(static_cast<index>(i))] / scale_[i];
+            sum += part * part;
+        }
+        return scale_.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(scale_.size()));
     }
 
     // K_i at h sum of a_j K_j; `loose`: where that is, next to the closures.
@@ -264,9 +267,10 @@ private:
             for (index i = 0; i < stages; ++i) {
                 double* to = next_.data() + i * m_.size;
                 if (!rate(t + tableau_.c[i] * h, x, h, tableau_.A + i * stages, stages, to, false)) return false;
-                for (index k = 0; k < 2 * m_.nv; ++k) {  // work is not measured
-                    change = std::fmax(change, std::fabs(h * (to[k] - K(i)[k]) / scale_[at(k)]));
-                    if (!m_.drifts(k)) size = std::fmax(size, std::fabs(h * to[k] / scale_[at(k)]));
+                for (std::size_t k = 0; k < scale_.size(); ++k) {
+                    const index own = m_.measured(static_cast<index>(k));
+                    change = std::fmax(change, std::fabs(h * (to[own] - K(i)[own]) / scale_[k]));
+                    if (!m_.drifts(own)) size = std::fmax(size, std::fabs(h * to[own] / scale_[k]));
                 }
             }
             K_.swap(next_);

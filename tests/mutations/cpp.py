@@ -104,9 +104,11 @@ TESTS = (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
         ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
+    (("sim/crossing", "sim/lookout"), ("sim/systems/test_compiled_crossings.py",)),
     (
         ("sim/plan", "sim/twins"),
-        ("sim/components/test_twins.py", "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
+        ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
+         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),
     ),
     (("sim/closure_impulses", "sim/variational"), ("sim/test_compiled.py", "sim/test_structure.py")),
     (("rolling_hinge",), ("sim/test_rolling.py",)),

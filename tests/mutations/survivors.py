@@ -6,6 +6,11 @@ MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
+        "core/sim/crossing.hpp",
+        "return at != 0 && at != FINE && least < near;",
+        "return at != 0 && at != FINE && least <= near;",
+    ): "an extremum just as near as is looked at is one more or less step that Python looks at",
+    (
         "core/include/soacraft/contact/dynamics/closure_space.hpp",
         "if (size < LITTLE) {",
         "if (size <= LITTLE) {",

@@ -18,7 +18,7 @@ from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.push import Push
 from soacraft.sim.forces.touching import Touching
-from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
@@ -26,7 +26,7 @@ from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
 
 #: Methods whose compiled steps carry components along.
-_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
+_CARRYING = (RK4, Dop853, Gauss4, Gauss6, Moreau)
 #: Calls into Python that a text lists.
 _LISTED = 6
 
@@ -70,15 +70,17 @@ def engine_of(
     """Return the engine of the steps of a model by a method, under loads. `prescribed`: motions are given, or dofs may
     stick; `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
     of what is looked for in each step."""
+    crossings = () if carried is None else [name for name, _ in carried.crossings]
+    functions = [name for name in events if name not in crossings]
     reason = (
         _obstacle(mb, method, loads, prescribed, carried)
         or ("" if closed is None else closed.obstacle)
         or ("a function has breaks" if carried is None and any(x.jumps and x.ns for x in breaks) else "")
-        or (f"event {events[0]!r} is looked for in each" if events and carried is not None else "")
+        or (f"event {functions[0]!r} is looked for in each" if functions and carried is not None else "")
     )
     calls = [f"{x.name!r}" for x in loads if not isinstance(x, Control | Contact | Push)]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
-    calls += [f"the function of event {name!r}" for name in events]
+    calls += [f"the function of event {name!r}" for name in functions]
     return Engine(reason, tuple(calls))
 
 

@@ -10,7 +10,7 @@ state did not jump it has to be seen beyond before it can come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -115,6 +115,16 @@ class Signs(NamedTuple):
     def sign(self, name: str) -> float:
         """The sign of a function at the present state; 0 where it is not known."""
         return float(np.sign(self.values.get(name, 0.0)))
+
+    def of(self, names: Sequence[str]) -> Array:
+        """Signs of some functions, and 1 where they follow from values alone, for compiled steps, (2, names)."""
+        return np.array([[self.values.get(x, 0.0) for x in names], [float(x in self.fresh) for x in names]])
+
+    def after(self, names: Sequence[str], signs: Array) -> Signs:
+        """These with the signs of some functions as compiled steps have left them."""
+        values = {**self.values, **dict(zip(names, signs[0].tolist(), strict=True))}
+        fresh = frozenset(x for x, alone in zip(names, signs[1], strict=True) if alone)
+        return self._replace(values=values, fresh=(self.fresh - {*names}) | fresh)
 
 
 #: Nothing is known of any function.
