@@ -23,7 +23,7 @@ public:
         return m_.closures_at(q, G_.data(), residual_.data());
     }
 
-    // `left` -> the change of xi for what is left of mu0 and for what the closures are open by at the end q1. `turn` multiplies a
+    // `left` -> the change of xi for the remainder of mu0 and for what the closures are open by at the end q1. `turn` multiplies a
     // row (nv) with Jr(xi) from the right. False where Mcal or the closures are in doubt.
     template <class Turn>
     bool step(const double* half, double* left, const double* q1, double h, const Turn& turn) {

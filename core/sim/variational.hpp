@@ -87,7 +87,7 @@ private:
         return false;
     }
 
-    // step_ <- the change of xi for what is left_ of mu0.
+    // step_ <- the change of xi for the remainder `left_` of mu0.
     bool change_of(double h) {
         const index nv = m_.nv;
         if (m_.is_tree()) {

@@ -190,14 +190,14 @@ def _fit(hinge: Hinge) -> int:
 
 def _shape_numbers(hinge: Rolling) -> list[float]:
     """Plane and shape of what rolls: normal, two axes of the plane, its own axis or semi-axes, its radius."""
-    own, radius = np.zeros(3), 0.0
+    axes, radius = np.zeros(3), 0.0
     if isinstance(hinge, RollingDisc):
-        own, radius = hinge.axis, hinge.radius
+        axes, radius = hinge.axis, hinge.radius
     elif isinstance(hinge, RollingEllipsoid):
-        own = hinge.semi_axes
+        axes = hinge.semi_axes
     elif isinstance(hinge, RollingBall):
         radius = hinge.radius
-    return [*hinge.normal, *hinge.tangents.ravel(), *own, radius]
+    return [*hinge.normal, *hinge.tangents.ravel(), *axes, radius]
 
 
 def _is_fixed(hinge: Hinge) -> bool:
