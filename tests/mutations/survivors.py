@@ -535,8 +535,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "boxes far apart are left to the general search, which ends at the same points: slower",
     (
         "core/include/soacraft/contact/dynamics/tree_rows.hpp",
-        "of.w += T(arm_[at(k)]) * of.v;",
-        "of.w -= T(arm_[at(k)]) * of.v;",
+        "of.w += T(arm_[at(limb)]) * of.v;",
+        "of.w -= T(arm_[at(limb)]) * of.v;",
     ): "a bound on rounding; rows that rounding alone moves are told by their scale too",
     (
         "core/include/soacraft/contact/dynamics/tree_rows.hpp",

@@ -31,7 +31,7 @@ from soacraft.kinematics.compiled import (
 from soacraft.kinematics.followers import masters
 from soacraft.kinematics.independent import Indices, Partition
 from soacraft.kinematics.partition import partition
-from soacraft.kinematics.plan import TREE_AUGMENTED
+from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED
 from soacraft.kinematics.residuals import residuals
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Drives, Task, in_state, refuse_large, states_of
@@ -292,9 +292,12 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         return None
 
     def _is_compiled(self, method: int) -> bool:
-        """True if compiled code solves by a method: of models with flexible bodies by that of trees alone."""
+        """True if compiled code solves by a method: of models with flexible bodies by that of trees alone, and with
+        closures that roll by all but constraint embedding."""
         rows = self._compiled
-        return rows is not None and (method == TREE_AUGMENTED or not rows.flexible)
+        if rows is None or method == TREE_AUGMENTED:
+            return rows is not None
+        return not rows.flexible and not (method == CONSTRAINT_EMBEDDING and rows.plan.closures.rolls)
 
     def _prepare(self, task: Task) -> None:
         """Make the plan for what is like this state, with `_take`; solve nothing."""
