@@ -1,6 +1,6 @@
 """The order of the entries of a vector, and the one way in which vectors that know theirs are read.
 
-A vector knows its order where it says so by `order`: the state arrays of a model (`mb.q`, `s.v`) and what is computed
+A vector knows its order where it says so by `order`: the state arrays of a model (`mb.q`, `s.v`) and arrays computed
 from them entry by entry, and stacked vectors. `in_order` gives its numbers in the order that is wanted, or refuses it;
 it is never read in another order. Plain arrays and lists know none and are read as they are.
 """
