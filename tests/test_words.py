@@ -34,9 +34,9 @@ PHRASES: dict[str, tuple[int, int, int, int]] = {
     "is told": (4, 11, 3, 8),
     "as told": (0, 10, 1, 0),
     "stands": (25, 14, 16, 20),
-    "hangs": (9, 13, 5, 15),
+    "hangs": (8, 13, 5, 15),
     "anew": (7, 33, 6, 7),
-    "besides": (35, 34, 8, 13),
+    "besides": (34, 34, 8, 13),
     "what is left": (20, 11, 2, 40),
     "of its own": (14, 50, 13, 39),
 }

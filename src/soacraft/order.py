@@ -81,8 +81,8 @@ def in_order(value: Any, wanted: Order, what: str, error: type[SoacraftError] = 
     Traceback (most recent call last):
         ...
     soacraft.errors.StateError: q of 'chain' takes 'link1', 'link2', one after another, but these are numbers of \
-'upper', 'lower', of another model or sub-graph. Give them by name; np.asarray(x) are the numbers alone, read as they \
-stand.
+'upper', 'lower', of another model or sub-graph. Give them by name; np.asarray(x) are the numbers alone, read in their \
+order.
     """
     order = known_order(value)
     data = getattr(value, "in_model_order", value)
