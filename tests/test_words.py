@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 576}
+OPENINGS = {"sim": 574}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
@@ -22,7 +22,7 @@ NAMES: dict[str, tuple[int, int]] = {
     "made": (174, 53),
     "known": (135, 51),
     "own": (170, 34),
-    "left": (154, 20),
+    "left": (154, 19),
     "kept": (97, 26),
     "mine": (34, 14),
     "whole": (73, 11),
