@@ -38,6 +38,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "energy": sim_runs.long_run(quick),
         "springs": springs.run(quick),
         "chains": sim_chains.run(quick),
+        "chain_steps": sim_chains.steps(quick),
         "steppers": calls.steppers(quick),
         "functions": calls.functions(quick),
     }
@@ -75,7 +76,9 @@ def text(result: dict[str, Any]) -> str:
     """The tables of a result."""
     parts = [steps_text(result), pendulum_text(result), cassie_text(result), energy_text(result)]
     parts += [springs.text(result["springs"]), sim_chains.text(result["chains"])]
-    if "steppers" in result:  # younger than some results
+    if "chain_steps" in result:  # these are younger than some results
+        parts.append(sim_chains.steps_text(result["chain_steps"]))
+    if "steppers" in result:
         parts += [calls.steppers_text(result["steppers"]), calls.functions_text(result["functions"])]
     return "\n\n".join(parts)
 
