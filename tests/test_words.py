@@ -36,7 +36,7 @@ PHRASES: dict[str, tuple[int, int, int, int]] = {
     "stands": (25, 14, 16, 20),
     "hangs": (7, 13, 5, 15),
     "anew": (7, 33, 6, 7),
-    "besides": (32, 34, 8, 13),
+    "besides": (32, 34, 7, 13),
     "what is left": (13, 11, 2, 40),
     "of its own": (14, 50, 13, 39),
 }
