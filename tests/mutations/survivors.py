@@ -821,6 +821,5 @@ NO_ENTRY: dict[str, str] = {
     "core/include/soacraft/loops/linear/modal_factor.hpp": "no campaign yet",
     "core/include/soacraft/loops/plan.hpp": "no campaign yet",
     "core/include/soacraft/loops/rows/flexible_limbs.hpp": "no campaign yet",
-    "core/include/soacraft/loops/rows/limb.hpp": "declarations, and four maps that were part of stance.hpp",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
 }
