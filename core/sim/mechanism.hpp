@@ -16,6 +16,7 @@
 #include "functions.hpp"
 #include "implicit.hpp"
 #include "loops/job.hpp"
+#include "mixed_dynamics.hpp"
 #include "plan.hpp"
 #include "rigid/algorithms.hpp"
 
@@ -30,7 +31,8 @@ struct Chain {
     std::size_t room;
 };
 
-// What a run is of. `stored`, `passive` and `contact` are rows of forces behind those of the loads, whose work is counted.
+// What a run is of. `stored`, `passive`, `contact` and that of prescribed motions are rows of forces behind those of the loads,
+// whose work is counted.
 struct Setting {
     rigid::Job job;  // of the tree: gravity, springs, stored wrenches
     std::vector<Load> loads;
@@ -44,6 +46,7 @@ struct Setting {
     index held_step;     // from one row to the next: 0 where one is held all along
     Plan* plan;          // components that are carried along, or null; their forces come behind those of the loads
     Functions* functions;  // of the user, which set numbers and forces of the loads, or null
+    const Prescribed* prescribed;  // dofs with motions of their own, or null where all may only follow from forces
 };
 
 class Mechanism {
@@ -77,6 +80,7 @@ public:
         }
         for (index k = 0; k < model_.flexible_count; ++k) plain_ = plain_ && model_.flexible[k].q == model_.flexible[k].v;
         for (index i = 0; i < nv; ++i) floats_ = floats_ || s.floating[i] != 0.0;
+        if (s.prescribed) mixed_ = std::make_unique<MixedDynamics>(*s.prescribed, s.job);
         own_ = s.job, bare_ = s.job, based_ = s.job, calm_job_ = s.job, calm_job_.passive = nullptr;
         bare_.passive = based_.passive = nullptr, bare_.wrenches = based_.wrenches = nullptr;
         bare_.wrench_count = based_.wrench_count = 0, bare_.turned = based_.turned = false;
@@ -111,7 +115,7 @@ public:
             implicit_.shift(t, q, v, total_.data()), own_.model = calm_job_.model = &implicit_.model();
             hold_axes(v);
         }
-        const bool fine = inertial(q, v, forces ? forces : forces_.data(), w + nv);
+        const bool fine = inertial(t, q, v, forces ? forces : forces_.data(), w);
         own_.model = calm_job_.model = set_.job.model;
         if (!fine) return false;
         if (implicit) {
@@ -128,7 +132,7 @@ public:
     // vdot at x under the forces that components have given last, into the slots of the plan.
     bool accelerate(double t, const double* x) {
         if (!push(t, x, x + nq, forces_.data(), powers_.data(), true)) return false;
-        if (!accelerations(x, x + nq, own_, total_.data(), vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
+        if (!solve(t, x, x + nq, own_, vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
         set_.plan->accelerate(vdot_.data(), nv);
         return true;
     }
@@ -142,7 +146,10 @@ public:
         sampled_at_ = t, sampled_x_.assign(x, x + nq + nv);
         return sampled_;
     }
-    void forget_sample() { sampled_ = false; }
+    void forget_sample() {
+        sampled_ = false;
+        if (mixed_) mixed_->forget();
+    }
     bool samples() const { return set_.functions && set_.functions->of_step; }
 
     // The same at a point of which components know nothing yet.
@@ -193,9 +200,11 @@ public:
                 std::memset(of, 0, bytes(nv));
             *powers++ = dot(of, v, nv), of += nv;
         }
-        if (!set_.contact) return true;
-        std::memcpy(of, contact_force.data(), bytes(nv));
-        *powers = dot(of, v, nv);
+        if (set_.contact) {
+            std::memcpy(of, contact_force.data(), bytes(nv));
+            *powers++ = dot(of, v, nv), of += nv;
+        }
+        if (has_prescribed_row(set_)) std::memset(of, 0, bytes(nv)), *powers = 0.0;  // what it takes, the dynamics tell
         return true;
     }
 
@@ -242,6 +251,9 @@ public:
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
     // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
     bool is_tree() const { return !set_.chain; }
+    // Whether states are put back on closures with all dofs; and whether some dofs have, or may have, motions of their own.
+    bool projects() const { return set_.chain && !mixed_; }
+    bool prescribes() const { return mixed_ != nullptr; }
     void momentum(const double* q, const double* v, double* p) { alone(at_rest_, q, zeros_.data(), v, p); }
     bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
     void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }
@@ -390,8 +402,12 @@ public:
         return most;
     }
 
-    // The point of the motion next to x, in its place: put back on the closures.
-    bool settle(double* x) {
+    // The point of the motion next to x, in its place: with prescribed coordinates, and put back on the closures.
+    bool settle(double t, double* x) {
+        if (mixed_) {
+            if (set_.plan && mixed_->has_row() && !place(t, x)) return false;
+            if (!mixed_->impose(t, x, x + nq) || !rigid::finite(x, nq + nv)) return false;
+        }
         if (!set_.chain) return true;
         std::memcpy(total_.data(), x + nq, bytes(nv));
         if (!moved(loops::PROJECT, state(x, x + nq), {total_.data(), nullptr, 0, moved_.data(), x + nq, theta.data(), &open})) return false;
@@ -431,7 +447,14 @@ private:
     index pushes() const { return set_.plan ? static_cast<index>(set_.plan->pushes.size()) : 0; }
     static index names_of(const Setting& s) {
         const std::size_t own = s.loads.size() + (s.plan ? s.plan->pushes.size() : 0);
-        return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0);
+        return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0) + has_prescribed_row(s);
+    }
+    static bool has_prescribed_row(const Setting& s) { return s.prescribed && s.prescribed->has_row; }
+
+    // vdot under the total force that `push` gave last, where some dofs may have motions of their own.
+    bool solve(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
+        if (mixed_ && mixed_->any()) return mixed_->solve(t, job, q, v, total_.data(), vdot);
+        return accelerations(q, v, job, total_.data(), vdot);
     }
 
     bool accelerations(const double* q, const double* v, rigid::Job& job, const double* force, double* vdot) {
@@ -450,13 +473,21 @@ private:
                 total_[static_cast<std::size_t>(i)] += implicit_.model().armature[i] * vdot_[static_cast<std::size_t>(i)];
         }
     }
-    // a for the forces that `push` gave last, those of springs at v as it is.
-    bool inertial(const double* q, const double* v, const double* forces, double* a) {
+    // a for the forces that `push` gave last, those of springs at v as it is, into the rates w; the forces of prescribed motions, and
+    // of what holds, come to the others.
+    bool inertial(double t, const double* q, const double* v, double* forces, double* w) {
+        double* const a = w + nv;
         if (floats_ && set_.passive && set_.job.passive) {
-            const double* springs = forces + (names - 1 - (set_.contact ? 1 : 0)) * nv;
+            const double* springs = forces + (names - 1 - (set_.contact ? 1 : 0) - has_prescribed_row(set_)) * nv;
             for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += springs[k];
         }
-        if (!accelerations(q, calm(v), floats_ ? calm_job_ : own_, total_.data(), a)) return false;
+        if (!solve(t, q, calm(v), floats_ ? calm_job_ : own_, a)) return false;
+        if (mixed_)
+            for (const PrescribedDof& x : mixed_->dofs()) {
+                const double reaction = mixed_->reaction(x.dof);
+                const index row = x.row < 0 ? names - 1 : x.row;
+                forces[row * nv + x.dof] += reaction, w[2 * nv + row] += reaction * v[x.dof];
+            }
         for (const Turning& g : groups_)
             if (!g.floats) add_turn(g, v, 1.0, a);
         return true;
@@ -604,6 +635,7 @@ private:
     double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();  // `see`
     Implicit implicit_;
     bool takes_implicitly_ = false;
+    std::unique_ptr<MixedDynamics> mixed_;  // null where all follows from forces
     bool sampled_ = false;  // `sample` was called at
     double sampled_at_ = 0.0;
     std::vector<double> sampled_x_;

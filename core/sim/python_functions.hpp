@@ -53,6 +53,22 @@ private:
     index nq_, nv_;
 };
 
+// The functions of `CompiledPrescribed` (sim/forces/compiled_prescribed.py): `t` (1) takes the time.
+class PythonMotions final : public Motions {
+public:
+    PythonMotions(nb::handle t, nb::handle call) : t_(t, "t", 1, true), call_(nb::borrow(call)) {
+        if (t_.size() != 1) refuse("t has one number");
+    }
+    bool at(double t) override {
+        *t_.data() = t;
+        return called(call_);
+    }
+
+private:
+    Array<double> t_;
+    nb::object call_;
+};
+
 // `Visits` of sim/visits.py: `x` and `w` take the point and its rates; `call(ns)` gives the nanosecond of the next visit, or ns
 // where the steps should end.
 class PythonVisits final : public Visits {

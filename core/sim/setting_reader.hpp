@@ -7,6 +7,7 @@
 #include "loops/closed_solver.hpp"
 #include "methods.hpp"
 #include "plan_object.hpp"
+#include "prescribed.hpp"
 #include "python_functions.hpp"
 #include "rigid/wrenches.hpp"
 
@@ -147,6 +148,42 @@ inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, C
     to.thin = number(of, "thin");
 }
 
+// Dofs with motions of their own (`CompiledPrescribed` of sim/forces/compiled_prescribed.py). `loads`: how many there are; `slots`
+// are those of a plan, or null.
+inline std::unique_ptr<PythonMotions> read_prescribed(nb::handle of, Held& held, const rigid::Model& model, index loads,
+                                                      const Plan* plan, Prescribed& to) {
+    const std::vector<index> dofs = read_numbers(of, "dofs", -1, 0, model.nv);
+    const auto count = static_cast<index>(dofs.size());
+    const std::vector<index> places = read_numbers(of, "places", count, 0, model.nq), rows = read_numbers(of, "rows", count, -1, loads);
+    const std::vector<index> guidance = read_numbers(of, "guidance", count, 0, GUIDANCES);
+    const std::vector<index> periodic = read_numbers(of, "periodic", count, 0, 2);
+    const index all = length_of(of, "breaks"), numbers = length_of(of, "coefficients"), slots = plan ? plan->size : 0;
+    const std::vector<index> slot = read_numbers(of, "slots", count, -1, slots > 3 ? slots - 2 : 0);
+    const double *breaks = held.numbers(of, "breaks", all), *coefficients = held.numbers(of, "coefficients", numbers);
+    const std::vector<index> breaks_at = read_numbers(of, "breaks_at", count + 1, 0, all + 1);
+    const std::vector<index> coefficients_at = read_numbers(of, "coefficients_at", count + 1, 0, numbers + 1);
+    const double* fixed = held.table(of, "numbers", count, 3);
+    to.mask.assign(static_cast<std::size_t>(model.nv), 0), to.has_row = integer(of, "has_row") != 0;
+    for (std::size_t i = 0; i < dofs.size(); ++i) {
+        PrescribedDof x = {dofs[i], places[i], rows[i], static_cast<Guidance>(guidance[i]), {}, fixed + 3 * i};
+        if (to.mask[static_cast<std::size_t>(x.dof)] || (x.row < 0 && !to.has_row)) refuse("dof %lld is prescribed twice, or by nothing", shown(x.dof));
+        to.mask[static_cast<std::size_t>(x.dof)] = 1;
+        if (x.guidance == COMPONENT && slot[i] < 0) refuse("dof %lld has a motion in no slot of the plan", shown(x.dof));
+        if (x.guidance == COMPONENT) x.numbers = plan->slots + slot[i];
+        if (x.guidance == PIECEWISE) {
+            const index pieces = breaks_at[i + 1] - breaks_at[i] - 1, size = coefficients_at[i + 1] - coefficients_at[i];
+            if (pieces < 1 || size < pieces || size % pieces) refuse("the polynomials of dof %lld do not fit their breaks", shown(x.dof));
+            x.curve = {breaks + breaks_at[i], coefficients + coefficients_at[i], pieces, size / pieces, periodic[i] != 0};
+        }
+        to.dofs.push_back(x);
+    }
+    const nb::object call = field(of, "call");
+    if (call.is_none()) return nullptr;
+    auto functions = std::make_unique<PythonMotions>(field(of, "t"), call);
+    to.functions = functions.get();
+    return functions;
+}
+
 inline Method read_method(nb::handle setting, const Tableau& tableau) {
     const index method = integer(setting, "method");
     if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU || method == GAUSS) != (tableau.stages > 0) ||
@@ -167,6 +204,8 @@ struct Given {
     rigid::Wrenches wrenches;
     PlanObject* plan = nullptr;
     std::unique_ptr<PythonFunctions> functions;
+    Prescribed prescribed;
+    std::unique_ptr<PythonMotions> motions;
 
     explicit Given(nb::handle setting)
         : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
@@ -195,6 +234,13 @@ struct Given {
             functions = std::make_unique<PythonFunctions>(functions_given, model.nq, model.nv, set.loads);
             set.functions = functions.get();
         }
+        const nb::object prescribed_given = field(setting, "prescribed");
+        if (!prescribed_given.is_none()) {
+            if (touches(method) || method == VARIATIONAL || method == VARIATIONAL4 || set.chain)
+                refuse("compiled steps prescribe motions of trees, by methods without contacts and derivatives");
+            motions = read_prescribed(prescribed_given, held, model, static_cast<index>(set.loads.size()), set.plan, prescribed);
+            set.prescribed = &prescribed;
+        }
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;
@@ -202,6 +248,8 @@ struct Given {
             return false;
         return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
     }
+
+    bool calls_python() const { return functions || motions || (plan && plan->calls_python()); }
 
     // Components that are carried along, by methods with fixed steps; false while a run walks through them.
     bool read_plan(nb::handle given, const rigid::RigidModel& tree) {

@@ -16,17 +16,21 @@ from soacraft.sim.compiled import METHODS
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.push import Push
 from soacraft.sim.forces.touching import Touching
-from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
+from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, turning_rotor
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Gauss4, Gauss6, Moreau)
+#: Methods whose compiled steps prescribe motions of trees.
+_PRESCRIBING = (RK4, Dop853, EulerSymplectic, Verlet, Gauss4, Gauss6)
 #: Calls into Python that a text lists.
 _LISTED = 6
 
@@ -61,14 +65,14 @@ def engine_of(
     method: Method,
     loads: Sequence[Load],
     *,
-    prescribed: bool = False,
+    prescribed: Prescribed | None = None,
     carried: Carried | None = None,
     closed: Closed | None = None,
     breaks: Iterable[Breaks] = (),
     events: Sequence[str] = (),
 ) -> Engine:
-    """Return the engine of the steps of a model by a method, under loads. `prescribed`: motions are given, or dofs may
-    stick; `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
+    """Return the engine of the steps of a model by a method, under loads. `prescribed` are motions of dofs,
+    `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
     of what is looked for in each step."""
     reason = (
         _obstacle(mb, method, loads, prescribed, carried)
@@ -78,6 +82,7 @@ def engine_of(
     )
     calls = [f"{x.name!r}" for x in loads if not isinstance(x, Control | Contact | Push)]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
+    calls += [] if prescribed is None else [f"the motion of {name!r}" for name in prescribed.functions(carried)]
     calls += [f"the function of event {name!r}" for name in events]
     return Engine(reason, tuple(calls))
 
@@ -98,7 +103,9 @@ def model_obstacle(mb: Multibody, flexible: bool = False) -> str:
     return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
 
 
-def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: bool, carried: Carried | None) -> str:
+def _obstacle(
+    mb: Multibody, method: Method, loads: Sequence[Load], prescribed: Prescribed | None, carried: Carried | None
+) -> str:
     if type(method) not in METHODS:
         return f"{method.name!r} is written in Python"
     if carried is not None:
@@ -126,7 +133,7 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
             continue
         if isinstance(load, Touching) or getattr(load, "switches", False):
             return f"{load.name!r} is a {type(load).__name__}"
-    if prescribed:
+    if prescribed is not None and prescribed.dofs and (touches or mb.is_closed or type(method) not in _PRESCRIBING):
         return "a motion is prescribed"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"

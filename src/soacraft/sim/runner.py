@@ -344,7 +344,7 @@ class Runner:
         edits = acting.problem.edition, mb.revision, mb.parameters, len(self.events), len(self.callbacks)
         forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
         touch = acting.problem.contact
-        return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision
+        return edits, forces, acting.prescribed.edition, None if touch is None else touch.scene.revision
 
     def _after_visit(self, x: Array, before: State, recorder: Recorder) -> tuple[Array, Array]:
         """The point and its rates after a callback between compiled steps changed the model, which had the state

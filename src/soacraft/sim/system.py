@@ -23,10 +23,11 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
-from soacraft.sim.carried import Carried
+from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
+from soacraft.sim.forces.compiled_prescribed import CompiledPrescribed, compiled_prescribed, guides_of
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
@@ -498,6 +499,15 @@ class Mechanism:
     def given(self) -> Prescribed | None:
         """The motions that are prescribed, if any."""
         return self._prescribed if self._given else None
+
+    def compiled_prescribed(self, carried: CompiledCarried | None = None) -> CompiledPrescribed | None:
+        """The dofs with motions of their own for compiled steps, which walk through `carried`; None where all may only
+        follow from forces."""
+        if self._prescribed is None:
+            return None
+        names = self.mb.dof_names
+        slots = {} if carried is None else {names.index(dof): slot for dof, slot in carried.motions.items()}
+        return compiled_prescribed(guides_of(self._prescribed.guides, slots), self._given)
 
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""

@@ -28,7 +28,7 @@ def sticking():
 
 def prescribed():
     p = sim.Propagator(sc.load("cart_pole"), integrator="rk4", step=0.01)
-    p.prescribe("pole", lambda t: (np.sin(t), np.cos(t), -np.sin(t)))
+    p.prescribe("pole", lambda t: (np.sin(t), np.cos(t), -np.sin(t)), breaks=[0.035])
     p.mb.set_state([0.0, 0.0], [0.0, 1.0])
     return p, "cart"
 

@@ -160,7 +160,7 @@ class Motion:
         touch = problem.contact
         if self.is_batch and touch is not None:
             self.problems.require_apart(lanes, np.ascontiguousarray(Q))
-        if self.is_batch and problem.closed is None:
+        if self.is_batch and problem.closed is None and not problem.is_told:
             rows = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
             turns = np.zeros((len(lanes), 0))
         else:

@@ -167,7 +167,7 @@ class LaneProblems:
         touch = [] if problem.contact is None else [problem.contact]
         acting = [*loads, *touch]
         return engine_of(
-            mb, self._method, acting, prescribed=problem.is_told, closed=problem.closed, breaks=self._acting.breaks
+            mb, self._method, acting, prescribed=problem.given, closed=problem.closed, breaks=self._acting.breaks
         ).reason
 
     def require_compiled(self, why: str, varied: bool) -> None:
