@@ -72,6 +72,7 @@ public:
                 break;
             }
             x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
+            stepper_.held_on_to(x);
             keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
             if (track_.energies) m_.energies(x, track_.energies + 3 * done);
             course_.now = track_.ends[done];
@@ -145,7 +146,7 @@ private:
         for (index end = grid < stop ? grid : stop; end > course_.now; end = stepper_.shorter(course_.now, end)) {
             stepper_.t1 = seconds(end);
             jumps_ = m_.plan() && between(course_.now, end);
-            if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x);
+            if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x) && holds_on(row, x, w);
         }
         return false;
     }
@@ -205,7 +206,7 @@ private:
             index unstable = course_.unstable, calm = course_.calm;
             if (stepper_.unstable(h, course_.rtol)) calm = 0, ++unstable;
             else if (++calm >= CALM_STEPS) unstable = 0;
-            if (unstable >= STIFF_STEPS || !ended(row, end, x)) return false;
+            if (unstable >= STIFF_STEPS || !ended(row, end, x) || !holds_on(row, x, w)) return false;
             course_.unstable = unstable, course_.calm = calm;
             course_.length = h >= 0.5 * length || refused ? next(h, error, refused) : length;
             track_.errors[row] = error;
@@ -228,6 +229,17 @@ private:
         return true;
     }
 
+    // True if nothing begins or ends to hold in the step of a row. Components stay as they are at its end.
+    bool holds_on(index row, const double* x, const double* w) {
+        if (m_.holds().empty()) return true;
+        Plan* const plan = m_.plan();
+        if (plan) slots_.assign(plan->slots, plan->slots + plan->size);
+        const double h = seconds(track_.ends[row] - course_.now);
+        const bool fine = stepper_.holds_on(seconds(course_.now), x, w, h, track_.F + row * rows_ * m_.size, plan || visits);
+        if (plan) Plan::copy(plan->slots, slots_.data(), plan->size);
+        return fine;
+    }
+
     Mechanism& m_;
     Stepper stepper_;
     const Tableau& tableau_;
@@ -237,6 +249,7 @@ private:
     bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
     std::vector<double> vdot_;   // at the end of a step
+    std::vector<double> slots_;  // of components, at the end of a step
 };
 
 }  // namespace sim

@@ -47,6 +47,7 @@ struct Setting {
     Plan* plan;          // components that are carried along, or null; their forces come behind those of the loads
     Functions* functions;  // of the user, which set numbers and forces of the loads, or null
     const Prescribed* prescribed;  // dofs with motions of their own, or null where all may only follow from forces
+    std::vector<Hold> holds;       // friction that sticks, and rigid stops
 };
 
 class Mechanism {
@@ -174,6 +175,13 @@ public:
                 for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
                 continue;
             }
+            if (load.hold) {
+                const index dof = load.hold->dof;
+                if (!own) std::memset(of, 0, bytes(nv));
+                of[dof] = load.hold->force(v[dof]);
+                total_[static_cast<std::size_t>(dof)] += of[dof], powers[i] = of[dof] * v[dof];
+                continue;
+            }
             if (load.pushes) {
                 at_nodes(*load.pushes, q, of);
                 for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
@@ -254,6 +262,7 @@ public:
     // Whether states are put back on closures with all dofs; and whether some dofs have, or may have, motions of their own.
     bool projects() const { return set_.chain && !mixed_; }
     bool prescribes() const { return mixed_ != nullptr; }
+    const std::vector<Hold>& holds() const { return set_.holds; }
     void momentum(const double* q, const double* v, double* p) { alone(at_rest_, q, zeros_.data(), v, p); }
     bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
     void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }

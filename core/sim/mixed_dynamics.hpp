@@ -94,7 +94,7 @@ private:
             for (std::size_t k = 0; k < count_; ++k) matrix_[i * count_ + k] = still.out[0][set_.dofs[k].dof];
             pull_[i] = wanted_[at(set_.dofs[i].dof)] - vdot[set_.dofs[i].dof];
         }
-        if (!solve_small()) return false;
+        solve_small();
         for (std::size_t i = 0; i < count_; ++i) {
             const double* column = columns_.data() + i * at(nv_);
             for (index k = 0; k < nv_; ++k) vdot[k] += pull_[i] * column[k];
@@ -104,11 +104,10 @@ private:
         return true;
     }
 
-    // pull_ <- matrix_^-1 pull_, symmetric and positive: LDL*, in its place. False where no dof but these moves.
-    bool solve_small() {
+    // pull_ <- matrix_^-1 pull_, symmetric and positive: LDL*, in its place.
+    void solve_small() {
         double* const A = matrix_.data();
         for (std::size_t j = 0; j < count_; ++j) {
-            if (!(A[j * count_ + j] > 0.0)) return false;
             for (std::size_t i = j + 1; i < count_; ++i) {
                 const double factor = A[i * count_ + j] / A[j * count_ + j];
                 for (std::size_t k = i; k < count_; ++k) A[k * count_ + i] -= factor * A[k * count_ + j];
@@ -119,7 +118,6 @@ private:
             for (std::size_t i = j + 1; i < count_; ++i) pull_[j] -= A[i * count_ + j] * pull_[i];
             pull_[j] /= A[j * count_ + j];
         }
-        return true;
     }
 
     const Prescribed& set_;

@@ -184,6 +184,21 @@ inline std::unique_ptr<PythonMotions> read_prescribed(nb::handle of, Held& held,
     return functions;
 }
 
+// Friction that sticks and rigid stops (`CompiledHolds` of sim/forces/compiled_holds.py).
+inline void read_holds(nb::handle of, Held& held, const rigid::Model& model, Setting& to) {
+    const std::vector<index> dofs = read_numbers(of, "dofs", -1, 0, model.nv);
+    const auto count = static_cast<index>(dofs.size());
+    const std::vector<index> places = read_numbers(of, "places", count, 0, model.nq);
+    const std::vector<index> rows = read_numbers(of, "rows", count, 0, static_cast<index>(to.loads.size()));
+    const std::vector<index> stops = read_numbers(of, "stops", count, 0, 2);
+    const double *modes = held.numbers(of, "modes", count), *laws = held.table(of, "laws", count, 6);
+    for (std::size_t i = 0; i < dofs.size(); ++i) {
+        const double* x = laws + 6 * i;
+        to.holds.push_back({dofs[i], places[i], rows[i], stops[i] != 0, modes[i], x[0], x[1], x[2], x[3], x[4], x[5]});
+    }
+    for (const Hold& x : to.holds) to.loads[static_cast<std::size_t>(x.row)].hold = &x;
+}
+
 inline Method read_method(nb::handle setting, const Tableau& tableau) {
     const index method = integer(setting, "method");
     if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU || method == GAUSS) != (tableau.stages > 0) ||
@@ -240,6 +255,11 @@ struct Given {
                 refuse("compiled steps prescribe motions of trees, by methods without contacts and derivatives");
             motions = read_prescribed(prescribed_given, held, model, static_cast<index>(set.loads.size()), set.plan, prescribed);
             set.prescribed = &prescribed;
+        }
+        const nb::object holds_given = field(setting, "holds");
+        if (!holds_given.is_none()) {
+            if (!set.prescribed) refuse("what holds prescribes motions");
+            read_holds(holds_given, held, model, set);
         }
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");

@@ -29,6 +29,7 @@ from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
+from soacraft.sim.forces.compiled_holds import CompiledHolds
 from soacraft.sim.forces.compiled_prescribed import CompiledPrescribed
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
@@ -133,6 +134,8 @@ class Setting(NamedTuple):
     """Calls between steps."""
     prescribed: CompiledPrescribed | None = None
     """Dofs with motions of their own; None where all may only follow from forces."""
+    holds: CompiledHolds | None = None
+    """Friction that sticks and rigid stops."""
 
 
 class Course(NamedTuple):
@@ -306,7 +309,7 @@ class CompiledMotion:
         setting = self._setting._replace(
             chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers),
-            prescribed=problem.compiled_prescribed(carried),
+            prescribed=problem.compiled_prescribed(carried), holds=problem.compiled_holds(),
         )  # fmt: skip
         told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)

@@ -29,7 +29,7 @@ from soacraft.sim.integrators.variational import Variational, turning_rotor
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Gauss4, Gauss6, Moreau)
-#: Methods whose compiled steps prescribe motions of trees.
+#: Methods whose compiled steps prescribe motions of trees, and hold dofs.
 _PRESCRIBING = (RK4, Dop853, EulerSymplectic, Verlet, Gauss4, Gauss6)
 #: Calls into Python that a text lists.
 _LISTED = 6
@@ -80,7 +80,11 @@ def engine_of(
         or ("a function has breaks" if carried is None and any(x.jumps and x.ns for x in breaks) else "")
         or (f"event {events[0]!r} is looked for in each" if events and carried is not None else "")
     )
-    calls = [f"{x.name!r}" for x in loads if not isinstance(x, Control | Contact | Push)]
+    calls = [
+        f"{x.name!r}"
+        for x in loads
+        if not (isinstance(x, Control | Contact | Push) or getattr(x, "switches", False))
+    ]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
     calls += [] if prescribed is None else [f"the motion of {name!r}" for name in prescribed.functions(carried)]
     calls += [f"the function of event {name!r}" for name in events]
@@ -131,7 +135,8 @@ def _obstacle(
             if load.wrenches:
                 return "a push acts"
             continue
-        if isinstance(load, Touching) or getattr(load, "switches", False):
+        switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
+        if isinstance(load, Touching) or (switches and (touches or mb.is_closed or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
     if prescribed is not None and prescribed.dofs and (touches or mb.is_closed or type(method) not in _PRESCRIBING):
         return "a motion is prescribed"

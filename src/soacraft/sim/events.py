@@ -153,10 +153,21 @@ class Watch:
                 self._signs[event.name] = float(np.sign(value))
                 self._begun.add(event.name)
 
+    @property
+    def asks_functions(self) -> bool:
+        """True if there are other events than those of what holds, whose margins compiled steps look at themselves."""
+        return any(x.hold is None for x in self.events)
+
+    @property
+    def holds_are_clear(self) -> bool:
+        """True if the margins of all that holds are known to be positive at the present state."""
+        return all(self._signs.get(x.name, 0.0) >= 1.0 for x in self.events if x.hold is not None)
+
     @turns_unreported()  # inside a step that may be cut
-    def find(self, step: Step) -> Crossing | None:
-        """The first crossing within a step, if there is one."""
-        if not self.events:
+    def find(self, step: Step, of_functions: bool = False) -> Crossing | None:
+        """The first crossing within a step, if there is one; or of functions alone, not of what holds."""
+        events = [x for x in self.events if not (of_functions and x.hold)]
+        if not events:
             return None
         points: dict[float, Array] = {}
 
@@ -165,17 +176,17 @@ class Watch:
                 points[theta] = step.at(theta)
             return self.value(event, step.t0 + theta * step.h, points[theta])
 
-        looks = {event.name: self._look(event, value, step.h) for event in self.events}
+        looks = {event.name: self._look(event, value, step.h) for event in events}
         first = min(x.theta for x in looks.values())
         if first > 1.0:
-            for event in self.events:
+            for event in events:
                 if event.below and looks[event.name].end < 0.0:
                     raise SimulationError(event.below)
             self._signs.update({name: x.end for name, x in looks.items() if x.end})
             self._begun.clear()
             return None
-        leader = next(x for x in self.events if looks[x.name].theta == first)
-        near = [x for x in self.events if (looks[x.name].theta - first) * step.h <= ONE_INSTANT]
+        leader = next(x for x in events if looks[x.name].theta == first)
+        near = [x for x in events if (looks[x.name].theta - first) * step.h <= ONE_INSTANT]
         return Crossing(first, near, leader, looks[leader.name].before, looks[leader.name].jumps)
 
     def _look(self, event: Event, value: Callable[[Event, float], float], h: float) -> _Look:

@@ -429,7 +429,7 @@ class Propagator(Uncopied, Strict):
         acting = self._acting
         engine = engine_of(
             self.mb, self._method, acting.all, prescribed=acting.prescribed, carried=acting.carried,
-            closed=acting.closed, breaks=acting.breaks, events=[x.name for x in self._runner.events],
+            closed=acting.closed, breaks=acting.breaks, events=[x.name for x in self._runner.events if x.hold is None],
         )  # fmt: skip
         parts = acting.loads, acting.controls, acting.prescribed
         listed = report(self.mb, self._why, repr(self._method), engine, *parts)

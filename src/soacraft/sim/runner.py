@@ -363,7 +363,7 @@ class Runner:
         problem, carried = self._acting.problem, self._acting.carried
         if self.now.ns < self._doubtful or (self._pace is not None and carried is None):
             return None
-        if self.events and carried is not None:
+        if (self._watch.asks_functions and carried is not None) or not self._watch.holds_are_clear:
             return None
         if carried is None and any(breaks.jumps for breaks in self._acting.breaks):
             return None
@@ -374,7 +374,7 @@ class Runner:
         if self.look is not None and carried is not None:
             ahead = self.look.ahead
             stop = self._stride.stop(self.now, stop, ahead) if ahead > 1 else self._next_stop(stop)
-        if self.events:
+        if self._watch.asks_functions:
             block = self._without_events(problem, x, w, stop)
         else:
             block = self._stride.many(problem, self.now, x, w, stop, wait, visits)
@@ -422,7 +422,7 @@ class Runner:
     def _happens_in(self, step: Step) -> bool:
         """Whether an event happens in a step, or its function has no value there, of which Python's step tells."""
         try:
-            return self._watch.find(step) is not None
+            return self._watch.find(step, of_functions=True) is not None
         except StaleError:  # it changed the model
             raise
         except SoacraftError:

@@ -27,7 +27,15 @@ from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
-from soacraft.sim.forces.compiled_prescribed import CompiledPrescribed, compiled_prescribed, guides_of
+from soacraft.sim.forces.compiled_holds import CompiledHolds, compiled_holds
+from soacraft.sim.forces.compiled_prescribed import (
+    NUMBERS,
+    REST,
+    CompiledPrescribed,
+    Guide,
+    compiled_prescribed,
+    guides_of,
+)
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
@@ -507,7 +515,16 @@ class Mechanism:
             return None
         names = self.mb.dof_names
         slots = {} if carried is None else {names.index(dof): slot for dof, slot in carried.motions.items()}
-        return compiled_prescribed(guides_of(self._prescribed.guides, slots), self._given)
+        guides = guides_of(self._prescribed.guides, slots)
+        for x in self.holds.active:
+            held = REST if x.guide is None else NUMBERS
+            guides.append(Guide(x.number, x.place, self._loads.index(x), held, numbers=x.guide or (0.0, 0.0, 0.0)))
+        return compiled_prescribed(guides, self._given)
+
+    def compiled_holds(self) -> CompiledHolds | None:
+        """What may hold a dof for compiled steps; None where there is nothing of the kind."""
+        holds = self.holds.all
+        return compiled_holds(holds, [self._loads.index(x) for x in holds]) if holds else None
 
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""

@@ -51,7 +51,7 @@ MODELS = {
     "pins": (lambda: tree([sc.Pin((0, 1, 0)), sc.Prismatic((1, 0, 0)), sc.Pin((1, 0, 0))]), (1,)),
     "quaternions": (lambda: tree([sc.Free(), sc.Gimbal(), sc.Spherical(), sc.Pin((0, 0, 1))]), (7, 12)),
     "springs": (sprung, (9, 12)),
-    "flexible": (bent, (6, 7)),
+    "flexible": (bent, (6, 7, 8)),
 }
 
 

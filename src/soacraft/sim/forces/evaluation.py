@@ -48,17 +48,18 @@ def is_function(load: Load) -> bool:
 
 def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[int], values: Array) -> Evaluation | None:
     """The evaluation of the loads of a problem that compiled code does not know; None where there is none. Pushes are
-    known to it. The number
-    of control i is at `places[i]` of `values`."""
+    known to it, and so are rigid stops and friction that sticks. The number of control i is at `places[i]` of
+    `values`."""
     rows = np.full(len(loads), -1, dtype=np.int64)
-    forced = [i for i, x in enumerate(loads) if not isinstance(x, Control | Push)]
+    known = [isinstance(x, Control | Push) or getattr(x, "switches", False) for x in loads]
+    forced = [i for i, is_known in enumerate(known) if not is_known]
     rows[forced] = np.arange(len(forced))
     forces = np.zeros((len(forced), problem.mb.nv))
     point = np.zeros(1 + problem.mb.nq + problem.mb.nv)
     once = problem.contact is not None
     calls: dict[bool, list[Callable[[float, State], None]]] = {True: [], False: []}
     for i, load in enumerate(loads):
-        if not isinstance(load, Control | Push):
+        if not known[i]:
             calls[once and is_function(load)].append(_into_row(load, forces, int(rows[i])))
     driven = [(x, places[i]) for i, x in enumerate(loads) if isinstance(x, Control) and x.samples is None]
     calls[once] += _into_values(driven, values)

@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array
@@ -59,7 +60,7 @@ class HingeFriction:
 
     def bind(self, mb: Multibody) -> None:
         """Find the dof and its friction."""
-        self.number, _ = find_dof(mb, self.hinge)
+        self.number, self.place = find_dof(mb, self.hinge)
         body = next(x for x in mb.bodies if mb.v_slice(x).start <= self.number < mb.v_slice(x).stop)
         at = self.number - mb.v_slice(body).start
         own, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
@@ -97,6 +98,17 @@ class HingeFriction:
     def bounds(self) -> tuple[float, float]:
         """The forces with which it can hold."""
         return -self.static, self.static
+
+    @property
+    def law(self) -> HoldLaw:
+        """Its numbers for compiled steps."""
+        numbers = self.coulomb, self.static, self._stribeck or 0.0, self._viscous
+        return HoldLaw(False, 0.0, 0.0, *numbers)
+
+    @property
+    def guide(self) -> tuple[float, float, float] | None:
+        """Coordinate, rate and acceleration of a dof that it holds; None where that rests at any place."""
+        return None
 
     def impose(self, q: Array, v: Array) -> None:
         """Let a dof that sticks rest."""

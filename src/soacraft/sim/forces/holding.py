@@ -20,6 +20,7 @@ from scipy.optimize import linprog
 
 from soacraft.errors import SimulationError
 from soacraft.model.states.state import State
+from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.stops import JointLimit
 from soacraft.spatial.checks import Array
@@ -43,6 +44,8 @@ class Hold(Load, Protocol):
     """A load that may hold its dof."""
 
     number: int
+    place: int
+    """The place of the coordinate of its dof."""
     mode: float
     """The side on which it holds, or the direction in which it slips."""
 
@@ -57,6 +60,14 @@ class Hold(Load, Protocol):
     @property
     def bounds(self) -> tuple[float, float]:
         """The forces with which it can hold."""
+
+    @property
+    def law(self) -> HoldLaw:
+        """Its numbers for compiled steps."""
+
+    @property
+    def guide(self) -> tuple[float, float, float] | None:
+        """Coordinate, rate and acceleration of a dof that it holds; None where that rests at any place."""
 
     def margin(self, problem: Mechanism, t: float, state: State) -> float:
         """What falls through zero when it begins or ends to hold."""

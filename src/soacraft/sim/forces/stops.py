@@ -11,6 +11,7 @@ from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array, finite
@@ -132,6 +133,16 @@ class JointLimit:
         if self.side:
             return -self.side * problem.held_by(self, t, state)
         return float(min(self._upper - state.q[self.place], state.q[self.place] - self._lower))
+
+    @property
+    def law(self) -> HoldLaw:
+        """Its numbers for compiled steps."""
+        return HoldLaw(True, self._lower, self._upper)
+
+    @property
+    def guide(self) -> tuple[float, float, float] | None:
+        """Coordinate, rate and acceleration of a dof that leans on it."""
+        return self._upper if self.side > 0 else self._lower, 0.0, 0.0
 
     def impose(self, q: Array, v: Array) -> None:
         """Put a dof that leans on it there, at rest."""

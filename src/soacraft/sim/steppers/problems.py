@@ -166,6 +166,8 @@ class LaneProblems:
         loads = [x for x in problem.loads if not isinstance(x, Push)]
         touch = [] if problem.contact is None else [problem.contact]
         acting = [*loads, *touch]
+        if problem.holds.all:
+            return f"{problem.holds.all[0].name!r} is a {type(problem.holds.all[0]).__name__}"
         return engine_of(
             mb, self._method, acting, prescribed=problem.given, closed=problem.closed, breaks=self._acting.breaks
         ).reason
