@@ -2,8 +2,8 @@
 
 A slab on four feet with a four-bar on it, which dry friction holds; cassie on its two feet, held by dry friction of all
 its hinges, or by servos of those of one dof, so that the tree stands as well. One thread, a millisecond each, after
-some that let them come to rest. Runs look for steps that are too long for their springs and servos, in Python: with
-servos that takes most of the time of both.
+some that let them come to rest. Runs look for steps that are too long for their springs and servos: with servos that
+takes about as long as the steps.
 """
 
 from __future__ import annotations

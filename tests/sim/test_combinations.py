@@ -79,8 +79,10 @@ def stepper(model, feature, states=None):
         step.u[:, 0] = PUSHES
     step(round(END / how(feature)["step"]))
     ends = np.concatenate([step.q, step.v], axis=-1)
-    word = "compiled" if "steps: compiled" in str(step.report()) else "in Python"
-    word = f"one by one, {word}" if states is not None and word == "in Python" else word
+    report = str(step.report())
+    between = "compiled between events" if "those of runs, compiled between events" in report else "in Python"
+    word = "compiled" if "steps: compiled" in report else between
+    word = f"one by one, {word}" if states is not None and word != "compiled" else word
     return (ends[None] if states is None else ends if drives else ends[:1]), word
 
 
@@ -112,13 +114,15 @@ def environment(model, feature, num_envs=None):
     e = sim.gym(made, ["body.q", "body.v"], act, lambda seen, u: 0.0, every=EVERY, num_envs=num_envs)
     e.reset(seed=1)
     actions = np.array(PUSHES[:1] if num_envs is None else PUSHES)
+    engines = set()
     for _ in range(round(END / EVERY)):
         seen = e.step(actions if num_envs is None else actions[:, None])[0]
-    if num_envs is None:
-        return [seen], engine_of_environment(e)
-    if not hasattr(e, "envs"):
+        if num_envs is None or hasattr(e, "envs"):
+            engines |= {engine_of_environment(x.unwrapped) for x in (getattr(e, "envs", None) or [e])}
+    if not engines:
         return seen, "side by side"
-    return seen, f"one by one, {engine_of_environment(e.envs[0].unwrapped)}"
+    word = next(x for x in ("in Python", "compiled between events", "compiled") if x in engines)
+    return ([seen], word) if num_envs is None else (seen, f"one by one, {word}")
 
 
 KINDS = {

@@ -154,6 +154,28 @@ def test_steps_of_closed_chains(name, solver, method, monkeypatch):
     agree(run, advanced(CHAINS[name](), method, 0.012, solver, False), 1e-11)
 
 
+@pytest.mark.parametrize("name", ["delta", "five_bar", "cassie"])
+def test_stages_of_long_fixed_steps_are_next_to_the_closures(name, monkeypatch):
+    """Compiled and in Python alike, to rounding, where truncation is a thousand times as large; a stage that is too far
+    off puts all of them back on the closures."""
+
+    def run(step):
+        mb, rng = sc.load(name), np.random.default_rng(3)
+        solver = sc.loops.TreeAugmented(mb)
+        q = solver.assemble(mb.integrate(mb.q, 0.1 * rng.normal(size=mb.nv)))
+        mb.set_state(q, solver.project_velocity(q, rng.normal(size=mb.nv)))
+        return sc.sim.Propagator(mb, integrator="rk4", step=step).advance_to(4 * step)
+
+    steps = (1e-3, 0.02) if name == "five_bar" else (1e-3,)
+    compiled = [run(step) for step in steps]
+    in_python(monkeypatch)
+    for one, step in zip(compiled, steps, strict=True):
+        assert is_compiled(one)
+        other = run(step)
+        np.testing.assert_allclose(one.q, other.q, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(one.v, other.v, rtol=0, atol=1e-11 * np.abs(other.v).max())
+
+
 def servo():
     """A position servo with limits, as a file gives it."""
     mb = sc.load("double_pendulum")

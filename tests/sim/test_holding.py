@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.loops.cases import near, row_of_four_bars
+from tests.sim.chains import four_bar
 from tests.sim.test_elements import block
 
 import soacraft as sc
@@ -354,3 +355,19 @@ def test_a_stop_that_a_prescribed_motion_drives_into_through_closures_is_refused
         p.advance_to(0.5)
     assert error.value.t == pytest.approx(0.205, abs=1e-6)
     near(mb.q[0], start - 0.205, 1e-9)
+
+
+@pytest.mark.parametrize("angle", [0.3, 4.0])
+def test_dry_friction_turns_at_dead_points_where_closures_alone_move_its_dof(angle):
+    """The rocker of a crank that turns round stands still at both ends of its way, where friction cannot hold it."""
+    mb = four_bar(0.3, 1.0, 0.8, 0.9, angle, 8.0)
+    p = sc.sim.Propagator(mb, integrator="dop853", rtol=1e-9)
+    p.add(sc.sim.HingeFriction("rocker", 0.2))
+    run = p.run(2.0)
+    rate, friction = run.v[:, 2], run.forces["friction of rocker"][:, 2]
+    turns = [x.q[2] for x in run.events if x.name == "friction of rocker"]
+    assert len(turns) >= 4
+    slips = np.abs(rate) > 1e-6
+    np.testing.assert_allclose(friction[slips], -0.2 * np.sign(rate[slips]), rtol=0, atol=1e-12)
+    way = np.abs(np.diff([run.q[0, 2], *turns, run.q[-1, 2]])).sum()
+    np.testing.assert_allclose(run.work["friction of rocker"][-1], -0.2 * way, rtol=1e-6)

@@ -3,6 +3,7 @@ cure. Nothing ends in an error of numpy or of Python itself, and nothing is left
 
 import numpy as np
 import pytest
+from tests.sim.combinations import flexible
 
 import soacraft as sc
 from soacraft.errors import ModelError, ModelFileError, SoacraftError, StateError
@@ -179,3 +180,12 @@ def test_curves(value):
     for ask in (curve, curve.slope, curve.integral) if value != [1.0, 2.0] else ():
         with pytest.raises(SoacraftError, match=r"where (a|the slope of a|the integral of a) curve is asked for must"):
             ask(value)
+
+
+@pytest.mark.parametrize("load", [sc.sim.HingeFriction, lambda dof: sc.sim.JointLimit(dof, lower=-1.0, upper=1.0)])
+def test_elastic_modes_have_no_dry_friction_and_no_limits(load):
+    mb = flexible()
+    p = sc.sim.Propagator(mb)
+    with pytest.raises(ModelError, match=r"dof 'first\.mode0' of 'flexible' is an elastic mode, and "):
+        p.add(load("first.mode0"))
+    assert not p.run(0.01).forces

@@ -9,7 +9,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.stability import growth, missed, restless
+from soacraft.sim.stability import growth, least_rate, missed, restless
 from soacraft.sim.system import Mechanism
 
 #: The end of the interval of stability on the real and on the imaginary axis (Hairer and Wanner, IV.2).
@@ -282,3 +282,13 @@ def test_rows_before_a_dof_sticks_are_not_called_stiff(step):
     run, accurate = rod(integrator="rk4", step=step), rod(rtol=1e-10)
     assert run.v[-1, 0] == 0.0
     np.testing.assert_allclose(run.q[-1], accurate.q[-1], rtol=0, atol=1e-2 * step)
+
+
+def test_no_largest_rate_is_smaller_than_what_traces_tell():
+    """Of random matrices, and the rate itself of a multiple of the identity."""
+    rng = np.random.default_rng(8)
+    for n in (1, 2, 7, 20):
+        J = rng.normal(size=(n, n)) * 10.0 ** rng.uniform(-3, 3)
+        assert least_rate(J) <= np.abs(np.linalg.eigvals(J)).max() * (1 + 1e-12)
+    assert least_rate(-3.0 * np.eye(4)) == pytest.approx(3.0, rel=1e-15)
+    assert least_rate(np.array([[0.0, 1.0], [-25.0, 0.0]])) == pytest.approx(5.0, rel=1e-15)

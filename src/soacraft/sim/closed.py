@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import dynamics as dyn
-from soacraft.errors import LoopError, SingularError, StateError
+from soacraft.errors import LoopError, SingularError, SoacraftError, StateError
 from soacraft.kinematics.rows import Constraints
-from soacraft.loops import ConstraintEmbedding, Solver
+from soacraft.loops import ConstraintEmbedding, Solver, forward_dynamics_derivatives
 from soacraft.model.sizes.measure import measure_of
 from soacraft.spatial.checks import Array, finite
 
@@ -67,6 +67,14 @@ class Closed:
     def multipliers(self, q: Array, v: Array, force: Array) -> Mapping[str, Array]:
         """What closures and couplings hold with at a state on them, by name (`loops.Result.multipliers`)."""
         return self.solver.forward_dynamics(q, v, force).multipliers
+
+    def compliance(self, q: Array) -> Array:
+        """dvdot/dforce of all dofs at a closed q, (nv, nv)."""
+        still = np.zeros(self.solver.graph.nv)
+        try:
+            return forward_dynamics_derivatives(self.solver, q, still, still, passive=False).dforce
+        except SoacraftError:  # one next to the closures, or with forces that have no derivative there
+            return np.asarray(self.solver.mass_matrix_inverse(q, "all"))
 
     def mixed(
         self, q: Array, v: Array, force: Array, vdot: Array, prescribed: npt.NDArray[np.bool_]

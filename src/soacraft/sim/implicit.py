@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from soacraft.model.flat import laws
 from soacraft.model.flat.passive import displacement, displacement_rate
+from soacraft.sim.forces.control_laws import ControlLaws, numbers_at
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Passive
 from soacraft.spatial.checks import Array
@@ -46,27 +47,60 @@ def slopes(m: Mechanism, t: float, q: Array, v: Array) -> Slopes:
     found = Slopes(*(np.zeros((len(m.names), m.mb.nv)) for _ in range(3)))
     if m.has_passive:
         _of_hinges(m, m.names.index(Passive.name), q, v, found)
-    state = m.mb.state(q, v)
-    for i, load in servos(m).items():
-        k = int(np.flatnonzero(load.row)[0])
-        _, _, b1, b2, *_ = load.law
-        found.force[i, k] = load.row[k] * load.uncut(t, state)
-        found.stiffness[i, k] = -b1 * load.row[k] * load.along[k]
-        found.damping[i, k] = -b2 * load.row[k] ** 2
+    servos = Servos.of(m)
+    if servos is not None:
+        uncut = servos.laws.uncut(servos.numbers(m, t, q, v), q, v)
+        found.force[servos.places, servos.dofs] = servos.gear * uncut
+        found.stiffness[servos.places, servos.dofs] = servos.stiffness
+        found.damping[servos.places, servos.dofs] = servos.damping
     return found
 
 
-def servos(m: Mechanism) -> dict[int, Control]:
-    """Actuators of one dof whose forces vary with its state, by their places among the loads."""
-    loads = m.loads
-    if m.servos is None or m.servos[0] != m.edition:
-        places = [
-            i
-            for i, x in enumerate(loads)
-            if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
-        ]
-        m.servos = m.edition, places
-    return {i: x for i in m.servos[1] if isinstance(x := loads[i], Control)}
+class Servos(NamedTuple):
+    """Actuators of one dof whose forces vary with its state."""
+
+    controls: list[Control]
+    places: npt.NDArray[np.intp]
+    """Their places among the loads,"""
+    dofs: npt.NDArray[np.intp]
+    """their dofs,"""
+    gear: Array
+    """and what these feel of their forces."""
+    laws: ControlLaws
+
+    @classmethod
+    def of(cls, m: Mechanism) -> Servos | None:
+        """Those of a mechanism; None without any."""
+        loads = m.loads
+        if m.servos is None or m.servos[0] != m.edition:
+            places = [
+                i
+                for i, x in enumerate(loads)
+                if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
+            ]
+            m.servos = m.edition, places
+        places = m.servos[1]
+        if not places:
+            return None
+        controls = [x for i in places if isinstance(x := loads[i], Control)]
+        laws = m.laws_of(controls)
+        dofs = np.argmax(laws.rows != 0.0, axis=1)
+        return cls(controls, np.array(places), dofs, laws.rows[np.arange(len(dofs)), dofs], laws)
+
+    @property
+    def stiffness(self) -> Array:
+        """How their generalized forces fall along their dofs,"""
+        return np.asarray(-self.laws.numbers[2] * self.gear * self.laws.along[np.arange(len(self.dofs)), self.dofs])
+
+    @property
+    def damping(self) -> Array:
+        """and with velocities."""
+        return np.asarray(-self.laws.numbers[3] * self.gear**2)
+
+    def numbers(self, m: Mechanism, t: float, q: Array, v: Array) -> Array:
+        """Their numbers at a state."""
+        state = None if all(x.samples is not None for x in self.controls) else m.mb.state(q, v)
+        return numbers_at(self.controls, t, state)
 
 
 def _of_hinges(m: Mechanism, row: int, q: Array, v: Array, found: Slopes) -> None:
@@ -99,6 +133,7 @@ class Implicit:
         self._ahead = m.mb.integrate(self._q, h * self._v)
         self._full, self._held = full, held
         self._ends: dict[float, Array] = {}
+        self._rate: tuple[float, bytes | None, Array] | None = None
         self._taken: npt.NDArray[np.bool_] = full > 0.0
         self.added = np.array(full)
         """A of each force, row by row of `Mechanism.names`, (names, nv)."""
@@ -110,7 +145,7 @@ class Implicit:
         """Those of a step of length h from x; None where none of them is fast. Actuators that would go beyond their
         limits are held there."""
         q, v, _ = m.parts(x)
-        if not (m.has_passive or servos(m)):
+        if not (m.has_passive or Servos.of(m) is not None):
             return None
         at = slopes(m, t, m.mb.integrate(q, h * v), v)
         added = h * np.maximum(at.damping, 0.0) + h**2 * np.maximum(at.stiffness, 0.0)
@@ -118,9 +153,23 @@ class Implicit:
         if not fast.any():
             return None
         made = cls(m, h, (q, v), np.where(fast, added, 0.0), {})
-        while beyond := made.beyond(t, m.implicit_rates(t, x, made)[m.sizes[1] :][: m.mb.nv]):
+        while made.has_servos and (beyond := made.beyond(t, made.velocity_rates(t, x))):
             made = made.holding(beyond)
         return made
+
+    @property
+    def has_servos(self) -> bool:
+        """True if the force of an actuator is taken."""
+        servos = Servos.of(self._m)
+        return servos is not None and bool(self._taken[servos.places].any())
+
+    def velocity_rates(self, t: float, x: Array) -> Array:
+        """Rates of the velocities at a point, (nv); those of a point where nothing varied since are kept."""
+        bits = None if self._m.has_functions else x.tobytes()
+        if self._rate is None or bits is None or self._rate[:2] != (t, bits):
+            _, nt, nv = self._m.sizes
+            self._rate = t, bits, self._m.implicit_rates(t, x, self)[nt : nt + nv]
+        return self._rate[2]
 
     @property
     def armature(self) -> Array:
@@ -147,15 +196,16 @@ class Implicit:
 
     def _shift(self, t: float, q: Array, v: Array) -> Array:
         """f_s(q0 + h v0, v0) - f_s(q, v) of what is taken, (names, nv)."""
-        m, state, then = self._m, self._m.mb.state(q, v), np.array(self._then(t))
+        m, then = self._m, np.array(self._then(t))
         now = np.zeros_like(then)
         if m.has_passive:
             _of_hinges(m, m.names.index(Passive.name), q, v, Slopes(now, *np.zeros((2, *now.shape))))
-        for i, load in servos(m).items():
-            if self._taken[i].any():
-                now[i] = load.force(t, state)
-            if i in self._held:
-                then[i] = self._held[i]
+        servos = Servos.of(m)
+        if servos is not None:
+            at, dofs, laws = servos.places, servos.dofs, servos.laws
+            now[at, dofs] = servos.gear * laws.cut(laws.uncut(servos.numbers(m, t, q, v), q, v))
+        for i, held in self._held.items():
+            then[i] = held
         return np.where(self._taken, then - now, 0.0)
 
     def _then(self, t: float) -> Array:
@@ -167,23 +217,23 @@ class Implicit:
     def change(self, t: float, x: Array) -> Array:
         """What forces at a point differ by from explicit ones there, (nv)."""
         m, (q, v, _) = self._m, self._m.parts(x)
-        vdot = m.vdot_of(x, m.implicit_rates(t, x, self))
+        vdot = m.coordinates.own(v, self.velocity_rates(t, x))
         return np.asarray((self._shift(t, q, v) - self.added * vdot).sum(axis=0))
 
     def beyond(self, t: float, vdot: Array) -> dict[int, float]:
         """Actuators whose forces, with a mean acceleration over the step, are beyond their limits, and these limits, as
         generalized forces."""
-        found = {}
-        then = self._then(t)
-        for i, load in servos(self._m).items():
-            if i in self._held or not self._taken[i].any():
-                continue
-            k = int(np.flatnonzero(load.row)[0])
-            force = (then[i, k] - self.added[i, k] * vdot[k]) / load.row[k]
-            least, most = load.law[6:]
-            if not least - _ROUNDING * abs(least) <= force <= most + _ROUNDING * abs(most):
-                found[i] = load.row[k] * float(np.clip(force, least, most))
-        return found
+        servos = Servos.of(self._m)
+        if servos is None:
+            return {}
+        at, dofs, gear = servos.places, servos.dofs, servos.gear
+        force = (self._then(t)[at, dofs] - self.added[at, dofs] * vdot[dofs]) / gear
+        least, most = servos.laws.numbers[6:]
+        with np.errstate(invalid="ignore"):
+            inside = (least - _ROUNDING * abs(least) <= force) & (force <= most + _ROUNDING * abs(most))
+        limits = gear * servos.laws.cut(force)
+        beyond = np.flatnonzero(~inside & self._taken[at].any(axis=1))
+        return {int(at[i]): float(limits[i]) for i in beyond if int(at[i]) not in self._held}
 
 
 class Linear(NamedTuple):
@@ -199,11 +249,12 @@ class Linear(NamedTuple):
     def of(cls, m: Mechanism, t: float, x: Array, unit: Array) -> Linear:
         """Those at a point, where dofs are measured by `unit`. Actuators at their limits do not vary."""
         q, v, _ = m.parts(x)
-        at, layout, state = slopes(m, t, q, v), m.mb.layout, m.mb.state(q, v)
-        for i, load in servos(m).items():
-            k = int(np.flatnonzero(load.row)[0])
-            if at.force[i, k] != load.force(t, state)[k]:
-                at.stiffness[i, k] = at.damping[i, k] = 0.0
+        at, layout, servos = slopes(m, t, q, v), m.mb.layout, Servos.of(m)
+        if servos is not None:
+            uncut = at.force[servos.places, servos.dofs] / servos.gear
+            varies = servos.laws.cut(uncut) == uncut
+            at.stiffness[servos.places, servos.dofs] *= varies
+            at.damping[servos.places, servos.dofs] *= varies
         K, B = (np.maximum(one, 0.0).sum(axis=0) for one in at[1:])
         along = np.diag(K)
         for number in layout.sprung:
@@ -254,7 +305,7 @@ class Linear(NamedTuple):
 
 def compliance(m: Mechanism, q: Array) -> Array:
     """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
-    Y, told = m.compliance(q), np.flatnonzero(m.told)
+    Y, told = m.compliance_derivative(q), np.flatnonzero(m.told)
     if not len(told):
         return Y
     return np.asarray(Y - Y[:, told] @ np.linalg.pinv(Y[np.ix_(told, told)]) @ Y[told])

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.kinematics.row_derivatives import row_derivatives
-from soacraft.kinematics.rows import Constraints
 from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.hinges import Free, Spherical
-from soacraft.sim.forces.drives import Control, forces_and_slopes
+from soacraft.sim.forces.control_laws import forces_and_slopes, numbers_at
+from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
@@ -45,7 +44,7 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array, more: Array) -> Array:
 def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: Array) -> Array:
     """The same of a closed chain, whose states are put on the closures: u moves them by P u alone. With B = dP v/dq,
 
-        [[-ad_v / 2 + B, P], [dvdot/dq P + dvdot/dv B, dvdot/dv P]],    B = -(I - P) Gc^+ d(Gc v)/dq P
+        [[-ad_v / 2 + B, P], [dvdot/dq P + dvdot/dv B, dvdot/dv P]]
 
     P is the projection that the solver uses: least in the mass matrix, or along the dependent dofs. O(n nv + m nv^2).
     """
@@ -53,7 +52,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: 
     total, slopes = of_loads(m, t, q, v)
     in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total + more)
     P = closed.projector(q, in_force)
-    B = closing_rate(m, q, v, P)
+    B = closing_rate(m, v, P, in_v)
     if m.count:
         pushed = in_force @ slopes
         in_q, in_v = in_q + pushed[:, :nv], in_v + pushed[:, nv:]
@@ -63,13 +62,16 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: 
     return _inboard(m, q, v, total + more, J, np.concatenate([B, P], axis=1))
 
 
-def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
-    """B = dP v/dq = -(I - P) Gc^+ d(Gc v)/dq P: how velocities on the closures vary with where they are, (nv, nv)."""
-    nv, rows = m.mb.nv, Constraints(m.mb, m.mb.state(q, v))
-    speed = row_derivatives(rows, v, np.zeros(nv), np.zeros(rows.size)).speed / rows.units[:, None]
-    unit = 1.0 / rows.measure.dofs
-    across = unit[:, None] * (np.linalg.pinv(rows.jacobian() / rows.units[:, None] * unit, rcond=1e-9) @ speed)
-    return np.asarray(-(np.eye(nv) - P) @ across @ P)
+def closing_rate(m: Mechanism, v: Array, P: Array, in_v: Array) -> Array:
+    """B = dP v/dq: how velocities on the closures vary with where they are, (nv, nv), from `in_v` = dvdot/dv.
+
+        B = -(I - P) Gc^+ d(Gc v)/dq P = (I - P) (dvdot/dv / 2 + ad_v / 2) P
+
+    Rows of closures are differentials, Gc v = dg, so that the rate of Gc v along w and that of Gc w along v differ by
+    Gc [w, v], the bracket of both; their sum is dgamma/dv w of gamma = Gcdot v, and Gc dvdot/dv = -dgamma/dv. What
+    forces have in it is a motion that the closures allow, of which I - P leaves nothing.
+    """
+    return np.asarray((np.eye(len(v)) - P) @ (0.5 * in_v - turning(m, v)) @ P)
 
 
 def by_differences(m: Mechanism, t: float, x: Array, w: Array | None = None) -> Array:
@@ -128,7 +130,9 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> 
     nv = m.mb.nv
     controls = [x for x in m.loads if isinstance(x, Control) and x.samples is not None]
     others = [x for x in m.loads if x not in controls]
-    total, found = forces_and_slopes(controls, t, q, v) if controls else (np.zeros(nv), np.zeros((nv, 2 * nv)))
+    total, found = np.zeros(nv), np.zeros((nv, 2 * nv))
+    if controls:
+        total, found = forces_and_slopes(m.laws_of(controls), numbers_at(controls, t, None), q, v)
     if not others:
         return total, found
 

@@ -58,7 +58,6 @@ def run_derivatives(
     as `Mechanism.acting` tells it."""
     names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     steps = [step for piece in pieces for step in _steps(piece)]
-    compiled = [isinstance(piece, Block) for piece in pieces for _ in _steps(piece)]
     if run.integrator not in _METHODS:
         known = ", ".join(map(repr, _METHODS))
         raise StateError(f"derivatives of a run are known for {known}, and this one is by {run.integrator!r}.")
@@ -79,7 +78,7 @@ def run_derivatives(
     size = 3 * nv + slopes.numbers
     refuse_large((len(steps), 2 * nv, size), f"the derivatives of a run of {problem.mb.name!r}", "Take fewer steps.")
     starts = [Start(x.t0, x.h, x.x0) for x in steps]
-    d = np.array([_taken(slopes, run.integrator, x, size, loose) for x, loose in zip(starts, compiled, strict=True)])
+    d = np.array([_taken(slopes, run.integrator, x, size) for x in starts])
     order = problem.mb.layout.v_order
     return Sensitivity(run.q, run.v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names, order)
 
@@ -100,7 +99,7 @@ def rollout_derivatives(
         for k in range(steps):
             slopes.held = force[i][k]
             start = Start(k * h, h, slopes.problem.point(q[i][k], v[i][k]))
-            d[i][k] = _taken(slopes, "rk4", start, size, True)
+            d[i][k] = _taken(slopes, "rk4", start, size)
     order = mb.layout.v_order
     return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names, order)
 
@@ -176,7 +175,8 @@ class Slopes:
         q, v, _ = self.problem.parts(self.problem.settle(t, self.problem.point(q, v), False))
         if not self.projects:
             C = P = closed.projector(q, np.zeros((nv, nv)))
-            B = jacobian.closing_rate(self.problem, q, v, P)
+            in_v = forward_dynamics_derivatives(closed.solver, q, v, np.zeros(nv), passive=False).dv
+            B = jacobian.closing_rate(self.problem, v, P, in_v)
         else:
             P = closed.projector(q, self.problem.compliance(q))
             C, B = self._of_projection(closed, raw, (q, v))
@@ -271,10 +271,10 @@ def _carried(s: Slopes, a: Array, da: Array, at: _Moved, dU: Array) -> tuple[Arr
     return in_a @ a, in_a @ da + in_U @ dU
 
 
-def _taken(s: Slopes, name: str, step: Start, size: int, compiled: bool) -> Array:
-    """One step. The stages of a compiled one are next to the closures, not on them, where it projects; all are put back
-    where one is too far off, as it was then."""
-    if compiled and s.projects:
+def _taken(s: Slopes, name: str, step: Start, size: int) -> Array:
+    """One step. Its stages are next to the closures, not on them, where it projects; all are put back where one is too
+    far off, as it was then."""
+    if s.projects:
         with suppress(LoopError):
             return _METHODS[name](s, step, size, True)
     return _METHODS[name](s, step, size, False)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,7 +253,7 @@ def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> 
     """The logarithm of how much more a step of length h from x grows than the motion, or of how much it damps a turn; 0
     where it is short enough."""
     at = _Limit.of(method, problem, t, x, h)
-    return 0.0 if at is None else at.log_growth(h) or _log_loss(method, problem, t, x, h, at.modes.J)
+    return 0.0 if at is None else at.log_growth(h) or _log_loss(method, problem, t, x, h, at.modes)
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
@@ -260,7 +262,7 @@ def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> s
     if at is None:
         return ""
     if at.log_growth(h) <= 0.0:
-        if _log_loss(method, problem, t, x, h, at.modes.J) <= 0.0:
+        if _log_loss(method, problem, t, x, h, at.modes) <= 0.0:
             return ""
         within = 1.0 / at.modes.explicit(h)
         return (
@@ -285,7 +287,8 @@ def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> s
     )
 
 
-class _Modes(NamedTuple):
+@dataclass(frozen=True)
+class _Modes:
     """Small motions about a state, in radians and lengths of the model, and the method that takes steps."""
 
     method: Method
@@ -296,20 +299,29 @@ class _Modes(NamedTuple):
     held: Array | None = None
     """The part of J by functions that the method holds in a step, where there are any."""
 
+    @cached_property
+    def rates(self) -> Array:
+        """The eigenvalues of J."""
+        return np.asarray(np.linalg.eigvals(self.J))
+
     def is_fast(self, h: float) -> bool:
         """Whether a mode is fast for a step."""
-        return h * _bound(self.J, self.nt) >= _FAST and bool(h * np.abs(np.linalg.eigvals(self.J)).max() >= _FAST)
+        if h * _bound(self.J, self.nt) < _FAST:
+            return False
+        return h * least_rate(self.J) >= _FAST or bool(h * np.abs(self.rates).max() >= _FAST)
 
     def log_growth(self, h: float) -> float:
         """The logarithm of how much more a step of length h grows than the motion; 0 where it is short enough."""
-        J = self.J
         if not self.is_fast(h):
             return 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             A = self._amplification(h)
         if not np.isfinite(A).all():
             return np.inf
-        grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, h * np.linalg.eigvals(J).real.max())
+        grown = np.log(np.abs(np.linalg.eigvals(A)).max())
+        if grown <= _LEAST:
+            return 0.0
+        grown -= max(0.0, h * self.rates.real.max())
         return float(grown) if grown > _LEAST else 0.0
 
     def _amplification(self, h: float) -> Array:
@@ -328,13 +340,18 @@ class _Modes(NamedTuple):
 
     def log_explicit(self, h: float) -> float:
         """The logarithm of the rate of what is taken explicitly, in steps; 0 where that is slow."""
+        if h * _bound(self._explicit(h), self.nt) <= _FAST:
+            return 0.0
         rate = h * self.explicit(h)
         return float(np.log(rate)) if rate > _FAST + _LEAST else 0.0
 
     def explicit(self, h: float) -> float:
         """The fastest rate of what a step of length h takes explicitly."""
-        J = self.J if self.implicit is None else self.implicit.rest(self.J, self.nt, h)
-        return float(np.abs(np.linalg.eigvals(J)).max(initial=0.0))
+        rates = self.rates if self.implicit is None else np.linalg.eigvals(self._explicit(h))
+        return float(np.abs(rates).max(initial=0.0))
+
+    def _explicit(self, h: float) -> Array:
+        return self.J if self.implicit is None else self.implicit.rest(self.J, self.nt, h)
 
 
 class _Limit(NamedTuple):
@@ -349,13 +366,11 @@ class _Limit(NamedTuple):
         """That at a point where steps have length h; None where it is not known."""
         touch = problem.contact if method.implicit else None
         try:
-            modes = _modes(method, problem, t, x, None)
-            if touch is None or not modes.is_fast(h):
+            modes = _modes(method, problem, t, x, None if touch is None else Implicit.of(problem, t, h, x))
+            if touch is None or not touch.presses or not modes.is_fast(h):
                 return cls(modes, None)
-            still, at_rest = None, _still(problem, x)
-            if touch.presses:
-                still = _modes(method, problem, t, at_rest, Implicit.of(problem, t, h, at_rest))
-            return cls(_modes(method, problem, t, x, Implicit.of(problem, t, h, x)), still)
+            at_rest = _still(problem, x)
+            return cls(modes, _modes(method, problem, t, at_rest, Implicit.of(problem, t, h, at_rest)))
         except (SoacraftError, np.linalg.LinAlgError):
             return None
 
@@ -397,25 +412,25 @@ def _holds_functions(method: Method, problem: Mechanism) -> bool:
     return method.touches and problem.contact is not None and problem.has_functions
 
 
-def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, J: Array) -> float:
+def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, modes: _Modes) -> float:
     """The logarithm by which a step of a method that damps does so to a turn that nothing damps. Fast modes that are
     there at rest, too, are those of springs, which may die out."""
     if not isinstance(method, RK4 | Moreau):
         return 0.0
 
-    def damped(J: Array) -> float:
-        modes = h * np.linalg.eigvals(J)
-        fast = modes[(np.abs(modes) >= _FAST) & (np.abs(modes.real) <= _UNDAMPED * np.abs(modes.imag))]
+    def damped(modes: _Modes) -> float:
+        rates = h * modes.rates
+        fast = rates[(np.abs(rates) >= _FAST) & (np.abs(rates.real) <= _UNDAMPED * np.abs(rates.imag))]
         kept = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
         return float(np.log(1.0 / np.abs(kept).min())) if len(fast) else 0.0
 
-    if h * _bound(J, problem.sizes[1]) < _FAST:
+    if h * _bound(modes.J, problem.sizes[1]) < _FAST:
         return 0.0
-    loss = damped(J)
+    loss = damped(modes)
     if loss <= _LEAST:
         return 0.0
     try:
-        at_rest = _modes(method, problem, t, _still(problem, x), None).J
+        at_rest = _modes(method, problem, t, _still(problem, x), None)
     except (SoacraftError, np.linalg.LinAlgError):
         return 0.0
     return loss if damped(at_rest) <= _LEAST else 0.0
@@ -426,6 +441,17 @@ def _still(problem: Mechanism, x: Array) -> Array:
     still = np.array(x)
     still[nq : nq + nv] = 0.0
     return still
+
+
+def least_rate(J: Array) -> float:
+    """The largest eigenvalue of J is no smaller: |tr J^m| <= n rho(J)^m."""
+    n, squared = len(J), J @ J
+    traces = (
+        abs(np.trace(J)) / n,
+        np.sqrt(abs(np.trace(squared)) / n),
+        np.sqrt(np.sqrt(abs(np.sum(squared * squared.T)) / n)),
+    )
+    return float(max(traces))
 
 
 def _bound(J: Array, nt: int) -> float:

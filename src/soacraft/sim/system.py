@@ -37,6 +37,7 @@ from soacraft.sim.forces.compiled_prescribed import (
     guides_of,
 )
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.control_laws import ControlLaws
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
 from soacraft.sim.forces.friction import HingeFriction
@@ -98,6 +99,8 @@ class Mechanism:
         """How often a load was replaced."""
         self.servos: tuple[int, list[int]] | None = None
         """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
+        self._laws: dict[int, ControlLaws] = {}  # of some controls, by how many they are
+        self._compliance: tuple[tuple[Any, ...], Array] | None = None  # at the coordinates where it was asked for last
         self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self.parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
@@ -170,6 +173,13 @@ class Mechanism:
         self._values = None
         seen, state = self.seen(without_rounding(t)), self.mb.state(q, v)
         self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self._loads]  # type: ignore[attr-defined]
+
+    def laws_of(self, controls: Sequence[Control]) -> ControlLaws:
+        """The laws of some controls as arrays; at least one."""
+        laws = self._laws.get(len(controls))
+        if laws is None or not laws.are_of(controls):
+            laws = self._laws[len(controls)] = ControlLaws.of(controls)
+        return laws
 
     @property
     def has_functions(self) -> bool:
@@ -609,6 +619,17 @@ class Mechanism:
         if self.closed is not None:
             return self.closed.solver.mass_matrix_inverse(q, "all")
         return dyn.mass_matrix_inverse(self.mb, q)
+
+    def compliance_derivative(self, q: Array) -> Array:
+        """The same by compiled derivatives, kept for the last q. Impulses at stops need `compliance`, whose symmetric
+        rounding leaves closures shut."""
+        key = self.mb.version, self.mb.parameters, q.tobytes()
+        if self._compliance is None or self._compliance[0] != key:
+            closed = self.closed
+            Y = dyn.mass_matrix_inverse(self.mb, q) if closed is None else closed.compliance(q)
+            Y.flags.writeable = False
+            self._compliance = key, Y
+        return self._compliance[1]
 
     def free_accelerations(self, t: float, q: Array, v: Array) -> Array:
         """vdot as it is at a state, with all that holds now."""

@@ -137,6 +137,11 @@ class Control:
         """Gain, b0, b1, b2, and the limits of control and force, (8)."""
         return np.array([1.0, 0, 0, 0, -np.inf, np.inf, -np.inf, np.inf]) if self._law is None else self._law.numbers
 
+    @property
+    def tuned_law(self) -> object:
+        """The law that it has now: another object once it was tuned, the same one where its number is held."""
+        return self._row if self._law is None else self._law
+
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
         u = self.u(t, state)
@@ -223,19 +228,6 @@ def part_of(numbers: Mapping[str, float], name: str, t: float) -> float:
 def controls_of(mb: Multibody) -> list[str]:
     """The names of the controls of a model: its actuators, or all dofs of a model without any."""
     return [x.name for x in mb.actuators] or list(mb.dof_names)
-
-
-def forces_and_slopes(controls: Sequence[Control], t: float, q: Array, v: Array) -> tuple[Array, Array]:
-    """The generalized force (nv) of controls whose u is not a function, all at once, and how it varies along dofs and
-    with velocities, (nv, 2 nv); one that is cut to its limits does not vary. O(controls nv + nv^2)."""
-    rows, along = np.array([x.row for x in controls]), np.array([x.along for x in controls])
-    lengths = np.array([x.length for x in controls]) @ q
-    gain, b0, b1, b2, least_u, most_u, least, most = np.array([x.law for x in controls]).T
-    u = np.array([np.interp(t, *x.samples) for x in controls if x.samples is not None])
-    uncut = gain * np.clip(u, least_u, most_u) + b0 + b1 * lengths + b2 * (rows @ v)
-    force = np.clip(uncut, least, most)
-    free = (force == uncut)[:, None]
-    return force @ rows, rows.T @ np.hstack([b1[:, None] * along * free, b2[:, None] * rows * free])
 
 
 #: The laws that a control knows, with that of an actuator which does not say.

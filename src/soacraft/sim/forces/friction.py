@@ -12,7 +12,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.elements import not_negative
-from soacraft.sim.forces.prescribed import find_dof
+from soacraft.sim.forces.prescribed import find_hinge_dof
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
 
@@ -60,9 +60,7 @@ class HingeFriction:
 
     def bind(self, mb: Multibody) -> None:
         """Find the dof and its friction."""
-        self.number, self.place = find_dof(mb, self.hinge)
-        body = next(x for x in mb.bodies if mb.v_slice(x).start <= self.number < mb.v_slice(x).stop)
-        at = self.number - mb.v_slice(body).start
+        self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "dry friction")
         own, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
         coulomb, static = self._given
         if coulomb is None and static is None:

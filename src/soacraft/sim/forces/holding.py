@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.optimize import linprog
 
+from soacraft.dynamics import mass_matrix_inverse
 from soacraft.errors import SimulationError
 from soacraft.model.states.state import State
 from soacraft.sim.forces.compiled_holds import HoldLaw
@@ -170,6 +171,7 @@ class Holding:
                 hold.take(q, v)
             for hold, force in leaving.items():
                 hold.release(force)
+            self._pass_dead_points(t, q, v)
             v = self._rested(q, v)
         for _ in range(3 * len(self.all) + 1):
             vdot, forces = problem.holding(t, q, v)
@@ -184,6 +186,25 @@ class Holding:
             back[0].take(q, v)
         names = ", ".join(x.name for x in self.all)
         raise SimulationError(f"what holds {problem.mb.name!r} does not agree on what sticks: {names}.")
+
+    def _pass_dead_points(self, t: float, q: Array, v: Array) -> None:
+        """Let friction slip on dofs that only closures move, as at both ends of the way of a rocker: it cannot hold
+        them, and takes the direction of their acceleration."""
+        frictions = [x for x in self.active if x not in self._stops]
+        if not self._problem.is_closed or not frictions:
+            return
+        Y = self._problem.compliance(q)
+        of_tree = mass_matrix_inverse(self._problem.mb, q, ignore_loops=True)
+        for hold in frictions:
+            n = hold.number
+            if Y[n, n] > _TIED * of_tree[n, n]:
+                continue
+            hold.release(1.0)  # either direction gives the same acceleration
+            acceleration = float(self._problem.free_accelerations(t, q, v)[n])
+            if abs(acceleration) > _ROUNDING * of_tree[n, n] * hold.bounds[1]:
+                hold.release(-acceleration)
+            else:
+                hold.take(q, np.zeros_like(v))
 
     def _small(self, q: Array, hold: Hold) -> float:
         return _ROUNDING * float(self._problem.compliance(q)[hold.number, hold.number])

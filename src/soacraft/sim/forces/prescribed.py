@@ -10,6 +10,7 @@ import numpy as np
 
 from soacraft.errors import ModelError, StateError, near
 from soacraft.model.hinges.base import has_coordinates
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.breaks import Breaks
@@ -112,6 +113,20 @@ def find_dof(mb: Multibody, name: str) -> tuple[int, int]:
             f"{type(body.hinge).__name__}, whose coordinates are a quaternion. Use a Gimbal in its place."
         )
     return number, known[name]
+
+
+def find_hinge_dof(mb: Multibody, name: str, what: str) -> tuple[int, int, Body, int]:
+    """Return the number of a dof, the place of its coordinate in q, the body of its hinge and the dof's place there.
+    Raises `ModelError` for an elastic mode, on which `what` does not act."""
+    number, place = find_dof(mb, name)
+    for body in mb.bodies:
+        of_hinge = mb.v_slice(body)
+        if of_hinge.start <= number < of_hinge.stop:
+            return number, place, body, number - of_hinge.start
+    raise ModelError(
+        f"dof {name!r} of {mb.name!r} is an elastic mode, and {what} acts on dofs of hinges. Give the mode damping in "
+        "its modal data, or write a force of your own: p.add(f)."
+    )
 
 
 def knots_of(motion: Any, name: str) -> Breaks:

@@ -13,7 +13,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.elements import not_negative
-from soacraft.sim.forces.prescribed import find_dof
+from soacraft.sim.forces.prescribed import find_hinge_dof
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
 
@@ -72,9 +72,7 @@ class JointLimit:
     def bind(self, mb: Multibody) -> None:
         """Find the dof and its limits."""
         self._mb = mb
-        self.number, self.place = find_dof(mb, self.hinge)
-        body = next(x for x in mb.bodies if mb.v_slice(x).start <= self.number < mb.v_slice(x).stop)
-        at = self.number - mb.v_slice(body).start
+        self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "a limit")
         own = body.limits.lower[at], body.limits.upper[at]
         self._lower, self._upper = (float(x if y is None else y) for x, y in zip(own, self._given, strict=True))
         if not (np.isfinite(self._lower) or np.isfinite(self._upper)):

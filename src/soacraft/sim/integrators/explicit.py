@@ -8,11 +8,13 @@ Lubich, Wanner, Geometric Numerical Integration, IV.8).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
 from scipy.integrate import DOP853
 
+from soacraft.errors import LoopError
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite, settled
 from soacraft.spatial.checks import Array
 
@@ -26,11 +28,7 @@ class Explicit(Method):
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """One step; the velocity at its end is computed for the next one."""
-        K = np.zeros((len(self.b) + 1, problem.manifold.size))
-        K[0], last = w, np.zeros(0)
-        for i in range(1, len(self.b)):
-            last = h * (self.A[i, :i] @ K[:i])
-            K[i] = _slope(problem, t, x, h, last, self.c[i])
+        K, last = self._stages(problem, t, x, h, w)
         u = h * (self.b @ K[:-1])
         check_turn(problem.manifold, u, t, h)
         end, drift = settled(problem, t + h, problem.manifold.move(x, u))
@@ -42,6 +40,27 @@ class Explicit(Method):
         F = self._dense(problem, t, x, h, K, F)
         return Step(problem, t, h, x, end, w, w1, F, self._error(h, K), steepness, bend, drift)
 
+    def _stages(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> tuple[Array, Array]:
+        """K, and the chart coordinates of the last stage.
+
+        Fixed steps of a projected closed chain leave their stages next to the closures. Accelerations there keep what
+        is open as it is, so that the closures are an invariant of the motion of all dofs, and its method has its order
+        (Hairer, Lubich, Wanner, Geometric Numerical Integration, IV.4). Where a stage is farther off than a state may
+        be, all of them are put back.
+        """
+        if problem.projects and not self.adaptive:
+            with suppress(LoopError):
+                return self._slopes(problem, t, x, h, w, settle=False)
+        return self._slopes(problem, t, x, h, w, settle=True)
+
+    def _slopes(self, problem: Problem, t: float, x: Array, h: float, w: Array, *, settle: bool) -> tuple[Array, Array]:
+        K = np.zeros((len(self.b) + 1, problem.manifold.size))
+        K[0], last = w, np.zeros(0)
+        for i in range(1, len(self.b)):
+            last = h * (self.A[i, :i] @ K[:i])
+            K[i] = _slope(problem, t, x, h, last, self.c[i], settle)
+        return K, last
+
     def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
         return F
 
@@ -49,10 +68,12 @@ class Explicit(Method):
         return None
 
 
-def _slope(problem: Problem, t: float, x: Array, h: float, u: Array, c: float) -> Array:
-    """K at chart coordinates u."""
+def _slope(problem: Problem, t: float, x: Array, h: float, u: Array, c: float, settle: bool = True) -> Array:
+    """K at chart coordinates u; `settle` puts their point back on the closures."""
     check_turn(problem.manifold, u, t, h)
-    point = problem.settle(t + c * h, problem.manifold.move(x, u), False)
+    point = problem.manifold.move(x, u)
+    if settle:
+        point = problem.settle(t + c * h, point, False)
     return problem.manifold.rate(x, u, problem.rates(t + c * h, point))
 
 

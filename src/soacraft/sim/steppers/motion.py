@@ -238,6 +238,11 @@ class Motion:
         """Why steps are those of runs; empty where they are compiled."""
         return self.lanes.why
 
+    @property
+    def is_compiled_between_events(self) -> bool:
+        """True if steps of runs are compiled but for those in which something begins or ends to hold."""
+        return self.problems.is_compiled_between_events
+
     def resume(self, lanes: Sequence[int], state: SimState) -> None:
         """Let states continue from a value that fits, all of them or none."""
         problem, states, names = self.problems.base, self.states, self.problems.names
@@ -451,7 +456,8 @@ class Motion:
                     self._stability.begin(problem, now.seconds, x)
                 while now.ns < goal:
                     until = min([goal, *(ns for ns in self._stops if ns > now.ns)])
-                    block = None if self._begins or self.problems.jumps else stride.many(problem, now, x, w, until)
+                    doubtful = self._begins or self.problems.jumps or not self._switching.is_clear
+                    block = None if doubtful else stride.many(problem, now, x, w, until)
                     if block is not None:
                         now, x, w = Instant(int(block.ns[-1])), block.x[-1], block.w[-1]
                         rows = block.t[1:], block.x[1:]

@@ -45,6 +45,11 @@ class Switching:
         return tuple(x.name for x in self._watch.events)
 
     @property
+    def is_clear(self) -> bool:
+        """True if nothing is about to hold or to let go, so that compiled steps may look for it."""
+        return self._watch.holds_are_clear
+
+    @property
     def memory(self) -> SwitchMemory:
         """All that the next step depends on besides the point."""
         signs, happened = self._watch.memory
