@@ -81,9 +81,7 @@ def engine_of(
         or (f"event {events[0]!r} is looked for in each" if events and carried is not None else "")
     )
     calls = [
-        f"{x.name!r}"
-        for x in loads
-        if not (isinstance(x, Control | Contact | Push) or getattr(x, "switches", False))
+        f"{x.name!r}" for x in loads if not (isinstance(x, Control | Contact | Push) or getattr(x, "switches", False))
     ]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
     calls += [] if prescribed is None else [f"the motion of {name!r}" for name in prescribed.functions(carried)]

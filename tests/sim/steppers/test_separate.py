@@ -41,7 +41,7 @@ def test_each_state_goes_on_as_if_it_were_alone(make):
     """With the same bits, under controls of its own, after calls of several lengths and after a reset."""
     p, name = make()
     batch = p.stepper([name], states=3, **PERIODS)
-    assert "those of runs, since" in str(batch.report())
+    assert "steps: those of runs" in str(batch.report())
     alone = [p.stepper([name], **PERIODS) for _ in range(3)]
     forces = np.array([-2.0, 0.0, 3.0])
     batch.u[:, 0] = forces
