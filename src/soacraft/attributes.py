@@ -14,8 +14,8 @@ class Strict:
     """A base of classes whose objects take no attributes but those they have.
 
     A misspelt or wished-for name would otherwise be kept and mean nothing. `_set_once` are the plain attributes that
-    `__init__` sets and nothing changes; `_cures` says by name how the thing is done. A user's own class derived from
-    one of ours may have attributes of its own.
+    `__init__` sets and nothing changes; `_cures` says by name how the thing is done. A user's class derived from one of
+    ours may have any attributes.
 
     >>> import soacraft as sc
     >>> sc.Multibody("arm").gravty = (0, 0, -1.62)
@@ -40,7 +40,7 @@ class Strict:
         return name in self._set_once and name not in self.__dict__
 
     def _refusal(self, name: str) -> str:
-        """Why an attribute cannot be set, and what to do."""
+        """Message of the refusal: why an attribute cannot be set, and the cure."""
         known = hasattr(type(self), name) or name in self.__dict__
         why = f"{name} of {self._called()} cannot be set" if known else f"{self._called()} has no attribute {name!r}"
         if name in self._cures:
@@ -76,7 +76,7 @@ class Uncopied:
 
 
 def _settable(cls: type[Any], name: str) -> bool:
-    """Whether objects of a class have this attribute and let it be set; those of a user's own class take any."""
+    """True if objects of a class have this attribute and let it be set; those of a user's own class take any."""
     if cls.__module__.partition(".")[0] != "soacraft":
         return True
     member = getattr(cls, name, None)

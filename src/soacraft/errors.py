@@ -114,7 +114,7 @@ class SimulationError(SoacraftError, RuntimeError):
 
 
 class LinkError(SimulationError):
-    """What a system exchanges with another program went wrong: late, a packet that is none, code that failed there.
+    """Error in the exchange of a system with another program: late, an invalid packet, code that failed there.
 
     `peer` is the name of the other side.
     """

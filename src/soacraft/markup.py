@@ -62,7 +62,7 @@ def words(x: Any) -> Html:
 
 
 def paragraph(x: Any) -> Html:
-    """A line of its own."""
+    """Paragraph with these words."""
     return Html(f"<p>{words(x)}</p>")
 
 
@@ -130,5 +130,5 @@ def searchable(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
 
 
 def folded(summary: Any, inside: Html, is_open: bool = False) -> Html:
-    """What is opened and folded by a click."""
+    """Section that a click opens and folds."""
     return Html(f"<details{' open' if is_open else ''}><summary>{words(summary)}</summary>{inside}</details>")

@@ -80,7 +80,7 @@ class _Reader:
         return _element(kind, base, *(marks[x] for x in "_^" if x in marks))
 
     def _group(self) -> Element:
-        """What is in braces, or one word."""
+        """Element of a group in braces, or of one word."""
         if self._now() != "{":
             return self._one()
         self._take()

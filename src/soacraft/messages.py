@@ -18,7 +18,7 @@ UNASKED = 0
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What every request has. The request of a verb is a subclass with its own fields, which are checked."""
+    """Fields of every request. The request of a verb is a subclass with more fields, which are checked."""
 
     id: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
     verb: Annotated[str, msgspec.Meta(max_length=40)]
@@ -26,8 +26,9 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Handler:
-    """The answer to a verb: `asks` is the kind of its request, `answer` makes of one what goes to the page as JSON, or
-    bytes, which go as they are. It runs in a thread of its own."""
+    """Answer to a verb: `asks` is the class of its requests, `answer` turns one into data that go to the page as JSON,
+    or bytes, which are sent unchanged. It runs in a thread for itself.
+    """
 
     asks: type[Request]
     answer: Callable[[Any], Any]
@@ -58,7 +59,7 @@ _ESCAPE = re.compile(
 
 
 def id_of(text: str) -> int | None:
-    """Who asks, as far as it can be read."""
+    """Number of a request, if it can be read."""
     try:
         return _HEAD.decode(text).id
     except RecursionError:
@@ -98,7 +99,7 @@ def read(text: str, handlers: Mapping[str, Handler]) -> tuple[Handler, Request]:
 
 
 def answer(asked: int, value: Any, most: int) -> str | bytes:
-    """What goes back to the page."""
+    """Answer in the form in which it goes to the page."""
     data: str | bytes
     if isinstance(value, bytes):
         data = pack("<I", asked) + value
@@ -110,7 +111,7 @@ def answer(asked: int, value: Any, most: int) -> str | bytes:
 
 
 def event(name: str, data: Any) -> str | bytes:
-    """What goes to the pages unasked."""
+    """Event that goes to the pages without a request."""
     if isinstance(data, bytes):
         return pack("<I", UNASKED) + data
     return _text({"id": None, "event": name, "data": data})
@@ -139,7 +140,7 @@ def _text(value: Any) -> str:
 
 
 def _legible(value: Any) -> Any:
-    """The same plain data with a question mark for each lone surrogate."""
+    """Plain data with a question mark for each lone surrogate."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What leaves the library: finite numbers, and no array that the memory of the machine cannot hold."""
+"""Checks of results: finite numbers, and no array that the memory of the machine cannot hold."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from soacraft.spatial.checks import Array, finite
 
 
 class Coordinates:
-    """Between vectors (..., nv) and the sweeps of a factor, at the states it was made for."""
+    """Conversions between vectors (..., nv) and the sweeps of a factor, at the states it was made for."""
 
     def __init__(self, p: Problem) -> None:
         self.graph, self.nv, self.batch = p.graph.name, p.nv, p.batch
@@ -134,8 +134,8 @@ def diagonalize(
         C_nu = m^-1 C - mdot* v,   mdot along v                                                    (000 Eq. 28-29)
 
     C is the bias force without gravity, external forces and motion of the anchor; what these add is the load. D^1/2 is
-    the symmetric root. Any hinge, with armature. The forces kept with the model act besides `f_ext`; springs, dampers
-    and gravity compensation are part of the load unless `passive=False`.
+    the symmetric root. Any hinge, with armature. The forces stored with the model act in addition to `f_ext`; springs,
+    dampers and gravity compensation are part of the load unless `passive=False`.
 
     >>> import numpy as np
     >>> import soacraft as sc

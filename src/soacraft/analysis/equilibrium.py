@@ -86,7 +86,8 @@ class Equilibrium:
 def equilibrium(
     g: Graph, free: Any = None, fixed: Any = None, v: Any = None, force: Any = None, f_ext: Any = None, *, q: Any = None
 ) -> Equilibrium:
-    """Where the free dofs are in balance: static deflection, or relative equilibrium at constant rates. O(n nv + nv^3).
+    """Coordinates at which the free dofs are in balance: static deflection, or relative equilibrium at constant rates.
+    O(n nv + nv^3).
 
         T(q, v, 0) = force   at the free dofs,       the others stay where they are and move at their rates v
 
@@ -149,7 +150,7 @@ def equilibrium(
 
 
 def _undeformed(g: Graph, q: Array) -> Array:
-    """The same coordinates without modes: there a mass matrix is positive."""
+    """Coordinates with the modes at zero: there a mass matrix is positive."""
     plain = np.array(q)
     plain[g.layout.own.q] = 0.0
     return plain
@@ -166,7 +167,7 @@ def _stiffness(g: Graph, q: Array, v: Array, f_ext: Any) -> Array:
 
 
 def _free(g: Graph, free: Any, fixed: Any, M: Array, springs: Callable[[], Array]) -> Mask:
-    """Which dofs are free."""
+    """Mask of the free dofs."""
     if free is None:
         mask = np.zeros(g.nv, dtype=np.bool_)
         mask[g.layout.own.v] = True
@@ -191,7 +192,7 @@ def _sprung(K: Array, M: Array) -> Mask:
 
 
 def step_unit(g: Graph) -> float:
-    """What xi* M xi is measured by: the mass of a model times the square of its length."""
+    """Unit of xi* M xi: the mass of a model times the square of its length."""
     mass = sum(body.inertia.mass for body in g.bodies)
     return float(mass * scale_of(g).length ** 2) or 1.0
 
@@ -206,7 +207,7 @@ def root_of_diagonal(M: Array) -> Array:
 
 
 class Balance(NamedTuple):
-    """What is out of balance, its derivative, and the mass matrix, over the same dofs."""
+    """Residual of the balance, its derivative, and the mass matrix, over the same dofs."""
 
     r: Array
     K: Array

@@ -1,4 +1,5 @@
-"""How the mass matrix changes with the configuration: its gradient, Christoffel symbols, the Coriolis matrix, log det.
+"""Derivatives of the mass matrix with the configuration: its gradient, Christoffel symbols, the Coriolis matrix, log
+det.
 
 Gradients are in the tangent sense: along dof c means along `g.integrate(q, t e_c)`.
 """

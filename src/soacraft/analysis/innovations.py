@@ -101,7 +101,7 @@ def inboard(m: SKOModel, V: Stacked, k: int) -> Array:
 
 
 class Motion(NamedTuple):
-    """What moves, by body, while that from which the base bodies hang is at rest; vectors are columns."""
+    """Rates by body, with the parent of the base bodies at rest; vectors are columns."""
 
     A: Stacked
     """Adot(p(k), k)."""

@@ -71,14 +71,14 @@ class Linearization:
         return iter((self.A, self.B))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the model of the motion; what it says of stability is kept."""
+        """State for pickling: all but the model of the motion; what that says of stability is computed first."""
         if self.course is not None and self.course.moves:
             self._growing  # noqa: B018  (computed once)
         return {**self.__dict__, "course": None}
 
     @property
     def _sizes(self) -> tuple[Array, Array]:
-        """What the entries of xi and of dv are measured by."""
+        """Units of the entries of xi and of dv."""
         sizes = np.array(self.dof_sizes) if self.dof_sizes else np.ones(len(self.dof_names))
         return sizes, sizes
 
@@ -154,9 +154,9 @@ class Linearization:
 def _eigenvalues(A: Array, xi: Array, dv: Array) -> Complex:
     """Eigenvalues; `xi` and `dv`: the sizes of the two parts.
 
-    In units of its own: dofs by their sizes, and the time in which no entry exceeds 1. Asked for with A and the
-    identity, LAPACK does not scale the rows further: where entries that stand for zero hold rounding that scaling would
-    take them for numbers.
+    Units are chosen by the entries: dofs by their sizes, and the time in which no entry exceeds 1. Asked for with A and
+    the identity, LAPACK does not scale the rows further: where zero entries hold rounding, that scaling would take it
+    for numbers.
     """
     n = len(xi)
     if not len(A):

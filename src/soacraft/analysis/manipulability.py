@@ -1,4 +1,4 @@
-"""How well nodes can be moved: measures of a Jacobian, with their gradients."""
+"""Manipulability of nodes: measures of a Jacobian, with their gradients."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Manipulability:
 def manipulability(
     g: Graph, q: Any, nodes: Nodes, rows: Any = None, *, scale: Any = None, ignore_loops: bool = False
 ) -> Manipulability:
-    """How well nodes can be moved at q: measures of their Jacobian in inertial axes. O(k nv^2 + k^2 nv).
+    """Manipulability of nodes at q: measures of their Jacobian in inertial axes. O(k nv^2 + k^2 nv).
 
         volume = sqrt(det(J J*)),   d volume = volume tr(J^+ dJ),   d sigma = u* dJ w for the singular triple
 
@@ -160,12 +160,12 @@ def measures(J: Array, dJ: Array, rank: Any = None) -> Manipulability:
 
 
 def _rank(s: Array) -> Any:
-    """How many singular values, the largest first, are not zero."""
+    """Number of singular values, the largest first, that are not zero."""
     return np.sum((s > LOST * s[..., :1]) & (s > 0.0), axis=-1)
 
 
 def _apart(s: Array) -> Any:
-    """Whether each singular value is apart from its neighbours."""
+    """True for each singular value that is apart from its neighbours."""
     gap = s[..., :-1] - s[..., 1:] > CLOSE * s[..., :-1]
     edge = np.ones((*s.shape[:-1], 1), dtype=np.bool_)
     return np.concatenate([edge, gap], axis=-1) & np.concatenate([gap, edge], axis=-1)

@@ -213,7 +213,7 @@ def _offset(p: Problem) -> Array:
 def forward_dynamics_sensitivity(
     g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Array:
-    """How forward dynamics answers to the inertial parameters: dvdot/dpi (..., nv, 10 n). O(n depth + nv n).
+    """Derivatives of forward dynamics along the inertial parameters: dvdot/dpi (..., nv, 10 n). O(n depth + nv n).
 
         dvdot/dpi = -Mcal^-1 Y(q, v, vdot)     at the vdot of the force
 
@@ -234,7 +234,9 @@ def forward_dynamics_sensitivity(
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """What forces can tell of the parameters: `basis @ parameters` are the base parameters, all else is not seen."""
+    """Parameters that forces can determine: `basis @ parameters` are the base parameters; no other combination can be
+    seen.
+    """
 
     independent: tuple[str, ...]
     """The parameters that lead the base parameters."""
@@ -247,7 +249,7 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many there are."""
+        """Number of base parameters."""
         return len(self.independent)
 
     def __repr__(self) -> str:
@@ -326,7 +328,7 @@ def _leading_columns(Y: Array, small: float) -> npt.NDArray[np.intp]:
 
 
 def _parameter_units(g: Graph) -> Array:
-    """What the ten parameters of a body are counted in, for a unit of mass: one, the model's length, its square."""
+    """Units of the ten parameters of a body, for a unit of mass: one, the model's length, its square."""
     L = scale_of(g).length
     return np.array([1.0] + 3 * [L] + 6 * [L * L])
 

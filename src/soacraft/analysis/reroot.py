@@ -73,7 +73,7 @@ def reroot(mb: Multibody, body: Body | str) -> Multibody:
 
 
 def _refuse_held_base(base: Body) -> None:
-    """What acts between the inertial frame and one body cannot be told of another."""
+    """Refuse forces between the inertial frame and one body, which have no equivalent for another body."""
     if has_hinge_numbers(base):
         raise ModelError(
             f"reroot: the free hinge {base.hinge_name!r} has armature, springs, dampers, friction or limits, which "

@@ -1,8 +1,8 @@
 """Small motions M x'' + C x' + K x = 0: their rates, shapes, and how many of them are free of any stiffness.
 
-A motion without stiffness is a null vector of K. It is asked for before any rates are, with K scaled by its own rows:
-the rates of an eigenvalue solver are exact to rounding of the fastest only, so a slow one says nothing. What is left is
-solved by the means that fit it: symmetric, without x', or of first order in [x; x'].
+A motion without stiffness is a null vector of K. It is computed before any rates are, with K scaled by its own rows:
+the rates of an eigenvalue solver are exact to rounding of the fastest only, so a slow one says nothing. The other
+motions are solved by the method that fits: symmetric, without x', or of first order in [x; x'].
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _symmetric(M: Array, L: Array, K: Array, rigid: Array) -> tuple[Complex, Com
 
 
 def _by_themselves(M: Array, K: Array, rigid: Array, X: Array) -> tuple[Array, Array]:
-    """Slow motions again: K^-1 M takes away what is left of fast ones, then K and M on them alone."""
+    """Refine slow motions: K^-1 M removes the remaining parts of fast ones, then K and M are solved on them alone."""
     n, r = rigid.shape
     held = M @ rigid
     border = np.block([[K, held], [held.T, np.zeros((r, r))]])

@@ -161,7 +161,9 @@ def _turns(graph: Graph, q0: Array, q: Array) -> Array:
 
 
 def _charts(graph: Graph, turns: dict[int, Array], states: dict[int, Any], h: float) -> Iterator[dict[int, Array]]:
-    """For each chart that turns, S (2 nv, 2 nv) at the instants: from the axes of the bodies there to its own."""
+    """Maps S (2 nv, 2 nv) at the instants, for each chart that turns: from the axes of the bodies to those of the
+    chart.
+    """
     nv = graph.nv
 
     def chart(about: list[Array]) -> dict[int, Array]:

@@ -40,7 +40,8 @@ def disturbance_jacobian(
     *,
     ignore_loops: bool = False,
 ) -> Array:
-    """How active dofs move nodes while the passive ones give way, (..., 6 k, number of active dofs). O(n n_a).
+    """Jacobian of nodes along the active dofs while the passive ones give way, (..., 6 k, number of active dofs). O(n
+    n_a).
 
         J_D = J_a - J_p Mcal_pp^-1 Mcal_pa = B* (psi_p* - Omega_p P_p) H_a*                        (formula F11)
 
@@ -83,7 +84,7 @@ def generalized_jacobian(
 
 @dataclass(frozen=True, eq=False)
 class Underactuated:
-    """What the active dofs feel: `force = inertia @ vdot_a + bias`, and `vdot_p = -follow @ vdot_a - drift`."""
+    """Dynamics seen by the active dofs: `force = inertia @ vdot_a + bias`, and `vdot_p = -follow @ vdot_a - drift`."""
 
     inertia: Array
     """S_aa = Mcal_aa - Mcal_ap Mcal_pp^-1 Mcal_pa = ((Mcal^-1)_aa)^-1 (n_a, n_a)."""

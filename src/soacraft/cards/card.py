@@ -54,7 +54,7 @@ Self = TypeVar("Self")
 
 
 def says_why(shown: Callable[[Self], str]) -> Callable[[Self], str]:
-    """For `_repr_html_` of what can outlive its model: where it is refused, the card says why."""
+    """Decorator for `_repr_html_` of an object that can outlive its model: where it is refused, the card says why."""
 
     @wraps(shown)
     def guarded(self: Self) -> str:

@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Loading:
-    """How a command loads its model.
+    """Options with which a command loads its model.
 
     >>> Loading(free=True).load("arm7")
     Traceback (most recent call last):
@@ -37,11 +37,11 @@ class Loading:
 
     @classmethod
     def given(cls, arguments: argparse.Namespace) -> Loading:
-        """From the arguments of a command."""
+        """Options from the arguments of a command."""
         return cls(tuple(arguments.mesh_root), arguments.free, arguments.lenient)
 
     def code(self, model: str) -> str:
-        """The same as a line of Python.
+        """Call of `sc.load` with these options, as a line of Python.
 
         >>> Loading(lenient=True).code("arm7")
         "mb = sc.load('arm7', lenient=True)"

@@ -41,6 +41,6 @@ def _is_unicode(encoding: str) -> bool:
 
 
 def give_up_output() -> None:
-    """Nothing more can be written: what Python flushes at its end goes nowhere."""
+    """Send the rest of the output nowhere, after no more can be written: Python flushes at its end."""
     with suppress(OSError, ValueError):  # an output that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -26,7 +26,7 @@ AXES = {
 
 
 def names_for(model: str, axes: str = "body", how: Loading = AS_IT_IS) -> dict[str, Any]:
-    """What the shell knows at its start."""
+    """Names that the shell has at its start."""
     mb = how.load(model)
     q, v = mb.random_state(seed=0)
     mb.set_state(q, v)

@@ -196,7 +196,7 @@ def _operational_space(t: Tour, ops: Any, tip: str, serial: bool) -> None:
 
 
 def _sensitivities(t: Tour, mb: sc.Multibody, ops: Any) -> None:
-    """Along the third hinge from the tip that is a pin with the body frame on its axis, as the listings want it."""
+    """Listings along the third hinge from the tip that is a pin with the body frame on its axis, as they require."""
     pins = [body for body in mb.bodies if papers_pin(ops, body, 0)]
     if not pins:
         t.listing("Listings 17 to 23", "left out")
@@ -239,7 +239,7 @@ def _sensitivities(t: Tour, mb: sc.Multibody, ops: Any) -> None:
 
 
 def _slope_gap(expr: sc.Operator, body: str, found: sc.Operator) -> float:
-    """How far what the paper says is from `expr.diff`."""
+    """Distance of the formula in the paper from `expr.diff`."""
     return relative_norm(expr.diff(body) - found)
 
 

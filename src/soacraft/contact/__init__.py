@@ -8,7 +8,7 @@
     sc.contact.distance(sc.contact.Box(1, 1, 1), Pose(), sc.contact.Sphere(0.2), Pose(translation=(0, 0, 1)))
 
     problem = sc.contact.Problem(S, b, [sc.contact.Cone(0.5), sc.contact.Cone(0.5)])      # u = S p + b
-    problem.solve()                                     # impulses and velocities, with what is left of the laws
+    problem.solve()                                     # impulses and velocities, with the residual of the laws
 
     sc.contact.plastic_impact(mb, ("gripper", "part"))  # velocities after two bodies have joined, and the energy lost
 

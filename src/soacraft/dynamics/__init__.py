@@ -4,9 +4,9 @@
 
 Every function takes the graph first, then arrays whose leading (batch) axes broadcast; a result has those axes. All
 take `threads=` (for batches) and `out=`, an array for the result: float64, C-contiguous, of the right shape. It may be
-one of the arguments; after an error it is as it was. The model's own state plays no part, except for forces
-stored with `mb.set_force` and for what a sub-graph hangs from. Wrong shapes, NaN, a quaternion further than 1e-6 from
-unit, results that overflow and those of more than half of the free memory are errors; of a batch they name the state.
+one of the arguments; after an error it is as it was. The model's own state plays no part, except for forces stored with
+`mb.set_force` and for the anchor of a sub-graph. Wrong shapes, NaN, a quaternion further than 1e-6 from unit, results
+that overflow and those of more than half of the free memory are errors; of a batch they name the state.
 
 Loops: on a graph with active loop closures or couplings a function that answers for its tree alone raises `LoopError`;
 `ignore_loops=True` asks for that answer. Right with loops too, for any q and v that agree with them, and never refused:

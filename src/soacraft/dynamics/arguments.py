@@ -37,8 +37,8 @@ def read_problem(
     passive: Any = False,
     **given: Any,
 ) -> Problem:
-    """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`;
-    `passive`: so do the forces that the model itself has.
+    """Check the arguments of a call. `stored`: the forces kept with the model's state act in addition to `f_ext`;
+    `passive`: so do the springs, dampers and gravity compensation of the model.
     """
     graph = read_graph(function, g)
     before = graph.layout
@@ -84,7 +84,7 @@ def read_graph(function: str, g: Any) -> Graph:
 
 
 def _cure(function: str, g: Any) -> str:
-    """What a system that has operators, a closed chain or one with compound bodies, offers instead."""
+    """Cure for a system that has operators, a closed chain or one with compound bodies."""
     if isinstance(g, SKOModel):
         return (
             f" An SKO model has blocks only: {function} of it is written in operators, s = sc.operators(model); "
@@ -109,7 +109,7 @@ def check_loops(function: str, graph: Graph, ignore_loops: Any) -> None:
 
 
 def read_passive(function: str, graph: Graph, passive: Any) -> bool:
-    """Whether the model's own springs, dampers and gravity compensation act; refused where a spring cannot."""
+    """True if the model's springs, dampers and gravity compensation act; refused where a spring cannot."""
     if not isinstance(passive, bool | np.bool_):
         raise StateError(f"passive of {function} must be True or False, got {passive!r:.60}.")
     if passive:
@@ -159,7 +159,7 @@ def read_axes(function: str, g: Any, expressed_in: Any, own: str) -> Frame | str
 
 
 def read_prescribed(graph: Graph, prescribed: Any, what: str = "prescribed") -> Mask:
-    """A mask over the dofs, from a mask, or from names or numbers of dofs; a hinge or body stands for all its dofs."""
+    """Mask over the dofs, from a mask, or from names or numbers of dofs; a hinge or body means all its dofs."""
     if isinstance(prescribed, str | Frame):
         prescribed = [prescribed]
     if not isinstance(prescribed, np.ndarray | Iterable) or isinstance(prescribed, dict | bytes):
@@ -185,7 +185,7 @@ def read_prescribed(graph: Graph, prescribed: Any, what: str = "prescribed") -> 
 
 
 def _dofs(graph: Graph, item: Any, what: str) -> list[int]:
-    """The numbers of the dofs an entry stands for."""
+    """Numbers of the dofs that an entry means."""
     if isinstance(item, str | Frame):
         body, part = find_dofs(graph, item, lambda text: StateError(f"{what} dofs: {text}"))
         return list(range(graph.nv))[graph.layout.v_slices[graph.layout.index[body]]][part]

@@ -134,8 +134,9 @@ class Compiled:
 
 
 def suits(p: Problem, parts: tuple[str, ...]) -> bool:
-    """Whether a kernel means the same: results in inertial axes; forces in the axes of their nodes where they turn with
-    them, and at nodes that do not deform; nodes there are; passive forces that are those of hinges and tendons."""
+    """True if a kernel computes the same: results in inertial axes; forces in the axes of their nodes where they turn
+    with them, and at nodes that do not deform; at least one node; passive forces of hinges and tendons alone.
+    """
     if p.expressed_in != "inertial" or ("nodes" in parts and not p.nodes):
         return False
     if p.function in _PASSIVE_ALONE and passive_in_python(p.layout):

@@ -1,9 +1,9 @@
 """Models whose couplings are their only ties (mimic joints, gears): the functions of dynamics answer for them too.
 
 A coupling makes one dof follow others, v = X(q) v_i, so no rows are left once the followers are eliminated. The
-functions keep the sizes of the tree. Accelerations are those of all dofs; forces and mass matrices are told along the
-independent dofs, X* T and X* Mcal X, with zeros at the followers: T = Mcal vdot + C holds as it stands for every vdot
-that agrees with the couplings (`loops.coupled` computes them, by constraint embedding).
+functions keep the sizes of the tree. Accelerations are those of all dofs; forces and mass matrices are expressed along
+the independent dofs, X* T and X* Mcal X, with zeros at the followers: T = Mcal vdot + C holds for every vdot that
+agrees with the couplings (`loops.coupled` computes them, by constraint embedding).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANSWERED = frozenset(
 
 
 def is_coupled(g: Any, ignore_loops: Any = False) -> bool:
-    """Whether couplings, and no loops, tie the dofs of a graph, and are not to be ignored."""
+    """True if couplings, and no loops, tie the dofs of a graph, and are not to be ignored."""
     told = isinstance(ignore_loops, bool | np.bool_) and not ignore_loops
     return told and isinstance(g, Graph) and g.is_closed and not any(x.active for x in g.loops)
 

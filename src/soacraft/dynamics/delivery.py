@@ -70,7 +70,7 @@ def refuse_large_results(p: Problem, tails: tuple[Tail, ...]) -> None:
 
 
 def refuse_large_work(p: Problem) -> None:
-    """The same for what the reference engine works on: blocks of all bodies in all states."""
+    """Refuse a batch whose blocks of all bodies in all states, in the reference engine, need too much memory."""
     refuse_large(
         (*p.batch, p.n, 6, 6, _BLOCKS),
         lambda: f"what {p.function} for {p.graph.name!r} works on",

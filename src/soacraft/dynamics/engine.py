@@ -1,4 +1,4 @@
-"""Which engine computes a call: the compiled one where the model offers it, the Python reference elsewhere."""
+"""Choice of the engine of a call: the compiled one where the model offers it, the Python reference elsewhere."""
 
 from __future__ import annotations
 

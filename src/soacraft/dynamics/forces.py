@@ -2,10 +2,10 @@
 
     Mcal vdot + C = T + passive,    C = H phi (b + M phi* a)                                       (000 Eq. 17)
 
-Gravity, the forces stored with `mb.set_force` and those of `f_ext` are in b, so in C. `f_ext = {node: wrench}` acts
-besides the stored ones: six numbers [moment; force] in node axes, or `sc.Wrench(moment, force, expressed_in=frame)`.
-Armature J (`body.armature`) is in Mcal, on its diagonal. `passive` are the forces that the model itself has: springs
-and dampers of hinges and tendons, and gravity compensation (`passive_force`); `passive=False` leaves them out.
+Gravity, the forces stored with `mb.set_force` and those of `f_ext` are in b, so in C. `f_ext = {node: wrench}` adds to
+the stored ones: six numbers [moment; force] in node axes, or `sc.Wrench(moment, force, expressed_in=frame)`. Armature J
+(`body.armature`) is in Mcal, on its diagonal. `passive` are the forces that the model itself has: springs and dampers
+of hinges and tendons, and gravity compensation (`passive_force`); `passive=False` leaves them out.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def forward_dynamics(
 
         vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a      (000 Eq. 31, 004 Algorithm 6.1)
 
-    with T = force + `passive_force`: the model's own springs, dampers and gravity compensation act besides the force;
+    with T = force + `passive_force`: springs, dampers and gravity compensation of the model add to the force;
     `passive=False` leaves them out. A hinge with no inertia to move is a `SingularError` that names its body.
 
     >>> import numpy as np
@@ -137,8 +137,8 @@ def mixed_dynamics(
         H -> H_f,  a -> a + H_p* vdot_p  in the articulated-body dynamics;  then f = phi (M alpha + b),  T_p = H_p f
 
     `prescribed` is any subset of the dofs, also inside one hinge: a mask of nv True or False, or names (a hinge's name
-    stands for all its dofs) or numbers of dofs. Entries of `force` at prescribed dofs, and of `vdot` at the others, are
-    not used. Returns (vdot, force), complete. Passive forces act besides `force`, unless `passive=False`.
+    means all its dofs) or numbers of dofs. Entries of `force` at prescribed dofs, and of `vdot` at the others, are not
+    used. Returns (vdot, force), complete. Passive forces add to `force`, unless `passive=False`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -263,11 +263,11 @@ def passive_force(
         J* [0; -compensation m g]                         from `body.gravity_compensation`
         J* f                                              from `mb.springs` and `mb.bushings` between nodes
 
-    The other functions of dynamics let it act besides `force`, unless `passive=False`. q - rest is in the tangent
-    sense: the rotation vector of a spherical hinge (of length at most pi: at half a turn it changes sides); of a free
-    one the rotation vector, and R* (p - p_rest), the travel in outboard axes. Where the three turns, and the three
-    travels, are equally stiff, the force at rest is minus the gradient of `passive_energy`. A nonholonomic hinge with
-    stiffness is refused; dry friction is no part of it.
+    The other functions of dynamics add it to `force`, unless `passive=False`. q - rest is in the tangent sense: the
+    rotation vector of a spherical hinge (of length at most pi: at half a turn it changes sides); of a free one the
+    rotation vector, and R* (p - p_rest), the travel in outboard axes. Where the three turns, and the three travels, are
+    equally stiff, the force at rest is minus the gradient of `passive_energy`. A nonholonomic hinge with stiffness is
+    refused; dry friction is no part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc

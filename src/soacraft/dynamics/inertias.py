@@ -114,8 +114,8 @@ def composite_inertia(
 
         R(k) = sum over children j of phi(k,j) R(j) phi*(k,j)  +  M(k)                             (000 Eq. 19)
 
-    In the axes and about the origin of body k's frame, [[J, m c~], [-m c~, m I]]. R of a base body holds all that hangs
-    from it. Armature is no part of it.
+    In the axes and about the origin of body k's frame, [[J, m c~], [-m c~, m I]]. R of a base body includes all bodies
+    outboard of it. Armature is no part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc

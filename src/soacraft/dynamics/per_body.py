@@ -42,7 +42,7 @@ class Source(NamedTuple):
 
 
 class _PerBody:
-    """What results of a graph share."""
+    """Base of the results of a graph for all bodies."""
 
     __slots__ = ("_source",)
     _source: Source
@@ -91,7 +91,9 @@ class Poses(_PerBody):
 
     @classmethod
     def wrap(cls, graph: Graph) -> tuple[Any, ...]:
-        """How quick calls make results of a graph: the class, what gives their source, and the slots to fill."""
+        """Recipe of quick calls for results of a graph: the class, the function that gives their source, and the slots
+        to fill.
+        """
         return cls, partial(Source.of, graph), "_source", "rotation", "translation"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -172,14 +174,15 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def wrap(cls, graph: Graph, kind: str, expressed_in: str, of_node: OfNode) -> tuple[Any, ...]:
-        """How quick calls make results of a graph: the class, what gives their source, and the slots to fill. The last
-        is for the state, which `of_node` needs: the bytes of its vectors, or a tuple of those of a batch.
+        """Recipe of quick calls for results of a graph: the class, the function that gives their source, and the slots
+        to fill. The last is for the state, which `of_node` needs: the bytes of its vectors, or a tuple of those of a
+        batch.
         """
         return cls, partial(Source.of, graph, kind, expressed_in, 1, of_node), "_source", "_array", "_state"
 
     @property
     def kind(self) -> str:
-        """What the numbers are."""
+        """Kind of the numbers, in words."""
         return self._source.kind
 
     @property

@@ -1,4 +1,4 @@
-"""What one call of a dynamics function works on: a graph, clean numbers with their batch, external forces."""
+"""Arguments of one call of a dynamics function: a graph, checked numbers with their batch, external forces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Problem:
     The arrays in `given` ("q", "v", "vdot", "force", "x") are float64, finite, with unit quaternions; their leading
     axes broadcast to `batch`. `forces` holds the model's stored forces and then those of the call. An engine may write
     its results into the arrays of `out`, which are checked, and must return them then. `passive`: springs and dampers
-    act along the dofs besides the force; gravity compensation is then among `forces`.
+    act along the dofs in addition to the force; gravity compensation is then among `forces`.
     """
 
     function: str
@@ -93,7 +93,7 @@ class Problem:
 
     @cached_property
     def linear(self) -> SKOModel:
-        """The same A, H and M with a = 0 and b = 0: what depends on q alone."""
+        """SKO model with these A, H and M, and a = 0 and b = 0: it depends on q alone."""
         c = self.state.configuration
         return SKOModel.trusted(
             self.layout.tree, c.edges("body"), c.hinges("body"), c.inertias("body"), memo=c.derived("body"), lock=c.lock

@@ -1,8 +1,8 @@
 """Calls that cost little more than their kernel: of the public functions, and of the methods of a `Dynamics` handle.
 
 Such a call takes plain float64 arrays, a single state or a batch with one leading axis, nodes and wrenches at them;
-whatever it is not sure of goes to the function it stands for, which checks, explains and takes care of the rest. Calls
-are kept with the layout of a model, so that a structural change ends them.
+other arguments go to the full function, which checks them and explains errors. Calls are kept with the layout of a
+model, so that a structural change ends them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The named algorithms for SKO models, of constant blocks or of functions (004 section 8): by their operators.
 
-They have the names and the order of arguments that rigid trees have. What needs bodies with frames - poses, centres of
-mass, gravity of its own - is refused. A model of constant blocks has no coordinates: its q is None or has no entries.
+They have the names and the order of arguments that rigid trees have. Functions that need bodies with frames - poses,
+centres of mass, gravity - are refused. A model of constant blocks has no coordinates: its q is None or has no entries.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def mass_matrix_multiply(m: SKOModel, q: Any, x: Any) -> Array:
 
 
 def mass_matrix_solve(m: SKOModel, q: Any, x: Any) -> Array:
-    """Its inverse times vectors (..., nv)."""
+    """Solution of the mass matrix times vectors (..., nv)."""
     return _times(_mass(_bound(m, q)).inv, _vector(m, "x", x))
 
 

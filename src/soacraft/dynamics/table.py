@@ -48,7 +48,7 @@ class Algorithm:
 
     @cached_property
     def vectors(self) -> tuple[str, ...]:
-        """Those with one vector for each state."""
+        """Arguments with one vector for each state."""
         return tuple(name for name in self.given if name in VECTORS)
 
     @property
@@ -58,7 +58,7 @@ class Algorithm:
 
     @property
     def flexible_kernel(self) -> str | None:
-        """That for trees with flexible bodies."""
+        """Name of the kernel for trees with flexible bodies; None where there is none."""
         return self.name if self.name in kernel_table(flexible=True) else None
 
     def tails(self, p: Problem) -> tuple[tuple[int, ...], ...]:

@@ -7,7 +7,7 @@ from pathlib import Path, PureWindowsPath
 
 
 def is_relative(name: str) -> bool:
-    """Whether a name is relative to the folder of a model: no whole path, and none with a scheme such as package://.
+    """True for a name relative to the folder of a model: no absolute path, and none with a scheme such as package://.
 
     >>> is_relative("meshes/a.stl"), is_relative("package://arm/a.stl"), is_relative("/opt/a.stl"), is_relative("")
     (True, False, False, False)
@@ -44,7 +44,7 @@ def written_name(name: str, home: Path | None, folder: Path) -> str:
 
 
 def whole_name(name: str, home: Path | None) -> str:
-    """Where a name leads, whichever folder it is relative to.
+    """Absolute path of a name, whichever folder it is relative to.
 
     >>> whole_name("../a.stl", Path("/robots/arm"))
     '/robots/a.stl'

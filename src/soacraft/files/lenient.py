@@ -14,7 +14,7 @@ HINT = "With lenient=True the file is read all the same, and this is a line of i
 
 
 def hinted(problem: ModelFileError, owner: str = "") -> ModelFileError:
-    """The same refusal, which also says to what the element belongs, and that `lenient` exists.
+    """Refusal that also names the owner of the element, and says that `lenient` exists.
 
     >>> hinted(ModelFileError("arm.urdf:3: <mimic>: joint 'b' is not there."))
     ModelFileError("arm.urdf:3: <mimic>: joint 'b' is not there. With lenient=True the file is read all the same, and...

@@ -70,7 +70,7 @@ def _encoded(model: schema.Model, name: str) -> bytes:
 
 @contextmanager
 def _as_json(name: str) -> Iterator[None]:
-    """What JSON cannot hold is refused."""
+    """Context in which a value that JSON cannot hold is refused."""
     try:
         yield
     except SoacraftError:

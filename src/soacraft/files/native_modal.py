@@ -147,7 +147,7 @@ def report_stiffening(mb: Multibody, file: str) -> None:
 
 
 def kept_report(report: ImportReport | None) -> ImportReport | None:
-    """A report without what every load says anew."""
+    """Report without the entries that every load adds again."""
     if report is None:
         return None
     kept = [x for x in report.entries if not is_said_anew(x)]
@@ -155,5 +155,5 @@ def kept_report(report: ImportReport | None) -> ImportReport | None:
 
 
 def is_said_anew(entry: Any) -> bool:
-    """Whether an entry is of `report_stiffening`."""
+    """True for an entry of `report_stiffening`."""
     return (entry.element, entry.attribute) == (_ELEMENT, _ATTRIBUTE)

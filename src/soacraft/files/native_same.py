@@ -1,4 +1,4 @@
-"""Whether two models are equal bit for bit, and where they are not."""
+"""Comparison of two models bit for bit, with the places of the differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Fact = tuple[str, Any]
 
 
 def same(a: Multibody, b: Multibody) -> list[str]:
-    """What differs between two models, state and order included; empty when they are equal bit for bit. O(n).
+    """Differences between two models, state and order included; empty when they are equal bit for bit. O(n).
 
     >>> from soacraft.model import serial_chain
     >>> same(serial_chain(2), serial_chain(2))
@@ -44,7 +44,7 @@ def _differ(ours: dict[str, Any], theirs: dict[str, Any], place: str) -> bool:
 
 
 def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
-    """Everything a model holds, place by place; names of files as whole paths where their folder is given."""
+    """Values of a model, place by place; names of files as absolute paths where their folder is given."""
     yield "name", mb.name
     yield "gravity", mb.gravity
     yield "order of the bodies", list(mb._tree.bodies)

@@ -31,7 +31,7 @@ class Packages:
         return list(dict.fromkeys([*inside, *self._own.get(name, []), *self._listed(name), *self._installed(name)]))
 
     def roots(self, name: str) -> list[Path]:
-        """The folders, besides those given, in which the files of a package may be.
+        """Folders, after those in the arguments, in which the files of a package may be.
 
         The user's environment names folders that may be read; a package that is not in one of them is such a folder.
         """
@@ -49,7 +49,9 @@ class Packages:
 
     @cached_property
     def _manifests(self) -> dict[Path, str]:
-        """Those of the folders given and the ancestors of the first that have a `package.xml`, with the name in it."""
+        """Manifests by folder: the folders of the arguments and the ancestors of the first that have a `package.xml`,
+        with the name in it.
+        """
         return {each: manifest_name(each) for each in (*self._folders, *self._above) if _has_manifest(each)}
 
     @cached_property

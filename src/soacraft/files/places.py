@@ -1,8 +1,8 @@
-"""Where the files are that a model file names: meshes, textures and the like.
+"""Locations of the files that a model file names: meshes, textures and the like.
 
 They are looked for, never opened, in the folders that may be read: the folder of the model file, those in `mesh_roots`,
-and the packages that `package://` names (see `packages`). Links are followed before a place is judged. A name that
-leads elsewhere is kept as it is written, and said so.
+and the packages that `package://` names (see `packages`). Links are followed before a location is judged. A name that
+leads elsewhere is kept unchanged, and the report says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OUTSIDE = "leads out of the folders that may be read, and is not looked for; nam
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a named file is: the name that the model keeps, the file if it may be opened, and what is wrong if not."""
+    """Location of a named file: the name that the model keeps, the file if it may be opened, and the fault if not."""
 
     name: str
     path: Path | None = None

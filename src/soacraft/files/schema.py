@@ -130,7 +130,7 @@ AnyHinge = (
 
 
 class Pose(Object):
-    """Where a frame is: rows of its rotation matrix (the identity if left out), and its origin (zero if left out)."""
+    """Pose of a frame: rows of its rotation matrix (the identity if left out), and its origin (zero if left out)."""
 
     rotation: Matrix | None = None
     translation: Vector | None = None
@@ -221,7 +221,7 @@ class Modal(Object):
 
 
 class Body(Object):
-    """A body and the hinge that hangs it on its parent, with the state of that hinge, and of the modes after it.
+    """Body with the hinge between it and its parent, the state of that hinge, and of the modes after it.
 
     `hinge_name` is the body's name if left out, `q` the neutral coordinates, `v` and `vdot` zero. `children` is there
     where the bodies on it were attached in another order than that of the file. A flexible body has the name of its
@@ -252,7 +252,7 @@ class Body(Object):
 
 
 class Root(Object):
-    """What the inertial frame carries."""
+    """Parts on the inertial frame."""
 
     nodes: tuple[Node, ...] = ()
     geometries: tuple[Geometry, ...] = ()
@@ -346,7 +346,7 @@ class Bushing(Object):
 
 
 class Actuator(Object):
-    """What drives dofs; the gear of each."""
+    """Drive of dofs; the gear of each."""
 
     name: str
     kind: str
@@ -364,7 +364,7 @@ class Keyframe(Object):
 
 
 class Record(Object):
-    """Something a file said that is kept and not simulated."""
+    """Element of a file that is kept and not simulated."""
 
     kind: str
     name: str
@@ -407,7 +407,7 @@ class Model(Object):
 
 
 class Header(msgspec.Struct):
-    """What says which version a file is of."""
+    """Header of a file, with its version."""
 
     format: str
 

@@ -327,7 +327,7 @@ def read_numbers(element: Element, what: str, text: str, count: int | None) -> A
 
 
 def read_floats(element: Element, what: str, text: str, count: int | None) -> list[float]:
-    """The same as a list."""
+    """Numbers of a text as a list."""
     parts = text.split() if count is None else text.split(None, count)
     for part in parts[:count]:
         if _NUMBER.fullmatch(part[: _MAX_DIGITS + 1]) is None:
@@ -352,7 +352,7 @@ def _hint(part: str) -> str:
 
 
 def inside(roots: Sequence[Path], text: str, where: Element | str, others: Iterable[str] = ()) -> Path:
-    """Where a path written in a file leads: inside one of the folders `roots`, or it is refused.
+    """Location of a path written in a file: inside one of the folders `roots`, or it is refused.
 
     Links are followed before the place is judged. The first file that exists is taken; when there is none, the place
     where the first folder would have it. The refusal names the folders that are enough for this path and for `others`.
@@ -388,8 +388,9 @@ def inside(roots: Sequence[Path], text: str, where: Element | str, others: Itera
 
 
 def outside_folders(folders: Sequence[Path], texts: Iterable[str]) -> list[Path]:
-    """The folders to be read besides for paths of a file in the first of `folders`: of each that leads out the folder
-    it climbs to, or its own where that would be the root of the file system; those in others are left out.
+    """Further folders that must be readable for paths of a file in the first of `folders`: for each path that leads
+    out, the folder it climbs to, or its own where that would be the root of the file system; paths into the other
+    folders need none.
 
     >>> [str(x) for x in outside_folders([Path("/r/scenes")], ["../meshes/a.stl", "b.stl", "/opt/c.stl"])]
     ['/r', '/opt']

@@ -38,7 +38,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Wanted:
-    """How many normal modes: a number, or all below a frequency in Hz."""
+    """Number of normal modes that are wanted: a number, or all below a frequency in Hz."""
 
     modes: int | None
     below: float | None
@@ -129,7 +129,7 @@ class Partition:
 
 
 def static_modes(part: Partition) -> Basis:
-    """Of all interfaces but the first, which is held: unit motion of one dof, the others held."""
+    """Static modes of all interfaces but the first, which is held: unit motion of one dof, the others held."""
     inside, others = part.inside, part.others
     if part.static is None:
         X = np.zeros((part.size, len(others)))
@@ -190,8 +190,9 @@ def free_modes(part: Partition, wanted: Wanted) -> Basis:
 
 
 def residual_modes(part: Partition, normal: Basis, free: bool) -> Basis:
-    """What unit forces at the interfaces do beyond the normal modes, x* M x = 1; of a free body at all interfaces, of a
-    held one at all but the first."""
+    """Responses to unit forces at the interfaces beyond the normal modes, x* M x = 1; of a free body at all interfaces,
+    of a held one at all but the first.
+    """
     rows = np.setdiff1d(np.arange(part.size), part.interface(0))
     loads = np.arange(part.free, part.size) if free else part.others
     F = np.zeros((part.size, len(loads)))
@@ -262,7 +263,7 @@ def _turned(part: Partition, values: Array, X: Array) -> Array:
 
 
 def read_wanted(method: str, modes: Any, below: Any) -> Wanted:
-    """How many modes were asked for; both or neither is refused."""
+    """Read the number of modes or their highest frequency; both or neither is refused."""
     from soacraft.arguments import whole_number
     from soacraft.spatial.checks import finite, number_text
 

@@ -1,4 +1,4 @@
-"""What modes are worth: effective masses, and how alike two sets of modes are."""
+"""Comparison of modes: effective masses, and the likeness of two sets of modes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def mac(a: Any, b: Any) -> Array:
     """The modal assurance criterion, |a_i . b_j|^2 / (|a_i|^2 |b_j|^2), between two sets of modes: modal data with
     shapes at the same points, or arrays whose last axis counts modes. 1: the same shape; 0: none of it.
 
-    Of modal data, turns of the nodes that both have count besides, times the least radius of gyration of the body (of a
+    Of modal data, turns of the nodes that both have count too, times the least radius of gyration of the body (of a
     beam, of its section): torsion moves no point of a beam's axis.
 
     >>> mac(np.eye(3), np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])).round(3)

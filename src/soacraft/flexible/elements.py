@@ -78,7 +78,7 @@ class BeamElement:
         return self.interpolation(GAUSS)
 
     def K(self) -> Array:
-        """Its stiffness, (12, 12)."""
+        """Stiffness matrix of the element, (12, 12)."""
         _, B = self.at_gauss
         to = np.kron(np.eye(2), self.R)
         C = to * self.C @ to.T

@@ -11,8 +11,8 @@ from soacraft.flexible.fe import FEModel
 
 
 def substructure(fe: FEModel, n: int) -> list[FEModel]:
-    """The n pieces of a beam, from its first node to its last, each a model of its own with interfaces "root", at its
-    origin, and "tip". Axes stay those of the whole, so pieces are welded tip to root without a turn.
+    """Pieces of a beam, from its first node to its last: n models, each with interfaces "root", at its origin, and
+    "tip". Axes stay those of the beam, so pieces are welded tip to root without a turn.
 
     The beam is a line of elements (a `beam`, or a `frame` without branches), whose number is a multiple of n.
 

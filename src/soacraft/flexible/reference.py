@@ -26,7 +26,7 @@ from soacraft.spatial.rotations import skew
 
 
 class Motion(NamedTuple):
-    """How the new frame moves in the old one: t, theta (3, n), d2, psi2 (3, n, n)."""
+    """Motion of the new frame in the old one: t, theta (3, n), d2, psi2 (3, n, n)."""
 
     t: Array
     theta: Array
@@ -139,7 +139,7 @@ def _node(node: ModalNode, by: Motion, geometric: bool) -> ModalNode:
 
 
 def _skin(skin: ModalSkin | None, by: Motion) -> ModalSkin | None:
-    """What is seen from the new frame; a skin that is known to first order stays so."""
+    """Skin seen from the new frame; one that is known to first order stays so."""
     if skin is None:
         return None
     lam = None if skin.lam is None else skin.lam - by.theta

@@ -18,9 +18,10 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What the modes of a body are. `modes` has for each its name, kind and frequency in Hz with the other modes held;
+    """Table of the modes of a body. `modes` has for each its name, kind and frequency in Hz with the other modes held;
     `participation` (n, 6) is the momentum per unit rate of each mode, along and about x, y, z; `vibrations` are those
-    of the body with its frame held (`effective_mass`). Printed, it is a table."""
+    of the body with its frame held (`effective_mass`). Printed, it is a table.
+    """
 
     modes: tuple[tuple[str, str, float], ...]
     participation: Array
@@ -41,7 +42,7 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """As a card."""
+        """Card of the report."""
         momentum = ("momentum x", "y", "z", "about x", "y", "z")
         share = ("mass x", "y", "z", "inertia about x", "y", "z")
         modes = [
@@ -60,8 +61,8 @@ class Report:
 
 
 def report(data: ModalData) -> Report:
-    """What the modes of a body are: static or normal, of which interface and direction, their frequencies,
-    participation, effective masses and inertias, and what was checked when they were made.
+    """Report of the modes of a body: static or normal, their interface and direction, their frequencies, participation,
+    effective masses and inertias, and the notes of the checks when they were made.
 
     >>> import soacraft.flexible as fx
     >>> fe = fx.beam(2.0, fx.Tube(0.05, 0.002), fx.Elastic(70e9, 0.33, 2700.0), elements=8)

@@ -14,8 +14,8 @@ degree: the quadrature is exact.
 
 gamma is the shear of Gamma alone. The stretch e1.Gamma stays along the undeformed axis, as in Kane, Ryan and Banerjee
 (1987): with Theta x e1 (e1.Gamma) the couplings of M(eta) grow with the stretch, and the constant M_ee does not. With
-twelve modes of a cantilever M(eta) was not positive at a stretch of 4e-5 of the length. What is left out is of the
-order of the strain of what is kept.
+twelve modes of a cantilever M(eta) was not positive at a stretch of 4e-5 of the length. The neglected terms are smaller
+than those kept by a factor of the order of the strain.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _integral(l: float, rate: Array, known: Array, ends: tuple[int, int], forwar
 
 
 def off_axis(Theta: Array, lam: Array, d: Array) -> Array:
-    """What phi2 has more at d from the axis, (k, 3, n, n)."""
+    """Additional displacement phi2 at d from the axis, (k, 3, n, n)."""
     return _cross(lam, d) + 0.5 * symmetric_cross(Theta, _cross(Theta, d))
 
 

@@ -63,7 +63,7 @@ class Circle:
 
     @property
     def section(self) -> Section:
-        """Its numbers."""
+        """Properties of the section."""
         I = pi * self.radius**4 / 4.0
         return Section(pi * self.radius**2, I, I, 2.0 * I, self.shear, self.shear, _round(self.radius))
 
@@ -91,7 +91,7 @@ class Tube:
 
     @property
     def section(self) -> Section:
-        """Its numbers."""
+        """Properties of the section."""
         inner = self.radius - self.thickness
         I = pi * (self.radius**4 - inner**4) / 4.0
         return Section(pi * (self.radius**2 - inner**2), I, I, 2.0 * I, self.shear, self.shear, _round(self.radius))
@@ -116,7 +116,7 @@ class Rectangle:
 
     @property
     def section(self) -> Section:
-        """Its numbers."""
+        """Properties of the section."""
         b, h = self.width, self.height
         y, z = 0.5 * b, 0.5 * h
         corners = ((y, z), (-y, z), (-y, -z), (y, -z))

@@ -84,7 +84,7 @@ class Factor:
 def eigenvectors(K: Sparse, M: Sparse, count: int, factor: Factor, shift: float = 0.0) -> tuple[Array, Array]:
     """The `count` lowest eigenvalues of K x = lambda M x and vectors, x* M x = 1; `factor` is that of K - shift M.
 
-    Fewer where M has fewer dofs of its own. Dofs without mass are allowed.
+    Fewer where M has fewer dofs with mass. Dofs without mass are allowed.
     """
     n = K.shape[0]
     count = min(count, n)
@@ -115,7 +115,8 @@ def ritz(K: Sparse, M: Sparse, X: Array) -> tuple[Array, Array]:
 
 
 def count_below(K: Sparse, M: Sparse, value: float) -> int:
-    """How many eigenvalues of K x = lambda M x are below a value: the negative pivots of K - value M (Sylvester)."""
+    """Number of eigenvalues of K x = lambda M x that are below a value: the negative pivots of K - value M (Sylvester).
+    """
     A = csc_array(K - value * M)
     scale = 1.0 / np.sqrt(K.diagonal())
     A = csc_array(diags_array(scale) @ A @ diags_array(scale))

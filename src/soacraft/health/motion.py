@@ -1,4 +1,4 @@
-"""What must hold at a random state of any right model: inertias to move, the mass matrix, the balance of power."""
+"""Checks at a random state that any right model passes: inertias to move, the mass matrix, the balance of power."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def smallest_inertias(sko: SKOModel) -> dict[int, Array]:
 
 
 def bench(graph: Graph) -> Graph:
-    """The same bodies at the same place without stored forces, on an anchor at rest."""
+    """Graph with these bodies at the same place without stored forces, on an anchor at rest."""
     mb, pushed = whole(graph), bool(whole(graph).acting_forces)
     if pushed:
         mb = mb.copy()

@@ -99,7 +99,7 @@ def check_records(graph: Graph) -> Iterator[Finding]:
 
 
 def check_import(graph: Graph) -> Iterator[Finding]:
-    """What the report of the import says that matters: motion that was lost, files that were not found."""
+    """Findings from the report of the import: motion that was lost, files that were not found."""
     report = whole(graph).import_report
     if report is None or isinstance(graph, SubGraph):
         return
@@ -116,6 +116,6 @@ def check_import(graph: Graph) -> Iterator[Finding]:
 
 
 def hinge_subject(body: Body) -> str:
-    """How a finding names the hinge of a body."""
+    """Text by which a finding names the hinge of a body."""
     same = body.hinge_name == body.name
     return f"hinge {body.hinge_name!r}" if same else f"hinge {body.hinge_name!r} of {body.name!r}"

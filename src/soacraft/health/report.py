@@ -1,4 +1,4 @@
-"""What a health check says: findings, and the report that holds them."""
+"""Findings of a health check, and the report that holds them."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ class HealthReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What makes answers wrong or refused."""
+        """Findings that make answers wrong or refused."""
         return self._with("error")
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What was probably not meant."""
+        """Findings that were probably not meant."""
         return self._with("warning")
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """What is worth knowing."""
+        """Findings that are worth knowing."""
         return self._with("note")
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """True if there is no error."""
         return not self.errors
 
     def __bool__(self) -> bool:

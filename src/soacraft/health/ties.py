@@ -42,7 +42,7 @@ def check_ties(graph: Graph) -> Iterator[Finding]:
 
 
 def _open(subject: str, errors: dict[str, tuple[float, float]], size: float) -> Iterator[Finding]:
-    """Those whose distance relative to a size, or angle, is more than solvers take by default."""
+    """Findings for states whose distance relative to a size, or angle, is more than solvers take by default."""
     opened = [which for which, (distance, angle) in errors.items() if not max(distance / size, angle) <= CLOSED]
     if not opened:
         return
@@ -54,7 +54,8 @@ def _open(subject: str, errors: dict[str, tuple[float, float]], size: float) -> 
 
 
 def closure_error(loop: Closure, state: State, length: float) -> tuple[float, float]:
-    """How far (metres, radians) frame b is from the nearest place, seen from a, that the hinge can reach."""
+    """Distance (metres) and angle (radians) of frame b from the nearest place, seen from a, that the hinge can reach.
+    """
     pose = frame_pose(state, loop.b, loop.a)
     return nearest(loop.hinge, Pose.unchecked(pose.rotation, pose.translation), length)
 

@@ -59,9 +59,9 @@ _TRIES = 12
 
 def assemble_all(p: Problem, fixed: Mask, theta: dict[str, Array], limits: Any, tolerance: float) -> Array:
     """Coordinates (count, nq) near those of each state at which all loops and couplings close, the fixed dofs as they
-    are. As well as steps can; what is left open within the tolerance is closed. What compiled code
-    (`loops/closing.hpp`) is not sure of is done here, on a terminal with a bar where it takes over a second.
-    O(m nv^2) a step.
+    are. They close as far as steps can; an opening within the tolerance counts as closed. States that compiled code
+    (`loops/closing.hpp`) leaves are computed here, on a terminal with a bar where it takes over a second. O(m nv^2) a
+    step.
     """
     if not isinstance(limits, bool | np.bool_):
         raise StateError(f"limits of assemble must be True or False, got {limits!r:.60}.")
@@ -191,7 +191,9 @@ class _Step:
         return np.asarray(-self.V.T @ (self.sigma * self.b / (self.sigma**2 + mu)))
 
     def _damping(self, radius: float) -> float:
-        """By bisection of its magnitude, to a tenth of the radius; |y| falls with mu, and is |sigma b| / mu at most."""
+        """Damping found by bisection of its magnitude, to a tenth of the radius; |y| falls with mu, and is |sigma b| /
+        mu at most.
+        """
         if np.linalg.norm(self._damped(0.0)) <= radius:
             return 0.0
         high = float(np.linalg.norm(self.sigma * self.b)) / radius
@@ -212,7 +214,8 @@ class _Step:
 
 
 def _nearest(rows: Constraints, start: State, bounds: Bounds) -> Array:
-    """From a closed configuration towards the start along the closed ones; what leads off them is left."""
+    """Move from a closed configuration towards the start along the closed ones; motions that lead off them are dropped.
+    """
     graph = rows.graph
     if not all(body.hinge.holonomic for body in graph.bodies):  # where a rolling ball ends depends on its path
         return np.array(rows.state.q)
@@ -240,8 +243,9 @@ def _nearest(rows: Constraints, start: State, bounds: Bounds) -> Array:
 
 
 def _size_of_step(before: Array, now: Array, size: float) -> float:
-    """How much of the way to the start to go: 1 on a plane; where closed configurations are curved, what the last step
-    of a size has left of its way tells (Barzilai and Borwein): size / (1 - part that is left)."""
+    """Part of the way to the start for the next step: 1 on a plane; where closed configurations are curved, the part of
+    the way that the last step left decides (Barzilai and Borwein): size / (1 - that part).
+    """
     square = float(before @ before)
     bent = 1.0 - float(now @ before) / square if square > 0.0 else size
     return float(np.clip(size / bent, 0.1, 10.0)) if bent > 0.0 else 1.0
@@ -291,7 +295,7 @@ def _size(rows: Constraints) -> float:
 
 
 def _text(rows: Constraints, bounds: Bounds, tolerance: float) -> str:
-    """Which loop cannot close, and by how much at the nearest approach found."""
+    """Message about a loop that cannot close, and its gap at the nearest approach."""
     graph = rows.graph
     gaps = [(x.opening, f"loop {x.name!r} stays open by {gap_text(x)}") for x in rows.loops]
     gaps += [(x.opening, f"coupling {x.name!r} stays off by {abs(x.residual):.3g}") for x in rows.couplings]

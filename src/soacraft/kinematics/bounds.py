@@ -29,7 +29,7 @@ Sides = npt.NDArray[np.int8]
 
 
 class Bounds:
-    """Which dofs may move (`free`), and how far."""
+    """Dofs that may move (`free`), and their ranges."""
 
     def __init__(self, graph: Graph, fixed: Mask, limits: bool) -> None:
         ranges, measure = Ranges(graph, limits), measure_of(graph, np.asarray(graph.current.q))
@@ -47,7 +47,7 @@ class Bounds:
         return self.lower, self.upper, place
 
     def measured_by(self, length: float) -> Bounds:
-        """The same bounds with slides in another length than that of the model."""
+        """Bounds with slides measured in another length than that of the model."""
         found = copy(self)
         found.units = np.where(self.turning, self.units, self.units * self.length / length)
         return found

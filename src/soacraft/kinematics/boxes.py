@@ -33,7 +33,7 @@ _ROUNDS = 24
 
 
 class _Rates(NamedTuple):
-    """How far one radian or metre of each dof takes a target at most, (nv) each."""
+    """Largest motion of a target by one radian or metre of each dof, (nv) each."""
 
     distance: Array
     angle: Array
@@ -60,7 +60,9 @@ def excluded(bounds: Bounds, state: State, aims: list[Aim], closed: float = CLOS
 
 
 def closing_aims(bounds: Bounds, closed: float = CLOSED) -> list[Aim]:
-    """What closures by hinges that turn ask of their frames: to be at the same point, welded ones in the same axes."""
+    """Targets that closures by hinges that turn set for their frames: to be at the same point, welded ones in the same
+    axes.
+    """
     found = []
     for x in bounds.graph.loops:
         if x.active and isinstance(x.hinge, TURNING):
@@ -116,7 +118,7 @@ class _Boxes:
         return q[None], h[None]
 
     def left(self, q: Array, h: Array) -> Mask:
-        """Which boxes cannot be excluded."""
+        """Mask of the boxes that cannot be excluded."""
         still = np.zeros((len(q), self.graph.nv))
         state = self.state.replace(q=q, v=still, vdot=still)
         left = np.ones(len(q), dtype=np.bool_)

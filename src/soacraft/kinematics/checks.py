@@ -1,4 +1,4 @@
-"""Whether a state is on the closures, and whether an answer satisfies them; errors name the loop and its gap."""
+"""Checks that a state is on the closures, and that an answer satisfies them; errors name the loop and its gap."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def check_answer(
 
 
 def gap_text(loop: LoopRows) -> str:
-    """By how much a loop is open."""
+    """Gap of a loop, in words."""
     return f"{loop.distance:.3g} m and {loop.angle:.3g} rad"
 
 
 def kind(rows: Constraints, name: str) -> str:
-    """What a name of `places` is of."""
+    """Kind of a name of `places`: "loop" or "coupling"."""
     return "loop" if any(x.name == name for x in rows.loops) else "coupling"

@@ -74,7 +74,7 @@ class ClosureArrays:
 
 
 def is_known(graph: Graph) -> bool:
-    """Whether compiled code knows every closure of a graph, and there is one."""
+    """True if there is a closure and compiled code knows every one of a graph."""
     if not graph.is_closed or not graph.nv or graph.layout.flexible:
         return False
     return all(_known(x.hinge) for x in graph.loops if x.active)
@@ -131,7 +131,7 @@ def closure_arrays(graph: Graph, tree: CompiledModel) -> ClosureArrays:
 def with_prescribed(
     closures: ClosureArrays, tree: CompiledModel, names: Sequence[str], dofs: Sequence[int]
 ) -> ClosureArrays:
-    """The same with a coupling `q_i = anything` behind the others for each of some dofs: to be driven."""
+    """Closures with a coupling `q_i = anything` after the others for each of some dofs: to be driven."""
     first, degree = len(closures.couplings), closures.term_real.shape[1]
     starts = sorted((int(v), e) for e, v in enumerate(tree.v_starts))
     element = {i: max(x for x in starts if x[0] <= i)[1] for i in dofs}
@@ -154,7 +154,7 @@ def _known(hinge: Hinge) -> bool:
 
 
 def _fit(hinge: Hinge) -> int:
-    """How its coordinates are found from a pose."""
+    """Method that finds its coordinates from a pose."""
     if isinstance(hinge, Weld):
         return WELD
     if isinstance(hinge, Spherical):
@@ -165,14 +165,14 @@ def _fit(hinge: Hinge) -> int:
 
 
 def _is_fixed(hinge: Hinge) -> bool:
-    """Whether the columns of H* do not depend on the coordinates: no screw moves one that lies inboard of it."""
+    """True if the columns of H* do not depend on the coordinates: no screw moves one that lies inboard of it."""
     assert isinstance(hinge, ScrewProduct)
     vectors = [np.asarray(x) for x in hinge.vectors]
     return not any(_moves(x, y) for i, y in enumerate(vectors) for x in vectors[i + 1 :])
 
 
 def _moves(x: Array, y: Array) -> bool:
-    """Whether crm(x) y is not zero."""
+    """True if crm(x) y is not zero."""
     w = np.cross(x[:3], y[:3])
     v = np.cross(x[:3], y[3:]) + np.cross(x[3:], y[:3])
     return bool(np.abs(w).max() > 0.0 or np.abs(v).max() > 0.0)

@@ -119,8 +119,8 @@ class CompiledClosures:
 
     @classmethod
     def _of_part(cls, graph: SubGraph) -> CompiledClosures | None:
-        """Those of a sub-graph, in the axes of its anchor: gravity is as it is seen from there now (`axes_of`). Calls
-        on single states are left to Python, which looks at the anchor first.
+        """Compiled closures of a sub-graph, in the axes of its anchor: gravity is as seen from there now (`axes_of`).
+        Calls on single states go to Python, which checks the anchor first.
         """
         on_body = isinstance(graph.anchor, Body)
         ends = [end for x in graph.loops if x.active for end in (x.a, x.b)]
@@ -210,7 +210,7 @@ class CompiledClosures:
                            for x, shape in zip(out, shapes, strict=True)))  # fmt: skip
 
     def is_closed(self, q: Array, v: Array, force: Array, theta: Array, passive: bool) -> bool:
-        """Whether compiled code is sure that a state is on its closures and moves as they allow."""
+        """True if compiled code is sure that a state is on its closures and moves as they allow."""
         return self.core.is_closed(q, v, force, theta, passive)
 
     def compliance(self, q: Array, theta: Array) -> Array | None:
@@ -267,8 +267,8 @@ class CompiledClosures:
         return outs, fine.astype(bool)
 
     def driven(self, states: Sequence[Mapping[str, tuple[Array, Array]]]) -> tuple[Integers, Array] | None:
-        """What drives closures and couplings in each state, `{name: (u, udot)}`, as compiled code takes it: where the
-        numbers of each are (-1: it is not driven), and these, (count, ...); None where nothing is.
+        """Drives of closures and couplings in each state, `{name: (u, udot)}`, as compiled code takes them: the
+        position of the numbers of each (-1: not driven), and the numbers, (count, ...); None without drives.
         """
         names = list(states[0]) if states else []
         if not names:
@@ -282,7 +282,7 @@ class CompiledClosures:
         return np.array([place.get(name, -1) for name in ties], dtype=np.int64), np.array(rates).reshape(-1, at)
 
     def driven_plainly(self, U: Any) -> tuple[Integers, Array] | None:
-        """The same for one state, from plain arrays and numbers; None for what must be read with care."""
+        """Drives of one state, from plain arrays and numbers; None for input that must be read with checks."""
         if type(U) is not dict:
             return None
         closures, at = self.plan.closures, 0
@@ -358,9 +358,7 @@ def rows_of(graph: Graph) -> CompiledClosures | None:
 
 
 def axes_of(graph: Graph) -> bytes | None:
-    """What compiled rows of a sub-graph were made with besides its parameters: the axes of the body it is anchored
-    to.
-    """
+    """Axes of the body that a sub-graph is anchored to: compiled rows depend on them and on the parameters."""
     if not isinstance(graph, SubGraph) or not isinstance(graph.anchor, Body):
         return None
     return np.ascontiguousarray(graph.current.configuration.base[0]).tobytes()
@@ -374,7 +372,7 @@ def compiled_first(method: _Method) -> _Method:
 
 
 def _not_sure(*given: Any) -> None:
-    """What a call answers that leaves a state to Python."""
+    """Answer of a call that leaves a state to Python."""
 
 
 #: Takes the place of the forces that act for a sub-graph, so that no call on single states is sure.

@@ -58,7 +58,7 @@ class Search:
 
     @property
     def late(self) -> bool:
-        """Whether its time is over."""
+        """True if its time is over."""
         return perf_counter() > self.until
 
     # -- points ----------------------------------------------------------------------------------------------
@@ -98,7 +98,9 @@ class Search:
     # -- the descent -----------------------------------------------------------------------------------------
 
     def descend(self, point: Point, steps: int, hasty: bool = False) -> Point:
-        """From a point to one where the targets are met, or nothing gets better; if hasty, not better soon."""
+        """Descend from a point to one where the targets are met, or the cost falls no more; if hasty, to where it does
+        not fall soon.
+        """
         damping, hoped_for = DAMPING, np.inf
         for step in range(steps):
             if point.done or not self.bounds.free.any() or self.late:

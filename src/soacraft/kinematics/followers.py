@@ -1,4 +1,4 @@
-"""Which dofs follow others: those that couplings name first, as a mimic joint names the joint that follows."""
+"""Dofs that follow others: those that couplings name first, as a mimic joint names the joint that follows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from soacraft.model.tree.graph import Graph
 
 
 def followers(graph: Graph) -> frozenset[str]:
-    """The dofs that the active couplings name first, where no loop ties the graph besides; none where one does.
+    """Dofs that the active couplings name first; none if a loop ties the graph.
 
     >>> import soacraft as sc
     >>> mb = sc.serial_chain(3)

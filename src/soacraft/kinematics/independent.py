@@ -1,4 +1,4 @@
-"""Which dofs of a closed chain are independent, which rows are redundant: by pivoting.
+"""Independent dofs of a closed chain and redundant rows, chosen by pivoting.
 
     Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
 
@@ -52,7 +52,7 @@ class Partition:
     """Whether rows that repeat others do so but for more than rounding: the digits of a file."""
 
     def of_rows(self, numbers: Indices) -> Partition:
-        """The same with other numbers for its rows."""
+        """Partition with other numbers for its rows."""
         return replace(self, redundant=numbers[self.redundant])
 
     def __repr__(self) -> str:

@@ -73,7 +73,7 @@ class KinematicsResult:
 
     @property
     def impossible(self) -> Any:
-        """Whether it is proved that the targets cannot be met; of a batch an array."""
+        """True if it is proved that the targets cannot be met; of a batch an array."""
         found = np.asarray(self.proof, dtype=object) != ""
         return found if found.ndim else bool(found)
 
@@ -113,7 +113,7 @@ class KinematicsResult:
 
 
 class _Found(NamedTuple):
-    """What came of one state of a batch."""
+    """Result of one state of a batch."""
 
     q: Array
     converged: bool
@@ -344,7 +344,9 @@ def _entry(where: tuple[int, ...] | None) -> str:
 
 
 def _missed(answer: _Answer, where: tuple[int, ...] | None) -> str:
-    """Which targets are missed, and by how much, at the best point; whether they can be met; and what to do."""
+    """Message about the targets that are missed at the best point, and their gaps; about a proof that they cannot be
+    met; and the cure.
+    """
     search, graph, gaps = answer.search, answer.search.graph, _gaps(answer.search.aims, answer.point)
     off = [aim for aim in search.aims if not aim.met_by(gaps[aim.name])]
     told = "; ".join(f"{aim.name!r} stays off by {_gap_text(gaps[aim.name])}" for aim in off[:6])
@@ -366,7 +368,7 @@ def _missed(answer: _Answer, where: tuple[int, ...] | None) -> str:
 
 
 def _open(search: Search, rows: Constraints, starts: int, proof: str, where: tuple[int, ...] | None) -> str:
-    """Which loop does not close, and by how much; whether it can."""
+    """Message about the loops that do not close, and their gaps; about a proof that they cannot."""
     graph = search.graph
     told = [f"loop {x.name!r} stays open by {gap_text(x)}" for x in rows.loops if x.opening > search.closed]
     ties = [x for x in rows.couplings if x.opening > search.closed]

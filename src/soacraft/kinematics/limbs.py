@@ -1,5 +1,5 @@
-"""A limb as compiled inverse kinematics takes it: hinges one after the other from a base to a tip, each a screw about
-or along z of its own frame, with a table of configurations to start from.
+"""Limb in the form of compiled inverse kinematics: hinges one after the other from a base to a tip, each a screw about
+or along z of its frame, with a table of configurations to start from.
 
     T(q) = C_1 exp(z_1 q_1) C_2 exp(z_2 q_2) ... C_tip
 
@@ -47,7 +47,7 @@ _WIDE = np.pi
 
 @dataclass(frozen=True)
 class Plan:
-    """What a search is told, with the words compiled code has for it."""
+    """Settings of a search, with the names that compiled code uses."""
 
     tolerance: Array
     seeds: int
@@ -65,13 +65,14 @@ class Plan:
 
     @cached_property
     def compiled(self) -> _core.LimbPlan:
-        """The same as compiled code keeps it."""
+        """Plan in the form that compiled code stores."""
         return _core.LimbPlan(self)
 
 
 class Answers(NamedTuple):
-    """Of each goal: coordinates (count, dofs), turn and way that are left in axes of the goal (count, 6), and whether
-    it was met, from how many starts, in how many steps."""
+    """Answers for each goal: coordinates (count, dofs), remaining turn and way in axes of the goal (count, 6), True if
+    it was met, the numbers of starts and of steps.
+    """
 
     q: Array
     left: Array
@@ -132,17 +133,18 @@ class LimbEngine:
         return self._hinges, self._dofs, self._end
 
     def unwound(self, q: Array) -> Array:
-        """The same configuration with dofs that turn as near to the middle of their range as whole turns bring them."""
+        """Configuration with dofs that turn as near to the middle of their range as whole turns bring them."""
         moved = q - whole_turns(q - self.middle, self.period)
         return np.where((moved >= self.lower) & (moved <= self.upper), moved, q)
 
     def apart(self, a: Array, b: Array) -> float:
-        """By how much configurations differ at most, in radians and lengths; whole turns do not count."""
+        """Largest difference of two configurations, in radians and lengths; whole turns do not count."""
         return float(np.abs((a - b - whole_turns(a - b, self.period)) * self.unit).max())
 
     def find(self, goal: Pose, near: Array, plan: Plan) -> tuple[Array, Array, int]:
-        """Coordinates for one goal from `near` (dofs), what is left, and from how many starts, negative where none got
-        there: `search` of one, without the time that arrays take."""
+        """Coordinates for one goal from `near` (dofs), the residual, and the number of starts, negative where none met
+        it: `search` of one goal, without the overhead of arrays.
+        """
         q, left = np.empty(len(self.lower)), np.empty(6)
         return q, left, self._limb.find(goal.rotation, goal.translation, near, plan.compiled, q, left)
 
@@ -201,7 +203,7 @@ def whole_turns(d: Array, period: Array) -> Array:
 
 
 def _periods(hinges: Array, dofs: npt.NDArray[np.int64], count: int) -> Array:
-    """After how much of a dof its hinge is as it was: a turn, infinite where it slides too."""
+    """Periods of the dofs: a turn, infinite where the hinge slides too."""
     found = np.full(count, np.inf)
     for i in range(count):
         own = hinges[dofs == i]

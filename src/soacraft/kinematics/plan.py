@@ -35,7 +35,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a compiled solver is made from.
+    """Input of a compiled solver.
 
     >>> import soacraft as sc
     >>> from soacraft.kinematics.compiled import CompiledClosures

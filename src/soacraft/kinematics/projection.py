@@ -38,8 +38,9 @@ def project(task: Task, weight: str) -> Array:
 
 
 def _along(rows: Constraints, M: Array, allowed: Array, rank: int, sizes: Sizes) -> Array:
-    """Where bodies without inertia are held by the closures alone: from one velocity that is allowed along those that
-    the closures leave, N* M N y = N* M (v - allowed), with Gc N = 0."""
+    """Allowed velocity where bodies without inertia are held by the closures alone: from one that is allowed along
+    those that the closures leave free, N* M N y = N* M (v - allowed), with Gc N = 0.
+    """
     V = np.linalg.svd(sizes.scaled(rows.jacobian()))[2]
     N = V[rank:].T / sizes.dofs[:, None]
     root = _root(N.T @ M @ N)

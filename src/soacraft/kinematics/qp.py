@@ -18,7 +18,7 @@ _WHY = {2: "nothing satisfies all rows", 3: "the active set changed too often"}
 
 
 class Solution(NamedTuple):
-    """Where the cost is least, and the multipliers of the rows: positive at a lower bound, negative at an upper one."""
+    """Minimum of the cost, and the multipliers of the rows: positive at a lower bound, negative at an upper one."""
 
     x: Array
     multipliers: Array

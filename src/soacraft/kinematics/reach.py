@@ -1,4 +1,4 @@
-"""What a chain cannot reach, whatever its hinges do: bounds on the distance between two frames from links alone.
+"""Reach of a chain by its links alone: bounds on the distance between two frames, whatever its hinges do.
 
 Links between free hinges are rigid. With l_i their lengths, and the travels of hinges that slide among them,
 
@@ -60,7 +60,7 @@ def joints_between(bounds: Bounds, state: State, a: Frame, b: Frame) -> list[Joi
 
 
 class Span(NamedTuple):
-    """How far from a hinge a frame can be, or the last hinge before it: the same at every state."""
+    """Range of distances from a hinge to a frame, or to the last hinge before it: the same at every state."""
 
     name: str
     hinge: str
@@ -72,7 +72,7 @@ class Span(NamedTuple):
     most: float
 
     def beyond(self, rotation: Array, position: Array, slack: float) -> str:
-        """Why a place cannot be taken: a text, empty where links do not tell."""
+        """Reason why a place cannot be taken: a text, empty where links do not decide."""
         wanted = float(np.linalg.norm(position + rotation @ self.last - self.first))
         slack += REACH_SLACK * max(self.most if np.isfinite(self.most) else 0.0, wanted)
         if self.least - slack <= wanted <= self.most + slack:
@@ -101,7 +101,7 @@ def span_of(bounds: Bounds, state: State, aim: Aim) -> Span | None:
 
 
 def out_of_reach(bounds: Bounds, state: State, aim: Aim) -> str:
-    """Why a position or a pose cannot be met: a text, empty where links do not tell."""
+    """Reason why a position or a pose cannot be met: a text, empty where links do not decide."""
     span = None if aim.kind in ("direction", "axes") else span_of(bounds, state, aim)
     if span is None:
         return ""
@@ -122,7 +122,7 @@ def _bounds(spans: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _travel(bounds: Bounds, state: State, body: Body, k: int) -> tuple[float, float]:
-    """How far apart the two frames of a hinge can be."""
+    """Least and largest distance of the two frames of a hinge."""
     hinge, dof = body.hinge, bounds.graph.layout.v_slices[k].stop - 1  # the travel is the last, or the only one
     if isinstance(hinge, TURNING):
         return 0.0, 0.0

@@ -38,7 +38,7 @@ _ROWS = {"pose": 6, "position": 3, "direction": 3}
 
 @dataclass(frozen=True)
 class Descent:
-    """What compiled code is handed, with the words it has for each."""
+    """Settings of the compiled descent, with the names it uses."""
 
     steps: int
     hasty: int
@@ -56,7 +56,7 @@ class Descent:
 
 
 class Reached(NamedTuple):
-    """Where all aims are met."""
+    """Configuration at which all aims are met."""
 
     q: Array
     gaps: list[Gap]

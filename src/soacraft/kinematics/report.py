@@ -26,7 +26,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class Violation:
-    """How far a loop or coupling is from being met."""
+    """Violation of a loop or coupling."""
 
     name: str
     distance: float
@@ -43,12 +43,12 @@ class Violation:
 
     @property
     def closed(self) -> bool:
-        """Whether it is met in position."""
+        """True if it is met in position."""
         return self.opening <= self.tolerance
 
     @property
     def met(self) -> bool:
-        """Whether it is met in position and velocity."""
+        """True if it is met in position and velocity."""
         return self.closed and self.drift <= self.tolerance
 
 
@@ -82,22 +82,22 @@ class Report:
 
     @property
     def singular(self) -> bool:
-        """Whether the mechanism has more freedom here than nearby, or only seems to have it."""
+        """True if the mechanism has more freedom here than nearby, or only seems to have it."""
         return self.shaky or self.rank < self.rank_nearby
 
     @property
     def near_singular(self) -> bool:
-        """Whether the rank is about to change, or has."""
+        """True if the rank is about to change, or has."""
         return self.singular or self.smallest < NEAR_SINGULAR
 
     @property
     def met(self) -> bool:
-        """Whether every loop and coupling is met."""
+        """True if every loop and coupling is met."""
         return all(x.met for x in self.violations)
 
     @property
     def closed(self) -> bool:
-        """Whether every loop and coupling is met in position."""
+        """True if every loop and coupling is met in position."""
         return all(x.closed for x in self.violations)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""The residuals of an answer, from positions anew: body accelerations and compiled inverse dynamics."""
+"""Residuals of an answer, from positions: body accelerations and compiled inverse dynamics."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def residuals(task: Task, vdot: Array, multipliers: Array, of_rows: Array | None
 
 
 def repeats(task: Task, vdot: Array, of_rows: Array | None = None) -> bool:
-    """Whether accelerations leave nothing of the rows but rounding, and what the loops are open by. Then no row is left
-    out that is clearly one: an answer for some rows that satisfies all is the answer for all (Gauss's least
-    constraint). Next to a singular pose a row is so small that it leaves nothing either, whatever the accelerations:
-    ranks (`kinematics.partition`) or `do_nothing` tell."""
+    """True if accelerations satisfy the rows to rounding, and to the opening of the loops. Then no row was dropped that
+    is clearly one: an answer for some rows that satisfies all is the answer for all (Gauss's least constraint). Next to
+    a singular pose a row is so small that it is satisfied too, whatever the accelerations: ranks
+    (`kinematics.partition`) or `do_nothing` decide there.
+    """
     rows = task.rows
     of_rows = residual_of_rows(task, vdot) if of_rows is None else of_rows
     left = float(np.abs(of_rows / rows.units).max(initial=0.0))
@@ -38,9 +39,10 @@ def repeats(task: Task, vdot: Array, of_rows: Array | None = None) -> bool:
 
 
 def do_nothing(rows: Constraints, multipliers: Array | None) -> bool:
-    """Whether constraint forces are zero in units of rows and dofs, |Gc* lambda| <= ZERO |lambda|, but for what the
-    loops are open by. Of multipliers that a compliance takes to nothing: whether the rows themselves repeat, not their
-    squares alone. True without any."""
+    """True if constraint forces are zero in units of rows and dofs, |Gc* lambda| <= ZERO |lambda|, but for the opening
+    of the loops. For multipliers that a compliance makes vanish this tests the rows themselves, not their squares
+    alone. True without any.
+    """
     if multipliers is None:
         return True
     forces = np.abs(rows.jacobian().T @ multipliers / rows.measure.dofs).max(initial=0.0)
@@ -74,8 +76,9 @@ def energy_of(task: Task, multipliers: Array) -> float:
 
 
 def natural_rate(task: Task) -> float:
-    """How fast a mechanism moves, in radians or lengths a second: its dofs as they move, or as gravity and forces would
-    let the whole move on its own length. What rounding leaves of a velocity is small relative to it."""
+    """Rate at which a mechanism moves, in radians or lengths a second: its dofs as they move, or as gravity and forces
+    would move all of it by its length. Rounding of a velocity is small relative to it.
+    """
     rows, measure = task.rows, task.rows.measure
     moving = float(np.abs(measure.dofs * rows.state.v).max(initial=0.0))
     falling = float(np.linalg.norm(task.graph.gravity)) / measure.length

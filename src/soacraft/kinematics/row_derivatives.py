@@ -1,4 +1,4 @@
-"""How the rows of closures and couplings change along each dof and each velocity: analytic.
+"""Derivatives of the rows of closures and couplings along each dof and each velocity: analytic.
 
 A step along the dofs moves frame b, seen from a, by the columns J = J_b - X J_a, at b in the axes of b. On a closed
 state the closure's hinge then moves by dtheta = H_c^+ J, and X by -crm(J) X. With `seen` = X V_a, xi = V_b - seen =
@@ -9,8 +9,8 @@ H_c* rate, and Q chosen so that dQ = -Q dH_c* H_c*^+, the rows of formula F2 cha
                               - d(Hdot_c* rate) - dH_c* H_c*^+ (what is behind Q))
     d(Gc* lambda)        = J* dw - (X J_a)* crf(J) w,       w = Q* lambda,   dw = -(H_c*^+)* dH_c w
 
-besides what forces held in the axes of their bodies do. dV and dalpha of the bodies come from the outward sweep of the
-inverse-dynamics derivatives. O((n + m) nv).
+without the terms of forces that are constant in the axes of their bodies. dV and dalpha of the bodies come from the
+outward sweep of the inverse-dynamics derivatives. O((n + m) nv).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RowDerivatives:
 
 
 class Seen(NamedTuple):
-    """How a frame moves, in its own axes: velocity, acceleration less gravity (6), and their columns (6, nv)."""
+    """Motion of a frame, in its axes: velocity, acceleration less gravity (6), and their columns (6, nv)."""
 
     V: Array
     alpha: Array
@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 class Bodies:
-    """How the frames of a graph move with accelerations vdot, and how that changes."""
+    """Motion of the frames of a graph with accelerations vdot, and its derivatives."""
 
     def __init__(self, rows: Constraints, v: Array, vdot: Array) -> None:
         self.state = rows.state.replace(v=v, vdot=vdot)

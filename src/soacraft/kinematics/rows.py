@@ -8,8 +8,8 @@ velocities taken at b in the axes of b,
     Q xi = 0                                              the velocity rows, Gc v
     Q (alpha_b - X alpha_a + crm(xi) X V_a - Hdot_c* thetadot_c) = 0        the acceleration rows, Gc vdot + Gcdot v
 
-A frame on a flexible body k has V_b = phi*(k,b) V(k) + Pi etad, so W has the columns Q Pi, and alpha_b has besides what
-the node of the body has Pidot etad - crm(Pi etad) phi* V(k).
+A frame on a flexible body k has V_b = phi*(k,b) V(k) + Pi etad, so W has the columns Q Pi, and alpha_b is that of the
+node of the body plus Pidot etad - crm(Pi etad) phi* V(k).
 
 since X turns with -crm(xi), and Qdot xi = -Q Hdot_c* thetadot_c for every smooth choice of Q (formula F2 in the
 axes of b). The residual is Q log(T_hinge(theta_c)^-1 T_ab). A coupling `sum p(q) = offset` has the row p'(q) and the
@@ -82,22 +82,22 @@ class LoopRows:
 
     @property
     def angle(self) -> float:
-        """By how much it is open, in radians."""
+        """Angle of the gap, in radians."""
         return float(np.linalg.norm(self.gap[:3]))
 
     @property
     def distance(self) -> float:
-        """By how much it is open, in metres."""
+        """Distance of the gap, in metres."""
         return float(np.linalg.norm(self.gap[3:]))
 
     @property
     def opening(self) -> float:
-        """By how much it is open: the angle, or the distance relative to its length."""
+        """Opening: the angle of the gap, or its distance relative to the length of the loop."""
         return max(self.angle, self.distance / self.length)
 
     @property
     def units(self) -> Array:
-        """What a residual of each row is measured by: a radian, its length, or both, (m)."""
+        """Unit for the residual of each row: a radian, its length, or both, (m)."""
         return _row_units(self.Q, self.length)
 
     def wrench(self, multipliers: Array) -> Array:
@@ -127,7 +127,7 @@ class CouplingRow:
 
     @property
     def opening(self) -> float:
-        """By how much it is off, relative to its size."""
+        """Residual relative to its size."""
         return abs(self.residual) / self.size
 
 
@@ -150,7 +150,7 @@ class Constraints:
         """What compiled code gave for the rows, if it knows them."""
 
     def with_couplings(self, extra: list[CouplingRow]) -> Constraints:
-        """The same constraints and some more rows in hinge space behind them."""
+        """Constraints with some more rows in hinge space after these."""
         wider = Constraints.__new__(Constraints)
         wider.measure = self.measure
         wider.graph, wider.state, wider._guess, wider.arrays = self.graph, self.state, self._guess, None
@@ -221,7 +221,7 @@ class Constraints:
 
     @cached_property
     def residual(self) -> Array:
-        """By how much the closures and couplings are violated, (m)."""
+        """Residual of the closures and couplings, (m)."""
         if self.arrays is not None:
             return self.arrays.residual
         return np.concatenate(
@@ -243,22 +243,24 @@ class Constraints:
 
     @cached_property
     def units(self) -> Array:
-        """What the residuals are measured by, (m): see `soacraft.model.sizes.measure`."""
+        """Units of the residuals, (m): see `soacraft.model.sizes.measure`."""
         sizes = np.array([x.size for x in self.couplings])
         lengths = np.array([self.measure.loops[x.name] for x in self.graph.loops if x.active], dtype=np.float64)
         return np.concatenate([_row_units(self.Q, lengths[self.loop_of_row]), sizes])
 
     @cached_property
     def common_units(self) -> Array:
-        """The same with the length of the model for all loops, (m): one metre counts as much as another, as in a sum of
-        squares it should."""
+        """Units of the residuals with the length of the model for all loops, (m): a metre counts equally everywhere, as
+        it should in a sum of squares.
+        """
         sizes = np.array([x.size for x in self.couplings])
         return np.concatenate([_row_units(self.Q, self.measure.length), sizes])
 
     @property
     def opening(self) -> float:
-        """By how much closures and couplings are open at most: angles, distances relative to the lengths of their
-        loops, sums relative to the sizes of their couplings. Driven ones may be anywhere."""
+        """Largest opening of closures and couplings: angles, distances relative to the lengths of their loops, sums
+        relative to the sizes of their couplings. Driven ones do not count.
+        """
         off = [x.opening for x in self.couplings if x.name not in self.driven]
         if self.arrays is None or self.driven:
             off += [x.opening for x in self.loops if x.name not in self.driven]

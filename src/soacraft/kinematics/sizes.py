@@ -1,4 +1,4 @@
-"""What the rows of closures are before they cancel: the measure of rank, of which units make nothing.
+"""Sizes of the rows of closures before they cancel: the reference for rank, independent of units.
 
 The ends of loop L, both seen at b, turn by T_j and move by S_j at most with dof j, whatever the other end does. S_j is
 that of the hinge, and T_j times the way from it to b, from frame to frame; both are zero for a dof that carries both
@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
 
 
 class _Moves(NamedTuple):
-    """How far the dofs move the ends of loops."""
+    """Motion of the ends of loops by the dofs."""
 
     turns: Array
     """(nv): how far each dof turns its own body."""
@@ -122,17 +122,17 @@ def _sizes(one: Constraints) -> Sizes:
 
 
 def _norms(x: Array) -> Array:
-    """Of rows."""
+    """Norms of the rows."""
     return np.asarray(np.sqrt((x * x).sum(axis=1)))
 
 
 def _ends(one: Constraints) -> list[tuple[Array, Array]]:
-    """Where the frames a and b of each loop are."""
+    """Positions of the frames a and b of each loop."""
     return [(pose_of_frame(one.state, x.closure.a)[1], pose_of_frame(one.state, x.closure.b)[1]) for x in one.loops]
 
 
 def _longest_gyration(one: Constraints) -> float:
-    """How large the bodies are."""
+    """Longest radius of gyration of the bodies."""
     M = one.graph.layout.M
     heavy = M[M[:, 5, 5] > 0.0]
     bodies = np.sqrt(np.trace(heavy[:, :3, :3], axis1=1, axis2=2) / heavy[:, 5, 5])
@@ -144,7 +144,7 @@ def _compiled(x: RowArrays) -> _Moves:
 
 
 def _measured(one: Constraints) -> _Moves:
-    """The same without compiled rows."""
+    """Motion of the ends of loops, without compiled rows."""
     H, ends = one.state.configuration.hinges("body"), _ends(one)
     turns = np.concatenate([np.zeros(0), *(_norms(h[:, :3]) for h in H)])
     slides = np.concatenate([np.zeros(0), *(_norms(h[:, 3:6]) for h in H)])
@@ -162,7 +162,7 @@ def _measured(one: Constraints) -> _Moves:
 def _moves(
     one: Constraints, loop: LoopRows, ends: tuple[Array, Array], turns: Array, slides: Array
 ) -> tuple[Array, Array]:
-    """How far each dof turns and slides the ends of a loop."""
+    """Turns and slides of the ends of a loop by each dof."""
     layout, T, S = one.graph.layout, np.zeros(one.graph.nv), np.zeros(one.graph.nv)
     (R, at), parents, flex = one.state.configuration.world, layout.parents, one.state.configuration.flex
     carried = [(here, layout.index[x.carrier]) for x, here in zip((loop.closure.a, loop.closure.b), ends, strict=True)
@@ -196,7 +196,7 @@ def _on_bodies(loop: LoopRows) -> list[Frame]:
 
 
 def _levers(T: Array, S: Array, short: float) -> Array:
-    """Of each loop the largest S / T; 0 where that is rounding, or nothing turns."""
+    """Largest S / T of each loop; 0 where that is rounding, or nothing turns."""
     longest = np.max(np.divide(S, T, out=np.zeros(S.shape), where=T > 0.0), axis=1, initial=0.0)
     return np.where(longest > short, longest, 0.0)
 

@@ -1,4 +1,4 @@
-"""What inverse kinematics aims at: poses, positions and directions of frames, seen from other frames.
+"""Targets of inverse kinematics: poses, positions and directions of frames, seen from other frames.
 
 With R, p the pose of the node seen from `relative_to` and xi = V_node - phi* V_to the twist of the node seen from
 there, in the node's axes,
@@ -38,7 +38,7 @@ FURTHEST = 1e100
 
 
 class Gap(NamedTuple):
-    """By how much something is not met, in metres and radians; of a coupling, `distance` is in the units of its sum."""
+    """Gap in metres and radians; of a coupling, `distance` is in the units of its sum."""
 
     distance: Any
     angle: Any
@@ -46,11 +46,11 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target:
-    """Where a frame shall be, seen from another: `Placement`, `Position` or `Direction`.
+    """Target for a frame, seen from another: `Placement`, `Position` or `Direction`.
 
     `weight` counts where not all targets can be met: the sum of |weight r|^2 is least, r in radians and in distances
-    relative to the reach of the chain between the two frames. `tolerance` is what counts as met, in metres and radians;
-    without one that of the call.
+    relative to the reach of the chain between the two frames. A target counts as met within `tolerance`, in metres and
+    radians; without one, within that of the call.
     """
 
     relative_to: Frame | str | None = None
@@ -186,12 +186,12 @@ class Aim(NamedTuple):
         return C[3:] if self.kind == "position" else C[:3] if self.kind == "direction" else C
 
     def gap(self, r: Array) -> Gap:
-        """What a residual leaves."""
+        """Gap of a residual."""
         angle = 0.0 if self.kind == "position" else float(np.linalg.norm(r[:3]))
         return Gap(0.0 if self.kind == "direction" else float(np.linalg.norm(r[-3:])), angle)
 
     def gaps(self, R: Array, p: Array) -> Gap:
-        """What is left at many poses, (batch, 3, 3) and (batch, 3); angles by their cosines, to half the digits."""
+        """Gaps at many poses, (batch, 3, 3) and (batch, 3); angles by their cosines, to half the digits."""
         none = np.zeros(len(p))
         if self.kind == "axes":
             r = self._some(R, p)
@@ -206,22 +206,22 @@ class Aim(NamedTuple):
         return Gap(distance, np.arccos(np.clip(cosine, -1.0, 1.0)))
 
     def _some(self, R: Array, p: Array) -> Array:
-        """What is left in axes of the goal, (..., 6), zero where it does not count."""
+        """Residual in axes of the goal, (..., 6), zero where it does not count."""
         turned = self.goal.rotation.T @ R
         way = (p - self.goal.translation) @ self.goal.rotation
         return np.asarray(self.counts * np.concatenate([log(turned), way], axis=-1))
 
     def met(self, r: Array) -> bool:
-        """Whether a residual is within the tolerance."""
+        """True if a residual is within the tolerance."""
         return self.met_by(self.gap(r))
 
     def met_by(self, gap: Gap) -> bool:
-        """Whether what is left is within the tolerance."""
+        """True if a gap is within the tolerance."""
         return bool(gap.distance <= self.tolerance.distance and gap.angle <= self.tolerance.angle)
 
     @property
     def scales(self) -> Array:
-        """What makes numbers of a residual: 1 of angles, one over the length of distances."""
+        """Factors that make a residual free of units: 1 of angles, one over the length of distances."""
         both = (1.0,) * 3 + (1.0 / self.length,) * 3
         return np.array({"pose": both, "axes": both, "position": both[3:]}.get(self.kind, both[:3]))
 

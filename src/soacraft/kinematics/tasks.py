@@ -62,7 +62,7 @@ class Task:
 
     @cached_property
     def besides(self) -> Array:
-        """What springs and dampers add to the force, (nv)."""
+        """Force of springs and dampers, added to the applied force, (nv)."""
         return springs_and_dampers(self.state) if self.passive else np.zeros(self.graph.nv)
 
     @cached_property
@@ -72,7 +72,7 @@ class Task:
 
     @cached_property
     def strain(self) -> Array:
-        """What flexible bodies push back with along their modes, K eta + D d eta/dt, (nv)."""
+        """Elastic force of flexible bodies along their modes, K eta + D d eta/dt, (nv)."""
         layout, flex, force = self.graph.layout, self.state.configuration.flex, np.zeros(self.graph.nv)
         for k in layout.flexible:
             assert flex is not None
@@ -88,12 +88,12 @@ class Task:
 
     @cached_property
     def U(self) -> Array:
-        """What Gc v should be, (m): zero but for driven closures."""
+        """Right-hand side of Gc v = U, (m): zero but for driven closures."""
         return self._driven(lambda loop, u, udot: loop.Q @ _turned(loop.R_ab.T, u), 0)
 
     @cached_property
     def Udot(self) -> Array:
-        """What Gc vdot + Gcdot v should be, (m): d/dt of Q R_ba u, the axes of a turning as seen from b."""
+        """Right-hand side of Gc vdot + Gcdot v = Udot, (m): d/dt of Q R_ba u, the axes of a turning as seen from b."""
 
         def rate(loop: LoopRows, u: Array, udot: Array) -> Array:
             seen = _turned(loop.R_ab.T, u)
@@ -115,7 +115,7 @@ class Task:
         return x
 
     def with_prescribed(self, dofs: list[int], vdot: Array) -> Task:
-        """The same with a row `vdot_i = given` for each of some dofs, as if each were a driven coupling."""
+        """Task with a row `vdot_i = given` for each of some dofs, as if each were a driven coupling."""
         names = self.graph.dof_names
         couplings = [Coupling(PRESCRIBED + names[i], {names[i]: (1.0,)}) for i in dofs]
         unit = 1.0 / self.rows.measure.dofs
@@ -156,7 +156,7 @@ def in_state(batch: tuple[int, ...], i: tuple[int, ...]) -> Iterator[None]:
 
 
 def for_each(p: Problem, drives: list[Drives], work: Callable[[State, dict[str, Array], Forces, Drives], T]) -> list[T]:
-    """What work makes of every state of a batch, in order."""
+    """Results of `work` for every state of a batch, in order."""
     found = []
     for i, (state, one, forces), driven in zip(np.ndindex(*p.batch), states_of(p), drives, strict=True):
         with in_state(p.batch, i):
@@ -242,7 +242,7 @@ def _refuse_turning(name: str, hinge: Hinge) -> None:
 
 
 def _turns(hinge: Hinge, q: Array) -> bool:
-    """Whether the span of H* varies at q."""
+    """True if the span of H* varies at q."""
     Q = complement(H_T_of(hinge, q))
     rates = [derivative_of_H_T_of(hinge, q, (i,)) for i in range(hinge.nv)]
     return any(np.abs(Q @ dH_T).max(initial=0.0) > ALIGNED * max(1.0, np.abs(dH_T).max(initial=0.0)) for dH_T in rates)

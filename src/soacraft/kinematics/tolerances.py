@@ -240,7 +240,7 @@ ABREAST, ABREAST_PIVOT = 10.0, 1e-6
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What compiled code is handed, with the words it has for each."""
+    """Tolerances for compiled code, with the names it uses."""
 
     closed: float = CLOSED
     doubtful: float = DOUBTFUL

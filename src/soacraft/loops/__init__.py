@@ -5,7 +5,7 @@
     r = s.forward_dynamics(q, v, force)           # r.vdot, r.multipliers, r.residual, r.rank, r.redundant
 
 Every solver has `forward_dynamics` (batches, `f_ext`, closures driven by `U`), `inverse_dynamics`, `mixed_dynamics`,
-`assemble`, `project_velocity`, `project` and `constraint_matrix`. An embedded system is an SKO model besides, with
+`assemble`, `project_velocity`, `project` and `constraint_matrix`. An embedded system is also an SKO model, with
 operators, `expand` and `advance`; `sc.operators(TreeAugmented(mb))` has those of the tree and of the closures.
 
 Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree;

@@ -63,7 +63,8 @@ class ClosedBinding(GraphBinding):
         return (id(self.solver), *super().identity())  # type: ignore[misc]
 
     def at(self, **state: Any) -> ClosedBinding:
-        """The same operators at a snapshot; one at which the closures are open is a `LoopError`."""
+        """Binding to a snapshot of the same closed chain; a snapshot at which the closures are open is a `LoopError`.
+        """
         if unknown := set(state) - {"q", "v", "vdot"}:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
         made = ClosedBinding(self.solver, self.state.replace(**state), self.f_ext, self.given_force, self.drives)
@@ -158,10 +159,10 @@ class RowLeaf(BlockLeaf):
 class ClosedOperators(Operators):
     """The operators of the tree of a closed chain, and those of its closures; made by `sc.operators(solver)`.
 
-    Besides all that `Operators` has: `Q` (rows at the nodes), `Bc` (the pick-off operator of these nodes), `Qv` (rows
-    of couplings), `Gc = Q Bc* phi* H*` (with couplings + Qv), `S = Q Bc* Omega Bc Q*` (with couplings Gc Mcal^-1 Gc*),
-    and the stacked vectors `Gcdot_v`, `U` and `Udot`: Gc v = U, Gc vdot + Gcdot_v = Udot. `vdot` is that of the tree,
-    the first step of tree-augmented dynamics. `S.inv` is dense, and refused where rows are redundant.
+    In addition to those of `Operators`: `Q` (rows at the nodes), `Bc` (the pick-off operator of these nodes), `Qv`
+    (rows of couplings), `Gc = Q Bc* phi* H*` (with couplings + Qv), `S = Q Bc* Omega Bc Q*` (with couplings Gc Mcal^-1
+    Gc*), and the stacked vectors `Gcdot_v`, `U` and `Udot`: Gc v = U, Gc vdot + Gcdot_v = Udot. `vdot` is that of the
+    tree, the first step of tree-augmented dynamics. `S.inv` is dense, and refused where rows are redundant.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -224,7 +225,7 @@ class ClosedOperators(Operators):
 
 
 def drives_of(solver: Solver, U: Any) -> Drives:
-    """What drives closures, for one state."""
+    """Drives of closures, for one state."""
     from soacraft.kinematics.tasks import read_drives
 
     if U is None:

@@ -51,7 +51,7 @@ def coupled_dynamics(function: Callable[..., Any], g: Graph, *args: Any, **kwarg
 
 
 def _read(g: Graph, name: str, given: Given) -> Given:
-    """What the arguments are read as, for their shapes."""
+    """Arguments as they are read, for their shapes."""
     if "nodes" in given:
         given["nodes"] = read_nodes(name, g, given["nodes"])
     return given

@@ -49,7 +49,9 @@ class Derivatives:
 
     @property
     def multipliers(self) -> Mapping[str, Three]:
-        """The same three for each of `Result.multipliers`: of a loop (..., 6, nv), of a coupling (..., nv)."""
+        """Derivatives along q, v and force of each of `Result.multipliers`: of a loop (..., 6, nv), of a coupling (...,
+        nv).
+        """
         loops, couplings = self._ties
         q, v, force = self._forces
         found: dict[str, Three] = {}

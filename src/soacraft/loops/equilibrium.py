@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def equilibrium(
     solver: Solver, free: Any = None, fixed: Any = None, force: Any = None, f_ext: Any = None, *, q: Any = None
 ) -> Equilibrium:
-    """Where a closed chain is in balance at rest, as `analysis.equilibrium` for trees. O(n nv + nv^3) a step.
+    """Coordinates at which a closed chain is in balance at rest, as `analysis.equilibrium` for trees. O(n nv + nv^3) a
+    step.
 
         X* (T(q, 0, 0) - force) = 0,        Gc X = 0,   the closures closed
 

@@ -1,5 +1,4 @@
-"""What belongs to the results of a solver besides their numbers, computed when it is asked for: rank, redundant rows,
-independent dofs, condition."""
+"""Diagnosis of the results of a solver, computed when first read: rank, redundant rows, independent dofs, condition."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """What a solver finds at one state; the choice of dofs where it makes one on the way."""
+    """Answer of a solver at one state; with the choice of dofs where the solver makes one on the way."""
 
     vdot: Array
     multipliers: Array
@@ -34,7 +33,7 @@ class Answer(NamedTuple):
 
 
 class Findings:
-    """What belongs to the results of one solver and one choice of independent dofs, if it makes one. Reading it changes
+    """Diagnosis for the results of one solver and one choice of independent dofs, if it makes one. Reading it changes
     nothing but the dofs that an augmented solver names first.
     """
 
@@ -60,11 +59,11 @@ class Findings:
         return graph
 
     def mixed(self) -> Findings:
-        """The same for a batch whose later states were solved with another choice."""
+        """Findings for a batch whose later states were solved with another choice."""
         return Findings(self._solver, self.chosen, uniform=False)
 
     def info(self, q: Array) -> Info:
-        """What is to be known at each configuration of a list."""
+        """Diagnosis of the closures at each configuration of a list."""
         chosen = self.chosen if self._uniform else None
 
         def choices() -> tuple[list[Partition], tuple[str, ...]]:
@@ -95,19 +94,19 @@ class Findings:
 
 
 def _anchored(graph: Graph) -> State | None:
-    """What the pose of a sub-graph's anchor follows from."""
+    """State that determines the pose of a sub-graph's anchor; None for a model."""
     return graph.multibody.current if isinstance(graph, SubGraph) else None
 
 
 class Answered(Findings):
-    """What belongs to a result that was computed in Python."""
+    """Diagnosis for a result that was computed in Python."""
 
     def __init__(self, solver: PlannedSolver, tasks: Sequence[Task], answers: Sequence[Answer]) -> None:
         super().__init__(solver)
         self._tasks, self._answers = tasks, answers
 
     def info(self, q: Array) -> Info:
-        """What the solver found on the way, or would choose."""
+        """Choices that the solver found on the way, or would make."""
 
         def choices() -> tuple[list[Partition], tuple[str, ...]]:
             self.require_same_parameters()

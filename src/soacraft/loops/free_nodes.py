@@ -111,7 +111,7 @@ class FreeNodes:
             yield p, -left @ self.sko.A(p, k).T
 
     def _closure_rows(self) -> tuple[sparse.csr_array, Array]:
-        """C, and what the rows have besides."""
+        """Rows C, and their terms that do not depend on the accelerations."""
         rows, slices = self.task.rows, self.task.graph.layout.v_slices
         C, besides = sparse.lil_array((rows.size, self.size)), np.zeros(rows.size)
         for loop, (_, where) in zip(rows.loops, rows.places, strict=False):

@@ -1,4 +1,5 @@
-"""What the fully-augmented system keeps from state to state: stacked bodies and hinges, and where every number is.
+"""Data that the fully-augmented system keeps from state to state: stacked bodies and hinges, and the position of every
+number.
 
 Blocks of bodies, hinges and closures are stacked and filled up with zeros to one size, so that all are computed at
 once; `Pattern` then takes their numbers into the columns of the sparse matrix.
@@ -101,7 +102,7 @@ class Bodies:
 
 
 class Ties:
-    """Where the rows of closures and couplings act on the bodies: block i is of row `row[i]` and body `body[i]`."""
+    """Action of the rows of closures and couplings on the bodies: block i is of row `row[i]` and body `body[i]`."""
 
     def __init__(self, rows: Constraints, bodies: Bodies) -> None:
         self._bodies, self.size = bodies, rows.size
@@ -127,7 +128,7 @@ class Ties:
         self.row, self.body = _whole([*place, *number]).reshape(-1, 2).T
 
     def blocks(self, rows: Constraints, hinges: Hinges, A: Array, a: Array) -> tuple[Array, Array]:
-        """The rows C on the accelerations of the bodies, block by block, and what they have besides.
+        """Rows C on the accelerations of the bodies, block by block, and their terms that do not depend on these.
 
         Of a coupling p: left (alpha(k) - A*(p,k) alpha(p) - a(k)) with left = p (H*(k))^+.
         """
@@ -168,10 +169,10 @@ class Values(NamedTuple):
 
 
 class Pattern:
-    """Where the numbers are in the matrix, which has its columns in an order that keeps its factors sparse.
+    """Positions of the numbers in the matrix, which has its columns in an order that keeps its factors sparse.
 
-    Numbers that are zero at all states so far have no place: if one is not, the pattern no longer fits. A RuntimeError
-    tells of a singular matrix.
+    Numbers that are zero at all states so far have no position: if one is not, the pattern no longer fits. A singular
+    matrix is a RuntimeError.
     """
 
     def __init__(self, bodies: Bodies, ties: Ties, there: Mask, values: Values, before: Pattern | None = None) -> None:
@@ -197,7 +198,7 @@ class Pattern:
         """The columns of the multipliers of closures."""
 
     def fits(self, there: Mask, values: Values) -> bool:
-        """Whether all numbers have a place."""
+        """True if all numbers have a position."""
         return np.array_equal(there, self._there) and not values.flat()[self._absent].any()
 
     def matrix(self, values: Values) -> csc_array:

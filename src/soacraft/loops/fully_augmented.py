@@ -44,14 +44,14 @@ class FullyAugmented(Augmented):
     O(n) for trees and rows of loops; no articulated bodies, so it is a witness for the solvers that have them.
 
     Compiled for whole models of built-in hinges: every body is eliminated with its hinge, tips to base, which leaves a
-    mark on its parent alone; the closures come last, and what is left is solved for again until nothing changes
+    mark on its parent alone; the closures come last, and the residual is solved for again until nothing changes
     (`core/include/soacraft/loops/augmented/free_bodies.hpp` and `fully_augmented.hpp`).
 
     In Python, for all else, a sparse LU factorization with a little slack e in the closures, so that redundant rows do
     no harm, refined in the same way. Of the multipliers that do the same, those of least norm are taken: from the same
-    matrix with other numbers, or, where that does not settle, by dense least squares on Gc*. Where the numbers are in
-    the matrix, and the order of its columns, is found at the first call. Flexible bodies have larger nodes, with a
-    system of their own (`loops/free_nodes.py`).
+    matrix with other numbers, or, where that does not settle, by dense least squares on Gc*. The positions of the
+    numbers in the matrix, and the order of its columns, are found at the first call. Flexible bodies have larger nodes,
+    and another system (`loops/free_nodes.py`).
 
     >>> import soacraft as sc
     >>> mb = sc.load("robotiq_2f85")
@@ -98,7 +98,7 @@ class FullyAugmented(Augmented):
         return self._answered(task, dense)
 
     def _of_nodes(self, task: Task) -> Answer:
-        """With flexible bodies: nodes of any size, in Python (`loops.free_nodes`)."""
+        """Answer for a model with flexible bodies: nodes of any size, in Python (`loops.free_nodes`)."""
         vdot, multipliers = FreeNodes(task).solve()
         choice = partition(task.rows, tolerance=self.tolerance)
         if choice.rank < task.rows.size:
@@ -219,7 +219,7 @@ class _System:
         return f[bodies.alpha >= 0]
 
     def _in_units(self) -> Array:
-        """What makes radians and lengths of the model of the accelerations of bodies and rotors."""
+        """Factors that give the accelerations of bodies and rotors in radians and lengths of the model."""
         bodies, measure = self.bodies, self.task.rows.measure
         units = np.ones(bodies.alpha.shape)
         units[:, 3:6] = 1.0 / measure.length if measure.length > 0.0 else 1.0
@@ -228,7 +228,7 @@ class _System:
         return units[bodies.alpha >= 0]
 
     def _soft(self, part: float) -> Values:
-        """With slack."""
+        """Values with slack."""
         return self.values._replace(slack=-part * SLACK * self.compliance)
 
     def _settled(
@@ -287,8 +287,9 @@ class _System:
 def _refined(
     K: csc_array, factor: Any, rhs: Array, z: Array, watched: Callable[[Array], Array], least: float
 ) -> tuple[Array, bool, float]:
-    """Solve for what is left until what is watched stays; whether it does, and its last change relative to the largest
-    of it, or to the least that counts."""
+    """Solve for the residual until the watched entries no longer change: the solution, True if they do not, and their
+    last change relative to the largest of them, or to the least that counts.
+    """
     before = np.inf
     for _ in range(_ROUNDS):
         step = factor.solve(rhs - K @ z)
@@ -303,7 +304,7 @@ def _refined(
 
 
 def _dense(task: Task, choice: Partition) -> Answer:
-    """Where the sparse system does not settle, so near is a change of rank: with as many rows, combined, as count.
+    """Answer where the sparse system does not settle, near a change of rank: combined rows, as many as the rank.
 
         Gc ~ R* (R Gc),    [ Mcal  (R Gc)* ] [ vdot ]   [ T - C           ]
                            [ R Gc     0    ] [ mu   ] = [ R (Udot - Gcdot v) ],    lambda = R* mu

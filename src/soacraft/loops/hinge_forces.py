@@ -4,8 +4,8 @@ In: a state with its accelerations, the wrenches of the closures, external force
 
     f(k) = sum over children j of phi(k,j) f(j)  +  M(k) alpha(k) + b(k)                                (004 Eq. 10)
 
-where b(k) has the wrenches of the closures on the frames of body k besides gravity and external forces: Newton and
-Euler for every body.
+where b(k) has gravity, external forces, and the wrenches of the closures on the frames of body k: Newton and Euler for
+every body.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class HingeForces:
         return expressed(self._state, into, (moment + cross(p - c, force), force))
 
     def _frames(self, hinge: Any) -> tuple[Frame, Frame]:
-        """Whose origin and whose axes `self[hinge]` is told by."""
+        """Frames of `self[hinge]`: the wrench is at the origin of the first, in the axes of the second."""
         if isinstance(hinge, str) and hinge in self._loops:
             closure = next(x for x in self._state.graph.loops if x.name == hinge)
             return closure.b, closure.a
@@ -133,7 +133,7 @@ def hinge_forces(
 
 
 def _pushes(state: State, closure: Closure, wrench: Array) -> list[tuple[Frame, Wrench]]:
-    """What a closure does to the bodies of its frames: the wrench at b, in the axes of a, and its opposite at a."""
+    """Forces of a closure on the bodies of its frames: the wrench at b, in the axes of a, and its opposite at a."""
     moment, force = wrench[..., :3], wrench[..., 3:]
     (R, a), (_, b) = pose_of_frame(state, closure.a), pose_of_frame(state, closure.b)
     arm = times(R.mT, b - a)

@@ -51,8 +51,8 @@ def independent_part(task: Task, choice: Partition, vdot: Array, tolerance: floa
 def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | None, tolerance: float) -> Array:
     """T in the size of the tree, zero but at the actuated dofs: X_a* T_a = X* (Mcal vdot + C - passive).
 
-    Refused where forward dynamics would not give vdot back: it opens the closures, or what is left of the force is not
-    in the range of Gc* as its rank is by sizes.
+    Refused where forward dynamics would not give vdot back: it opens the closures, or the residual of the force is not
+    in the range of Gc* with its rank by sizes.
     """
     rows = task.rows
     names = dofs_named(rows, choice.independent)

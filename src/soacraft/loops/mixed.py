@@ -80,7 +80,7 @@ class Prescribed:
 
 
 def key_of(dofs: Any) -> Any:
-    """What plain masks and names of dofs are known by; None for others."""
+    """Key of plain masks and names of dofs; None for others."""
     if type(dofs) is np.ndarray and dofs.dtype == np.bool_ and dofs.ndim == 1:
         return dofs.tobytes()
     if type(dofs) in (list, tuple) and all(type(x) is str for x in dofs):

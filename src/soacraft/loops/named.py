@@ -33,7 +33,7 @@ COORDINATES = ("independent", "all")
 
 
 class Reduction(NamedTuple):
-    """How all dofs move with the independent ones at one state."""
+    """Map from the independent dofs to all dofs at one state."""
 
     task: Task
     independent: Indices
@@ -46,7 +46,7 @@ class Reduction(NamedTuple):
         return self.task.state.q
 
     def placed(self, x: Array, coordinates: str, both: bool = False) -> Array:
-        """What belongs to the independent dofs, in the coordinates asked for: a vector, or with `both` a matrix."""
+        """Vector, or with `both` matrix, of the independent dofs, in the coordinates of the call."""
         if coordinates == "independent":
             return x
         nv = len(self.X)
@@ -56,7 +56,7 @@ class Reduction(NamedTuple):
 
 
 class NamedFunctions:
-    """What a solver offers besides forward and inverse dynamics. `coordinates` is "independent" or "all"."""
+    """Functions of a solver other than forward and inverse dynamics. `coordinates` is "independent" or "all"."""
 
     if TYPE_CHECKING:
 

@@ -49,7 +49,7 @@ from soacraft.spatial.checks import Array, finite
 
 
 class Chosen(NamedTuple):
-    """What a solver made of its plan; another choice is another one, taken as a whole."""
+    """Choice that a solver made for its plan; another choice replaces it as one object."""
 
     source: Findings
     """What belongs to the results."""
@@ -60,7 +60,7 @@ class Chosen(NamedTuple):
 
 
 class PlannedSolver(NamedFunctions, Strict, ABC):
-    """What solvers are made of: a graph, a tolerance, a plan."""
+    """Base of solvers: a graph, a tolerance, a plan."""
 
     _set_once = frozenset({"tolerance"})
     _cures: ClassVar = {"*": "a solver stays as it was made: make another, such as TreeAugmented(mb, tolerance=...)"}
@@ -99,7 +99,7 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         return self._graph
 
     def _renew(self) -> None:
-        """After a change of parameters: forget what was derived from them; turns and choices of dofs are kept."""
+        """Drop the values derived from the parameters, after a change of these; turns and choices of dofs are kept."""
         theta = dict(self._theta)
         self._compiled = self._compile()
         self._theta = theta
@@ -110,15 +110,17 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         return f"{type(self).__name__} of {self._graph!r}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is made anew for the copy of its graph, with the same choices, and goes on from the same turns."""
+        """Recipe of a copy: it is built for the copy of the graph, with the same choices, and starts from the same
+        turns.
+        """
         return _solver, (type(self), self.graph, self._choices(), self._memory())
 
     def _choices(self) -> dict[str, Any]:
-        """What it was made with, by name."""
+        """Arguments that it was made with, by name."""
         return {"tolerance": self.tolerance}
 
     def _memory(self) -> dict[str, Any]:
-        """What is kept from call to call."""
+        """Data kept from call to call."""
         return {"theta": dict(self._theta), "kept": self._kept}
 
     def _recall(self, memory: dict[str, Any]) -> None:
@@ -222,8 +224,9 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         return self._beside
 
     def compiled_parts(self, q: Array, v: Array) -> tuple[CompiledClosures, CompiledClosures, Array] | None:
-        """For many steps in one call from a state on the closures: the compiled solver, what projects states, and the
-        coordinates of the closures' hinges as last seen; None where there are none."""
+        """Parts for many steps in one call from a state on the closures: the compiled solver, the one that projects
+        states, and the coordinates of the closures' hinges as last seen; None where there are none.
+        """
         graph = self.graph
         if self._chosen.compiled is not None and self._augmented() is None:
             self._augment(self._task(graph.state(q, v), np.zeros(graph.nv), (), {}))
@@ -286,7 +289,7 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         """Make the plan for what is like this state, with `_take`; solve nothing."""
 
     def _prepare_at(self, q: Array, v: Array) -> bool:
-        """The same by compiled code, for a state that is on its closures; False where it is not sure."""
+        """Prepare by compiled code, for a state that is on its closures; False where it is not sure."""
         return False
 
     def _make_plan(self, p: Problem, drives: Drives) -> None:

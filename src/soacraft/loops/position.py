@@ -106,7 +106,7 @@ def _rows(s: Solver, state: State, driven: frozenset[str]) -> Constraints:
 
 
 def _worst(rows: Constraints) -> str:
-    """What is open most, and by how much."""
+    """Message about the largest opening."""
     told = [(x.opening, f"loop {x.name!r} is open by {gap_text(x)}", x.name) for x in rows.loops]
     told += [(x.opening, f"coupling {x.name!r} is off by {abs(x.residual):.3g}", x.name) for x in rows.couplings]
     return max(x for x in told if x[2] not in rows.driven)[1]

@@ -1,4 +1,4 @@
-"""What a solver of closed chains answers."""
+"""Results of the solvers of closed chains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Rank(Protocol):
-    """What is known of the rows at one state."""
+    """Rank of the rows at one state."""
 
     @property
     def rank(self) -> int: ...
@@ -32,7 +32,7 @@ class Rank(Protocol):
 
 
 class Info:
-    """What is to be known of the closures at the states of a result, computed when first asked for.
+    """Diagnosis of the closures at the states of a result, computed when first read.
 
     >>> import soacraft as sc
     >>> mb = sc.load("five_bar")
@@ -74,7 +74,7 @@ class Info:
 
     @property
     def is_known(self) -> bool:
-        """Whether ranks have been computed."""
+        """True if ranks have been computed."""
         return "_ranks" in self.__dict__
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def _known_info(independent: Indices, ranks: tuple[list[int], list[float], tuple
 
 
 class Source(Protocol):
-    """What belongs to all results of one solver and one choice of independent dofs."""
+    """Data of all results of one solver and one choice of independent dofs."""
 
     @property
     def loops(self) -> tuple[str, ...]: ...
@@ -100,13 +100,13 @@ class Source(Protocol):
 
     @property
     def moves_by(self) -> str:
-        """For each dof a letter: r where it turns, m where it travels."""
+        """Letter for each dof: r where it turns, m where it travels."""
 
     def graph(self) -> Graph:
         """The graph, if it is still as it was when the result was found."""
 
     def info(self, q: Array) -> Info:
-        """What is to be known at each configuration of a list."""
+        """Diagnosis of the closures at each configuration of a list."""
 
 
 class Kept(NamedTuple):
@@ -123,14 +123,14 @@ class Kept(NamedTuple):
         raise StaleError("a copied result has no model to compute hinge forces with; ask the original, or solve again.")
 
     def info(self, q: Array) -> Info:
-        """What was known when it was copied."""
+        """Diagnosis as it was when the result was copied."""
         return self.known
 
 
 class Result:
     """Accelerations and constraint forces of a closed chain; leading axes as those of the arguments.
 
-    `residual` is computed anew from the answer, as the larger of
+    `residual` is computed from the answer, as the larger of
 
         |Gc vdot + Gcdot v - Udot|, relative to the largest of |Gcdot v|, |vdot|, w^2, |constraint force| / inertia
         |inverse dynamics(vdot, constraint forces) - force|, relative to the largest of both, |constraint force|,
@@ -171,9 +171,10 @@ class Result:
 
     @property
     def multipliers(self) -> Mapping[str, Array]:
-        """By name: of a loop the wrench [moment; force] on its frame b at b, in the axes of its frame a, (..., 6); of a
-        coupling the number lambda (...), which pushes each dof by -p'(q) lambda. With redundant rows the ones of least
-        norm in the rows, which depends on units; their sum on the bodies does not."""
+        """Multipliers by name: of a loop the wrench [moment; force] on its frame b at b, in the axes of its frame a,
+        (..., 6); of a coupling the number lambda (...), which pushes each dof by -p'(q) lambda. With redundant rows the
+        ones of least norm in the rows, which depends on units; their sum on the bodies does not.
+        """
         found: dict[str, Array] = {}
         at = 0
         for name in self._source.loops:
@@ -186,12 +187,12 @@ class Result:
 
     @property
     def residual_of_closures(self) -> Any:
-        """Of the closures: a number, in a batch an array."""
+        """Residual of the closures: a number, in a batch an array."""
         return self._rest[..., self._forces][()]
 
     @property
     def residual_of_motion(self) -> Any:
-        """Of the equations of motion: a number, in a batch an array."""
+        """Residual of the equations of motion: a number, in a batch an array."""
         return self._rest[..., self._forces + 1][()]
 
     @property
@@ -255,7 +256,7 @@ class Result:
 
     @property
     def rank(self) -> Any:
-        """Of the constraint Jacobian: a number, in a batch an array of numbers."""
+        """Rank of the constraint Jacobian: a number, in a batch an array of numbers."""
         batch = self.vdot.shape[:-1]
         return np.reshape(self.info.ranks, batch).astype(int) if batch else self.info.ranks[0]
 

@@ -105,7 +105,7 @@ class Compliance:
 
     @cached_property
     def blocks(self) -> dict[tuple[int, int], Array]:
-        """Those that are not zero by structure, by the numbers (i, j) of closures, i <= j."""
+        """Blocks that are not zero by structure, by the numbers (i, j) of closures, i <= j."""
         meeting: dict[int, list[int]] = {}  # by the base body they hang from
         for i, row in enumerate(self.list):
             roots = {list(x.Z)[-1] for x in row.sources} | {self._root(n) for n, _ in row.local}
@@ -122,7 +122,9 @@ class Compliance:
         return blocks
 
     def is_like(self, reference: Array | None) -> bool:
-        """Whether another reference, of another state, measures what is zero here too."""
+        """True if the reference compliance of another state still fits: the largest ratio of the diagonal to it is
+        within `SCALED`.
+        """
         if reference is None:
             return False
         known = np.where(reference > 0.0, reference, 1.0)
@@ -223,7 +225,7 @@ def frame_maps(state: State, loop: LoopRows) -> dict[int, Array]:
 
 
 def _still(sko: SKOModel) -> list[bool]:
-    """Whether no hinge between a node and the base moves: then it has no part in any compliance."""
+    """True for each node with no moving hinge between it and the base: it has no part in any compliance."""
     still = [False] * sko.n
     for k in sko.base_to_tips():
         p = sko.parent(k)

@@ -1,4 +1,4 @@
-"""What users call of all solvers of closed chains: dynamics, assembly, projections, independent dofs.
+"""Interface of all solvers of closed chains: dynamics, assembly, projections, independent dofs.
 
     Mcal vdot + C = T + passive - Gc* lambda,     Gc vdot + Gcdot v = Udot                            (formulas F2, F3)
 
@@ -76,9 +76,9 @@ class Solver(PlannedSolver):
     ) -> Result:
         """Accelerations and constraint forces under the generalized force; all arrays in the size of the tree.
 
-        `U = {name: (u, udot)}` drives closures (003 Eq. 2): b moves relative to a with the twist u besides what the
-        hinge allows, at b in the axes of a, (..., 6); the position of a driven closure is not checked. Of a coupling u
-        is a number, (...). Stored forces act besides `f_ext`, and springs, dampers and gravity compensation besides
+        `U = {name: (u, udot)}` drives closures (003 Eq. 2): b moves relative to a with the prescribed twist u plus any
+        motion of the hinge, at b in the axes of a, (..., 6); the position of a driven closure is not checked. Of a
+        coupling u is a number, (...). Stored forces add to `f_ext`, and springs, dampers and gravity compensation to
         the force unless `passive=False`, as in `soacraft.dynamics`. A batch runs on `threads` threads, by default as
         many as pay; answers do not depend on them.
         """
@@ -334,15 +334,15 @@ class Solver(PlannedSolver):
         return np.reshape([each.jacobian() for each in rows], (*p.batch, rows[0].size, p.nv))
 
     def sko(self, q: Any = None, v: Any = None) -> Any:
-        """Not of an augmented solver: only an embedded system is an SKO model."""
+        """SKO model of an embedded system; refused by an augmented solver."""
         raise self._no_operators()
 
     def operators(self, q: Any = None, v: Any = None) -> Any:
-        """Those of an embedded system, or of the tree with its closures (tree-augmented)."""
+        """Operators of an embedded system, or of the tree with its closures (tree-augmented)."""
         raise self._no_operators()
 
     def binding(self, f_ext: Any = None, force: Any = None) -> Any:
-        """What `sc.operators(s)` asks for; not of an augmented solver."""
+        """Binding of `sc.operators(s)`; refused by an augmented solver."""
         raise self._no_operators()
 
 

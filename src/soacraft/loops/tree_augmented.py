@@ -68,7 +68,7 @@ class TreeAugmented(Augmented):
         return found if names is None else found[names]
 
     def binding(self, f_ext: Any = None, force: Any = None) -> ClosedBinding:
-        """What `sc.operators(s)` takes its numbers from: the tree and its closures at the current state."""
+        """Binding of `sc.operators(s)`: the tree and its closures at the current state."""
         return ClosedBinding(self, None, f_ext, force)
 
     def _solve(self, task: Task) -> Answer:
@@ -105,7 +105,7 @@ class TreeAugmented(Augmented):
                     self._prepare(task)
 
     def _project(self, task: Task, weight: str) -> Array:
-        """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
+        """Project by mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
         if weight != "mass" or not task.rows.size:
             return super()._project(task, weight)
         rows, open_by = task.rows, task.rows.speed - task.U
@@ -126,8 +126,9 @@ class TreeAugmented(Augmented):
 
 
 def _allowed(task: Task, v: Array) -> bool:
-    """Whether velocities leave nothing of the rows but rounding, and what the loops are open by: then no row was left
-    out that counts, as it would be near a singular pose."""
+    """True if velocities satisfy the rows to rounding, and to the opening of the loops: then no row was dropped that
+    counts, as it would be near a singular pose.
+    """
     rows = task.rows
     left = (rows.speed + rows.jacobian() @ (v - task.state.v) - task.U) / rows.units
     speeds = (rows.speed - task.U) / rows.units, rows.measure.dofs * v
@@ -136,7 +137,8 @@ def _allowed(task: Task, v: Array) -> bool:
 
 
 def _by_singular_values(task: Task, choice: Partition) -> Answer:
-    """Where S is too near singular to be formed: with Mcal = L L* and Y = Gc L^-*, as many singular values as count.
+    """Answer where S is too near singular to be formed: with Mcal = L L* and Y = Gc L^-*, as many singular values as
+    the rank.
 
         vdot = vdot_f - L^-* Y^+ (Gc vdot_f + Gcdot v - Udot),    lambda = (Y*)^+ Y^+ (...)             O(m nv^2)
     """

@@ -1,4 +1,4 @@
-"""What operators take their numbers from: a graph at its current state, a snapshot, or a plain SKO model."""
+"""Bindings: the source of the operators' numbers. A graph at its current state, a snapshot, or a plain SKO model."""
 
 from __future__ import annotations
 
@@ -90,13 +90,15 @@ class ModelBinding:
         return 0
 
     def pinned(self) -> Self:
-        """The same for the parameters of now alone: of an expression that was rewritten by what holds for these."""
+        """Copy that is valid for the present parameters alone, for an expression rewritten by relations that hold for
+        them.
+        """
         made = object.__new__(type(self))
         vars(made).update(vars(self), operators=None, _pinned=self.parameters)
         return made
 
     def _after_copy(self) -> dict[str, Any] | None:
-        """State that `__reduce__` brings besides the arguments of the constructor."""
+        """State that `__reduce__` adds to the arguments of the constructor."""
         return {"with_passive": True} if self.with_passive else None
 
     def alike(self, made: Bound) -> Any:
@@ -209,7 +211,7 @@ class GraphBinding(ModelBinding):
         return (self.owner, self.axes, id(self.snapshot) if self.snapshot is not None else None, self.numbering)
 
     def at(self, **state: Any) -> GraphBinding:
-        """The same operators at a snapshot."""
+        """Binding to a snapshot of the same graph."""
         unknown = set(state) - {"q", "v", "vdot"}
         if unknown:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
@@ -219,7 +221,7 @@ class GraphBinding(ModelBinding):
         return found
 
     def elsewhere(self, seed: int) -> dict[str, Array]:
-        """Another state of the model, of its own scale, to compare expressions at."""
+        """Random state of the model, scaled to it, at which expressions are compared."""
         q, v, _ = scaled_random_state(self.graph, seed)
         return {"q": q, "v": v}
 
@@ -230,7 +232,7 @@ class GraphBinding(ModelBinding):
         return there | ({"v": state.v + t * state.vdot} if in_time else {})
 
     def coordinates(self) -> tuple[list[int], Array]:
-        """How many coordinates each hinge has, and all of them."""
+        """Number of coordinates of each hinge, and all coordinates."""
         return [x.stop - x.start for x in self.graph.layout.q_slices], self.state.q
 
     def velocity(self) -> Array:
@@ -240,7 +242,7 @@ class GraphBinding(ModelBinding):
         return self.state.vdot
 
     def passive(self) -> Array:
-        """What springs, dampers and gravity compensation of the model amount to along the dofs."""
+        """Generalized force of the springs, dampers and gravity compensation of the model."""
         return np.broadcast_to(passive_force(self.state), self.state.v.shape)
 
     def body_velocities(self) -> Sequence[Array] | None:
@@ -303,14 +305,14 @@ class SKOBinding(ModelBinding):
 
     @property
     def roads(self) -> dict[str, Any]:
-        """Where the plan of its structure is kept."""
+        """Memo that holds the plan of its structure."""
         return vars(self)
 
     def identity(self) -> Hashable:
         return id(self.model), self.numbering
 
     def at(self, **state: Any) -> SKOBinding:
-        """The same operators with another v or vdot; an SKO model is constant and has no q."""
+        """Binding with another v or vdot; an SKO model is constant and has no q."""
         if "q" in state or set(state) - {"v", "vdot"}:
             raise StateError("an SKO model is at one configuration: at() takes v= and vdot= only.")
         given = {"v": self._v, "vdot": self._vdot, "force": self.given_force} | state
@@ -338,7 +340,7 @@ class SKOBinding(ModelBinding):
         return 0.0
 
     def direction(self, ops: Any, body: Any = None, dof: Any = 0) -> Any:
-        """What its operators are differentiated along: nothing, for a plain SKO model."""
+        """Refuse to differentiate: a plain SKO model has no direction to differentiate its operators along."""
         raise ModelError(
             "an SKO model is at one configuration and has no hinges to move along, so its operators have no "
             "derivatives; bind a Multibody or a sub-graph."

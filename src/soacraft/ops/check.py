@@ -40,7 +40,7 @@ class OperatorReport:
 
     @property
     def ok(self) -> bool:
-        """Whether all are within the tolerance."""
+        """True if all errors are within the tolerance."""
         return all(error <= self.tolerance for _, error in self.checks)
 
     def __bool__(self) -> bool:
@@ -59,10 +59,11 @@ class OperatorReport:
 
 
 def check_operator(expr: Operator, tolerance: float = 1e-9, seed: Seed = 0) -> OperatorReport:
-    """Whether an operator keeps its promises; for small models, it forms the dense matrix.
+    """Check the promises of an operator; for small models, since it forms the dense matrix.
 
-    Products with vectors and with its transpose against the dense matrix, `y* (X x) = (X* y)* x`, every block against
-    the dense matrix, each tag against the numbers, and that its text reads back to an operator of the same value.
+    It compares products with vectors and with its transpose against the dense matrix, `y* (X x) = (X* y)* x`, every
+    block against the dense matrix, each tag against the numbers, and tests that its text reads back to an operator of
+    the same value.
 
     >>> import soacraft as sc
     >>> sc.check_operator(sc.operators(sc.load("arm7"), "Omega")).ok
@@ -146,7 +147,7 @@ def _from_text(expr: Operator) -> Array:
 
 
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:
-    """The expression a text stands for, with the names of a namespace and the user's own."""
+    """Expression of a text, with the names of a namespace and those of the user."""
     names = {name: getattr(s, name) for name in (*NAMES, *s.operators_besides)}
     names |= {"I": I, "B": s.B, "diag_of": diag_of, "root_rate": root_rate}
     names |= {name: getattr(s, name) for name in FOR_DERIVATIVES}

@@ -38,7 +38,7 @@ class DerivativeReport:
 
     @property
     def ok(self) -> bool:
-        """Whether they agree."""
+        """True if they agree."""
         return self.error <= self.tolerance
 
     def __bool__(self) -> bool:
@@ -100,7 +100,7 @@ def check_derivative(
 
 
 def _unit(binding: Any, w: Array) -> float:
-    """How far along w some dof turns by a radian, or travels by the longest arm."""
+    """Factor of w that turns the fastest dof by a radian, or moves it by the longest arm."""
     letters, arm = binding.hinge.letters, binding.longest_arm() or 1.0
     largest = np.max(np.abs(np.where(letters == "m", w / arm, w)), initial=0.0)
     return 1.0 / float(largest) if largest > 0.0 else 1.0

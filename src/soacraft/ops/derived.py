@@ -84,7 +84,7 @@ class LyapunovLeaf(DiagonalLeaf):
         return backward_lyapunov(tree, weights_of(A), diagonal, weights_of(B))
 
     def magnitude(self) -> Blocks:
-        """What rounding of X, and of E Y E_B* at each node, becomes by the same recursion."""
+        """Sizes of the rounding of X, and of E Y E_B* at each node, after the same recursion."""
         (rows, cols), rng = self.spaces, np.random.default_rng(0)
         sizes = super().magnitude()
         carried = magnitude(self.E).times(sizes).times(magnitude(self.other).transposed())
@@ -139,7 +139,7 @@ class DiagOf(DiagonalLeaf):
 
     @once
     def form(self) -> Operator | None:
-        """The same diagonal by O(n) recursions, of an expression that is not sparse; None when none is known."""
+        """Diagonal by O(n) recursions, of an expression that is not sparse; None when no recursion is known."""
         from soacraft.ops.diagonals import diagonal_form
 
         return None if self.expr.pattern() is not None else diagonal_form(self.expr)
@@ -149,7 +149,7 @@ class DiagOf(DiagonalLeaf):
         return self.expr if self.expr.pattern() is None and self.form() is None else None
 
     def magnitude(self) -> Blocks:
-        """Of a sparse expression the diagonal of what that was computed from."""
+        """Sizes of the diagonal; for a sparse expression the diagonal of its sizes."""
         form = self.form()
         if form is not None:
             return magnitude(form)
@@ -271,7 +271,7 @@ class RiccatiInverse(DerivedLeaf):
         return SKOModel.trusted(tree, edges_of(tree, E), H.diagonal(), X.diagonal())
 
     def inner(self) -> Operator:
-        """The inverse of the SKO model that has X for its inertias, in spaces of its own."""
+        """Inverse for the SKO model that has X for its inertias, in the spaces of that model."""
 
         def work() -> Operator:
             from soacraft.ops.namespace import operators

@@ -171,7 +171,7 @@ def _has_tilde(x: Operator) -> bool:
 
 
 def _ways(factors: Factors) -> list[bool]:
-    """For each propagator in a word, True if it goes up."""
+    """True for each propagator in a word that goes up, False for one that goes down."""
     return [_is_up(x) for x in factors if _leaf(x) is not None]
 
 

@@ -55,7 +55,7 @@ class GivenLeaf(BoundLeaf):
         return found
 
     def moved(self, binding: Bound) -> Leaf:
-        """The same numbers on another binding, whose spaces are known to fit."""
+        """Leaf with these numbers on another binding, whose spaces are known to fit."""
         raise AssertionError("each kind has its numbers")
 
     def bound_to(self, binding: Binding) -> Leaf:
@@ -97,7 +97,7 @@ class GivenBlocks(BlockLeaf, GivenLeaf):
 
     @cached_property
     def _pattern(self) -> Pattern:
-        """On the diagonal also when it is zero, so that what is made of it keeps its kind."""
+        """Pattern of the blocks; diagonal also for zero, so that expressions made of it keep their kind."""
         tree = self.cols.tree if self.rows.tree is self.cols.tree else None
 
         def kind(i: int, j: int) -> str:
@@ -124,7 +124,7 @@ class GivenBlocks(BlockLeaf, GivenLeaf):
 
 
 def _claims(rows: Space, cols: Space, given: Mapping[Index, Array]) -> frozenset[str]:
-    """What is true of the numbers; a block that is not given is zero."""
+    """Tags that hold for the numbers; a block that is left out is zero."""
     if rows != cols or any(i != j for i, j in given):
         return frozenset()
     found = {"block_diagonal"}
@@ -241,7 +241,7 @@ class ClosureInverse(GivenInverse):
 
     @property
     def order(self) -> str:
-        """The inverse is formed anew at every state."""
+        """Cost of the inverse, which is formed again at every state."""
         return "O(N^3)"
 
 

@@ -370,9 +370,9 @@ class Identities(tuple[Identity, ...]):
         return Identities(IDENTITIES)
 
     def find(self, text: str) -> Identities:
-        """Those of an equation ("004 Eq. 15", "Jain 2011 Lemma 5", "Eq. 26") that have every other word of the text:
-        the name of an operator or vector that occurs in them, or a word of their name, their source, their conditions
-        or the text of a side. Upper and lower case matter in sides alone.
+        """Identities of an equation ("004 Eq. 15", "Jain 2011 Lemma 5", "Eq. 26") that have every other word of the
+        text: the name of an operator or vector that occurs in them, or a word of their name, their source, their
+        conditions or the text of a side. Only sides are case-sensitive.
 
         >>> [x.name for x in identities.find("004 Lemma 11")]
         ['innovations factorization', 'innovations factor inverse', 'mass matrix inverse']

@@ -31,7 +31,7 @@ class BoundLeaf(Leaf):
 
     @at_one_instant
     def kept(self, kind: str, work: Callable[[], Any]) -> Any:
-        """Worked out once for a configuration."""
+        """Value computed once for a configuration."""
         memo = self.binding.sko().memo
         key = f"{kind} of {self.name}"
         if key not in memo:
@@ -47,7 +47,7 @@ class BlockLeaf(BoundLeaf):
         raise AssertionError("each kind computes its blocks")
 
     def _once(self, kind: str, work: Callable[[], Any]) -> Any:
-        """Kept for as long as the numbers stay."""
+        """Value stored for as long as the numbers stay."""
         return self.kept(kind, work)
 
     def blocks(self) -> Blocks:

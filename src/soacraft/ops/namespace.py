@@ -147,7 +147,7 @@ class Operators(Strict):
         return self.directions[body, dof]
 
     def _kind_of_direction(self, body: str | None, dof: int) -> type[Direction]:
-        """Along modes, and along a velocity that has some, more changes than along a hinge."""
+        """Class of a direction: modes, and a velocity that has some, change more blocks than a hinge does."""
         graph = getattr(self.binding, "graph", None)
         if graph is None or graph.layout.rigid:
             return Direction
@@ -165,19 +165,20 @@ class Operators(Strict):
         return direction_of(self, body, dof).leaf("X")
 
     def W(self, body: Any, dof: Any = 0) -> Operator:
-        """How the axes of the bodies outboard of a hinge turn: H~(<= i) of 000 Eq. 40, corrected; zero in body axes."""
+        """Turning of the axes of the bodies outboard of a hinge: H~(<= i) of 000 Eq. 40, corrected; zero in body axes.
+        """
         return direction_of(self, body, dof).leaf("W")
 
     def dH(self, body: Any, dof: Any = 0) -> Operator:
-        """How the hinge map of a body changes in body axes; zero for hinges whose map is constant (G3)."""
+        """Derivative of the hinge map of a body in body axes; zero for hinges whose map is constant (G3)."""
         return direction_of(self, body, dof).leaf("dH")
 
     def dE_phi(self, body: Any, dof: Any = 0) -> Operator:
-        """How the weights of an SKO model of functions change; of rigid bodies E_phi X."""
+        """Derivative of the weights of an SKO model of functions; of rigid bodies E_phi X."""
         return self.E_phi.along(body, dof)
 
     def dM(self, body: Any, dof: Any = 0) -> Operator:
-        """How the inertias of an SKO model of functions change; of rigid bodies not at all."""
+        """Derivative of the inertias of an SKO model of functions; zero for rigid bodies."""
         return self.M.along(body, dof)
 
     @property
@@ -191,7 +192,7 @@ class Operators(Strict):
         return self.M.along()
 
     def W_nd(self, nodes: Any, body: Any, dof: Any = 0) -> Operator:
-        """How the axes of nodes turn (G17); zero in body axes."""
+        """Turning of the axes of nodes (G17); zero in body axes."""
         return direction_of(self, body, dof).leaf("W_nd", *self._binding.nodes(nodes))
 
     def W_nd_v(self, nodes: Any) -> Operator:
@@ -281,7 +282,7 @@ class Operators(Strict):
 
     @property
     def binding(self) -> Bound:
-        """What the numbers are taken from."""
+        """Binding that the numbers are taken from."""
         return self._binding
 
     @property

@@ -1,4 +1,4 @@
-"""In which order users count the bodies of a model: the papers' (tip 1, base n), or a list of their own."""
+"""Numbering of the bodies of a model for users: the papers' (tip 1, base n), or a list of the user's."""
 
 from __future__ import annotations
 

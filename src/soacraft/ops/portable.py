@@ -12,7 +12,7 @@ from soacraft.ops.namespace import operators_of
 
 @singledispatch
 def portable(expr: Operator) -> bool:
-    """Whether every leaf has a meaning on any SKO model: not those that pick off nodes, nor derivatives."""
+    """True if every leaf has a meaning on any SKO model: False for those that pick off nodes, and for derivatives."""
     return all(map(portable, expr.parts()))
 
 
@@ -37,7 +37,7 @@ def _(expr: DerivedLeaf) -> bool:
 
 
 def rebound(expr: Operator, binding: Bound) -> Operator:
-    """The same expression with numbers from another binding; what is made of identities keeps its kind of space."""
+    """Expression with the numbers of another binding; an expression made of identities keeps its kind of space."""
     found = expr.with_leaves(lambda leaf: _bound(leaf, binding))
     if found.rows is None and expr.rows is not None and expr.rows.kind in ("hinge", "body"):
         return found.with_space(binding.hinge if expr.rows.kind == "hinge" else binding.body)

@@ -37,7 +37,7 @@ class Relation(NamedTuple):
 
     @property
     def latex(self) -> str:
-        """The same in LaTeX."""
+        """LaTeX of the relation."""
         return f"{self.latex_left} = {self.latex_right}"
 
 
@@ -127,5 +127,5 @@ def _latex(side: Operator) -> str:
 
 @cache
 def printed() -> Printed:
-    """Made once."""
+    """Identities as print, computed once."""
     return Printed()

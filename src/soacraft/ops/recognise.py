@@ -20,7 +20,7 @@ class MassMatrix(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether it is the mass matrix of one model at one state: then the named operators serve."""
+        """True if it is the mass matrix of one model at one state: then the named operators serve."""
         if not isinstance(self.X, BoundLeaf) or self.X.name != "M":
             return False
         bound = self.H.binding.identity()

@@ -29,7 +29,7 @@ RICCATI = frozenset("P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omeg
 
 
 class Words(NamedTuple):
-    """The same in text and in LaTeX."""
+    """Words in text and in LaTeX."""
 
     text: str
     latex: str
@@ -45,14 +45,14 @@ def said(text: str, latex: str | None = None) -> Words:
 
 @dataclass(frozen=True)
 class Term:
-    """A vector at node k: a variable as it stands, or words made of variables at k."""
+    """Vector at node k: a variable, or words made of variables at k."""
 
     words: Words
     name: str = ""
     sum: bool = False
 
     def held(self) -> Words:
-        """In brackets where it is a sum."""
+        """Words of the term, in brackets where it is a sum."""
         return Words(f"({self.words.text})", rf"\left({self.words.latex}\right)") if self.sum else self.words
 
 
@@ -134,7 +134,7 @@ class Writer:
         return Term(value, name)
 
     def named(self, x: Term, name: str = "y") -> Term:
-        """A term that stands under a name."""
+        """Term with a name: x itself, or a new variable that x is assigned to."""
         return x if x.name else self.line("", self.new(name), x.words)
 
     # -- factors --------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def recursion(expr: Operator) -> Recursion:
 
 
 def _has_riccati_inverse(expr: Operator) -> bool:
-    """Whether a known inverse in it needs articulated bodies."""
+    """True if a known inverse in it needs articulated bodies."""
     if isinstance(expr, Inverse) and expr.arg.pattern() != DIAGONAL:
         known = expr.known()
         return known is not None and any(leaf.name in RICCATI for leaf in known[0].leaves())

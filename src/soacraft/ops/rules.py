@@ -1,4 +1,4 @@
-"""What the papers know of inverses, dense matrices and blocks, taught to the algebra. Symbolic: nothing is computed."""
+"""Rules of the papers for inverses, dense matrices and blocks, for the algebra. Symbolic: no number is computed."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def block_of_propagator(x: Operator) -> tuple[Callable[[int, int], Array], str] 
 
 
 def block_of_defined(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
-    """A name stands for its expression."""
+    """Blocks of the expression that a name is defined by."""
     return rules.block(x.meaning) if isinstance(x, DefinedLeaf) else None
 
 

@@ -1,4 +1,4 @@
-"""What the operators of an SKO model of functions take their numbers from: its current state, or a snapshot."""
+"""Bindings of the operators of an SKO model of functions: to its current state, or to a snapshot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FunctionBinding(SKOBinding):
 
     @property
     def roads(self) -> dict[str, Any]:
-        """Where the plan of its structure is kept, shared by all states."""
+        """Memo that holds the plan of its structure, shared by all states."""
         found: dict[str, Any] = vars(self.functions).setdefault("_plans", {})
         return found
 
@@ -65,7 +65,7 @@ class FunctionBinding(SKOBinding):
         return id(self.functions), None if self.snapshot is None else id(self.snapshot), self.numbering
 
     def at(self, **state: Any) -> FunctionBinding:
-        """The same operators at a snapshot."""
+        """Binding to a snapshot of the same model."""
         unknown = set(state) - {"q", "v", "vdot"}
         if unknown:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")

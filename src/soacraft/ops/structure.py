@@ -1,4 +1,5 @@
-"""What structure says of the operators on trees: which blocks can be non-zero, what is singular, determinants."""
+"""Rules about the structure of the operators on trees: blocks that can be non-zero, singular operators, determinants.
+"""
 
 from __future__ import annotations
 

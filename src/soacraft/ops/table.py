@@ -29,7 +29,7 @@ SQUARE_DIAGONAL = frozenset({"block_diagonal"})
 
 
 def once(work: Callable[[SKOModel], Any]) -> Callable[[SKOModel], Any]:
-    """Worked out once for a configuration: kept in the model's memo."""
+    """Decorator: the value is computed once for a configuration and stored in the model's memo."""
 
     @wraps(work)
     def kept(sko: SKOModel) -> Any:

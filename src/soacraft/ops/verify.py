@@ -34,7 +34,7 @@ Side = Operator | Callable[[Operators], Any]
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found; true when both sides agreed everywhere. Prints where and by how much they differ."""
+    """Result of `verify`; true when both sides agreed everywhere. Prints where and by how much they differ."""
 
     errors: tuple[tuple[str, float], ...]
     tolerance: float
@@ -46,7 +46,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether both sides agreed everywhere."""
+        """True if both sides agreed everywhere."""
         return self.worst[1] <= self.tolerance
 
     def __bool__(self) -> bool:
@@ -100,7 +100,7 @@ def difference(left: Any, right: Any, enough: float = 0.0) -> float:
 
 
 def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, seed: int = 0) -> Verification:
-    """Whether left = right, numerically: says where and by how much it fails.
+    """Compare left and right numerically, and report where and by how much they differ.
 
     A side is an expression, or a function of an `Operators` namespace. `on` is a model, a state, an `Operators`
     namespace or several of them; by default both are tried on random SKO models (serial, branched, with random block

@@ -1,5 +1,4 @@
-"""The names printed in the papers, so that what is printed in the PyCraft paper, its slides and the architecture paper
-runs as it stands.
+"""Names of the papers: code printed in the PyCraft paper, its slides and the architecture paper runs unchanged.
 
 Thin names for `sc.operators(g, axes="inertial")`: the classes of section 3 (`HClass`, `EPhiClass`, `SPOClass`, ...),
 their methods (`asArray`, `getTranspose`, `inverse`, `isZero`, `LyapunovRecursion`, ...), and the short constructors of

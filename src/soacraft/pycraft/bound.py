@@ -1,4 +1,4 @@
-"""Which operators a printed constructor means: those of the model it is given, or of the model named last."""
+"""Operators meant by a printed constructor: those of the model it is given, or of the model named last."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _made(g: Any) -> Operators:
 
 
 def block_number(space: Space, k: Any) -> int:
-    """Which block of a space the papers' number k means: tip 1, base n; nodes are counted from 1 as they were given."""
+    """Block of a space meant by the papers' number k: tip 1, base n; nodes are counted from 1 in the order of the call.
+    """
     n = len(space)
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= n:
         raise SpaceError(f"{space} has blocks 1 to {n}, counted as in the papers from the tips, not {k!r}.")

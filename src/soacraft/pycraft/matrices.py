@@ -93,7 +93,7 @@ class SpatialMatrixOperator(Held):
             raise
 
     def _check(self, o: str, p: str) -> None:
-        """Whether an element may be there."""
+        """Refuse an element that may not be at this place; any may, by default."""
 
     def __call__(self, k: int, j: int | None = None) -> Element:
         rows, cols = self.operator.spaces
@@ -168,11 +168,11 @@ class SpatialMatrixOperator(Held):
         return self.operator.array()
 
     def isIdentity(self, tolerance: float = 1e-9) -> bool:
-        """Whether it is the identity."""
+        """True if it is the identity."""
         return self.operator.is_identity(tolerance)
 
     def isZero(self, tolerance: float = 1e-9) -> bool:
-        """Whether it vanishes, relative to the norms of its terms."""
+        """True if it vanishes, relative to the norms of its terms."""
         return self.operator.is_zero(tolerance)
 
     def diff(self, body: Any, dof: Any = 0) -> SpatialMatrixOperator:
@@ -192,7 +192,7 @@ class SpatialMatrixOperator(Held):
         return self.operator.latex()
 
     def explain(self) -> Explanation:
-        """Which sweeps a product, a block and the dense matrix will run, and what they cost. Computes nothing."""
+        """Sweeps that a product, a block and the dense matrix will run, and their costs. Computes no number."""
         return self.operator.explain()
 
     def __repr__(self) -> str:

@@ -19,8 +19,8 @@ class H_iClass(HStarClass):
     """diag{ H~*(i) } for body i and those outboard of it, zero for others (Eq. 40 mended, Listing 17).
 
     H~*(i) is diag(h~, h~) for the axis h of hinge i (Eq. 39), and Eq. 41-48 use that it is skew. That is so for a pin
-    with the body frame on its axis; a body that hangs otherwise is refused, since the listings would give other numbers
-    than the derivatives. The other hinges may be of any kind. `X.diff(body)` holds for every hinge.
+    with the body frame on its axis; any other body is refused, since the listings would give other numbers than the
+    derivatives. The other hinges may be of any kind. `X.diff(body)` holds for every hinge.
     """
 
     def __init__(self, g: Any, body: Any) -> None:

@@ -47,7 +47,7 @@ class SpatialVector(StackedVector):
 
     @classmethod
     def of(cls, x: StackedVector) -> SpatialVector:
-        """The same numbers under the printed name."""
+        """Vector with these numbers under the printed name."""
         self = cls.__new__(cls)
         vars(self).update(vars(x))
         return self

@@ -1,7 +1,7 @@
 """The compiled twins of the recursions, on flat arrays. Batched blocks run the Python recursion itself.
 
 A product with a vector runs its program (`ops/programs`). `Sweeps` and `PackedBlocks` are factors on their own: what
-`is_zero`, `verify` and derivatives apply one by one, and what is left where there is no program.
+`is_zero`, `verify` and derivatives apply one by one, and the fallback where there is no program.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _riccati(sko: SKOModel, packed: PackedModel, M: Array) -> tuple[Array, Array
 
 
 def beyond_doubt(sko: SKOModel) -> bool:
-    """Whether every hinge of a model at one state surely has inertia to move: the core doubts none."""
+    """True if every hinge of a model at one state has inertia beyond the doubt of the core."""
     A, H, M = _blocks(sko)
     *_, doubtful = _core.riccati(*_packed(sko, A, H), _flat(M), DOUBTFUL)
     return doubtful < 0

@@ -68,7 +68,7 @@ def _diagonal(P: Array) -> Array:
 
 
 def _turned(E: Array) -> Array:
-    """With the rounding of rotations: of what they turn away from an axis, its square stays on the axis.
+    """Rounding with that of rotations added: a part across an axis, turned by rounding, adds its square along the axis.
 
     The first three entries of a rigid body are turns, the next three travels.
     """

@@ -1,4 +1,4 @@
-"""What the recursions are written against."""
+"""Protocol of the trees that the recursions run on."""
 
 from __future__ import annotations
 

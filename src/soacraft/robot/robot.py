@@ -1,4 +1,4 @@
-"""`Robot`: a model as software of a robot uses it. Each module has a copy of its own."""
+"""`Robot`: a model as software of a robot uses it. Each module has another copy."""
 
 from __future__ import annotations
 
@@ -102,8 +102,9 @@ right_shoulder_yaw, right_elbow)
         return tuple(name for name, is_in in zip(self._mb.dof_names, dofs, strict=True) if is_in)
 
     def limb(self, name: str, base: Any, tip: Any) -> Limb:
-        """A limb from a base to a tip that is outboard of it, bodies or nodes, or to a list of tips: a hand. A name
-        that is known is given anew."""
+        """A limb from a base to a tip that is outboard of it, bodies or nodes, or to a list of tips: a hand. A known
+        name gets the new limb.
+        """
         if not isinstance(name, str) or not name:
             raise ModelError(f"a limb has a name, got {name!r:.60}.")
         mb = self._mb
@@ -122,7 +123,7 @@ right_shoulder_yaw, right_elbow)
         return limbs_of(self)
 
     def __getitem__(self, name: str) -> Limb:
-        """A limb by name; made anew where the robot has changed since."""
+        """Limb by name; made again where the robot has changed since."""
         limb = self._limb(name)
         return limb if limb.is_current else self._made_again(limb)
 
@@ -163,8 +164,9 @@ right_shoulder_yaw, right_elbow)
 
         Levels are strict: what a lower one decided is held exactly. Limits of position and velocity are those of the
         model; outside of one the dof returns as fast as it may. `acceleration` bounds the change since the velocities
-        `v`. A `Placement`, `Position` or `Direction` by itself is a `Reaching` of it. What could not be done is told by
-        task. `rb.movable` dofs move; elastic modes and others stay where they are in q (`still` of the step). O(nv^3).
+        `v`. A `Placement`, `Position` or `Direction` by itself is a `Reaching` of it. The result has the shortfall of
+        each task. `rb.movable` dofs move; elastic modes and others stay where they are in q (`still` of the step).
+        O(nv^3).
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -242,15 +244,15 @@ right_shoulder_yaw, right_elbow)
         covariance: Any = None,
         noise: Any = None,
     ) -> Prediction:
-        """Where the robot will be, with all that it holds: a run on a copy from a state, by default the present one.
+        """Prediction of the robot, with all that it holds: a run on a copy from a state, by default the present one.
 
         `controls` are a generalized force (nv), one for each step (steps, nv), or a control law f(t, q, v) that is
-        asked at the start of each step. In a `world` shapes that may not touch push each other, hinges stop at their
-        limits, and `touched` tells what met; `friction`, 0.5 unless told, and `restitution`, none unless told, are of
+        evaluated at the start of each step. In a `world` shapes that may not touch push each other, hinges stop at
+        their limits, and `touched` lists the contacts; `friction` (default 0.5) and `restitution` (default none) are of
         contact there. Without a world there is no contact. `covariance` of [dq; dv] (2 nv, 2 nv), its diagonal, or one
-        variance, is carried along by the derivatives of the steps, with `noise` added for each second. O(n) a step,
-        with a covariance O(n nv), with one in a world or under a law 4 nv steps for each. Closed chains in a world run
-        in Python, some milliseconds a step.
+        variance, is propagated by the derivatives of the steps, with `noise` added for each second. O(n) a step, with a
+        covariance O(n nv), with one in a world or under a law 4 nv steps for each. Closed chains in a world run in
+        Python, some milliseconds a step.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -289,9 +291,10 @@ right_shoulder_yaw, right_elbow)
         return make_hand(self._mb, name, palm, fingers, self.held)
 
     def attach(self, obj: Any, hand: Any) -> Joined:
-        """Let a hand, a body or node of the robot, hold an object, a body of its model, as it is: it is hung there
-        where it is free, and else joined by a loop closure. Velocities change as in a plastic impact, which is told.
-        In a `World` it may touch that body and the fingers on it (`hand`), and is checked against all else.
+        """Let a hand, a body or node of the robot, hold an object, a body of its model, at its present pose: a free
+        object is welded there, any other is joined by a loop closure. Velocities change as in a plastic impact; the
+        result has its impulse and energy. In a `World` it may touch that body and the fingers on it (`hand`), and is
+        checked against all else.
 
         >>> import soacraft as sc
         >>> mb = sc.load("panda")
@@ -325,12 +328,12 @@ right_shoulder_yaw, right_elbow)
 
     def update_attachment(self, obj: Any, pose: Pose, hand: Any = None) -> None:
         """Correct the pose of an object in a hand that holds it, as an estimator sees it: the hand that is named, or
-        that it hangs from, or that alone holds it.
+        that is its parent, or that alone holds it.
 
-        Where it hangs, other hands that hold it stay where they are, and hold it elsewhere. Where a closure holds it (a
-        door, a drawer, a second hand), the closure is at that pose from then on, and the state becomes the nearest one
-        at which all loops close within limits, with the nearest velocities; if none does, a `LoopError` says what stays
-        open, and nothing has changed.
+        If the hand is its parent, other hands that hold it stay in place, and hold it at another pose. Where a closure
+        holds it (a door, a drawer, a second hand), the closure is at that pose from then on, and the state becomes the
+        nearest one at which all loops close within limits, with the nearest velocities; if none does, a `LoopError`
+        says what stays open, and nothing has changed.
 
         >>> import soacraft as sc
         >>> mb = sc.load("panda")
@@ -375,9 +378,10 @@ right_shoulder_yaw, right_elbow)
         v: Any = None,
         f_ext: Any = None,
     ) -> dict[str, Strength]:
-        """Whether the hands hold an object as it moves: for each the factor by which its wrench may grow before it
-        slips or breaks. `fingertips` are `{hand: [Fingertip, ...]}` in the object's frame, or a list where one hand
-        holds; the rest is that of `reactions`."""
+        """Strength of the grip of the hands on an object as it moves: for each the factor by which its wrench may grow
+        before it slips or breaks. `fingertips` are `{hand: [Fingertip, ...]}` in the object's frame, or a list where
+        one hand holds; the other arguments are those of `reactions`.
+        """
         return strengths(self.reactions(obj, vdot=vdot, force=force, q=q, v=v, f_ext=f_ext), fingertips)
 
     def grasps(
@@ -396,8 +400,8 @@ right_shoulder_yaw, right_elbow)
         meshes: str = "hull",
         seed: int = 0,
     ) -> Grasps:
-        """How a parallel gripper could take an object, the best first: where its frame `hand` would be in the object,
-        how far open, how well it would hold. The same seed gives the same grasps.
+        """Grasps of an object by a parallel gripper, the best first: the pose of its frame `hand` in the object, its
+        opening, its quality. The same seed gives the same grasps.
 
         Its fingers open `width` metres at most, or from `(least, most)`; as far as it takes unless told. They close
         along the first of the `axes` of the hand's frame, which is midway between their tips, and come along the
@@ -431,15 +435,16 @@ right_shoulder_yaw, right_elbow)
 
     @property
     def version(self) -> str:
-        """What the robot is, as 64 hexadecimal digits: the digest of its model, state, limbs, what it holds, and the
-        shapes of objects that a `World` gave it. Robots of one version give the same bits, whatever process they are
-        in. It can be told what changed since the last sixteen versions that were asked for. O(n)."""
+        """Version of the robot, 64 hexadecimal digits: the digest of its model, state, limbs, the objects it holds, and
+        the shapes of objects that a `World` gave it. Robots of one version give the same bits, in any process. The
+        robot can give the changes since the last sixteen versions that were read. O(n).
+        """
         return self._memory.now(self)[0]
 
     def changes(self, since: str) -> Changes:
-        """What changed since a version that `version` told: state, grasps, parameters, bodies and all else of the
+        """Changes since a version that `version` gave: state, grasps, parameters, bodies and all other parts of the
         model, limbs, and shapes of objects that a `World` gave the robot (hulls, meshes, height fields, scans; files of
-        meshes in the robot's folder are not carried). Plain data, `to_bytes` for another process, for `apply` there.
+        meshes in the robot's folder are not included). Plain data, `to_bytes` for another process, for `apply` there.
 
         >>> import soacraft as sc
         >>> one = sc.robot.Robot(sc.load("panda"))
@@ -467,7 +472,7 @@ right_shoulder_yaw, right_elbow)
         return self._around(deepcopy(self._mb, memo))
 
     def _around(self, mb: Multibody) -> Robot:
-        """The same robot around a copy of its model."""
+        """Robot around a copy of its model, with these limbs and holds."""
         other = Robot(mb)
         other._holds = self._holds.copy(other._mb)
         other._shapes = dict(self._shapes)
@@ -480,7 +485,7 @@ right_shoulder_yaw, right_elbow)
         return {f"{body}/{name}": shape for (body, name), (_, shape) in self._kept_shapes().items()}
 
     def _kept_shapes(self) -> dict[tuple[str, str], tuple[Geometry, Shape]]:
-        """The same by body and name, with the geometries that they are of."""
+        """Stored shapes by body and name, with the geometries that they are of."""
         root, bodies = self._mb.root, self._mb._tree.bodies
         found = {}
         for (body, name), kept in self._shapes.items():
@@ -501,12 +506,12 @@ class _Edits:
 
     @property
     def by_others(self) -> int:
-        """How many there were."""
+        """Number of edits by others."""
         return self._others if self._busy else self._others + self._mb.version - self._after
 
     @contextmanager
     def own(self) -> Iterator[None]:
-        """What is done in this block is the robot's own."""
+        """Context whose edits count as the robot's own."""
         self._others, self._busy = self.by_others, True
         try:
             yield

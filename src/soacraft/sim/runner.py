@@ -90,6 +90,7 @@ class Runner:
         self._pace: Pace | None = None
         self._doubtful = -(2**63)  # up to here steps are taken in Python, which says what is wrong
         self._restored = False  # whether the next run goes on from a checkpoint
+        self._rates: tuple[Array, object] | None = None  # of a state within a run, and what acted then
         self._keeping = Keeping()
         self._due: int | None = None  # when the next checkpoint goes to the disk
         self._ahead = _AHEAD[0]  # steps that are taken before events are looked for in them
@@ -225,7 +226,7 @@ class Runner:
                     problem.displaced()
                     problem.rates(self.t, self._x)
                 if keeping.write is not None and not keeping.stays_open:
-                    self._checkpoint(recorder, False)
+                    self._checkpoint(recorder)
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
@@ -312,16 +313,16 @@ class Runner:
         """Write a checkpoint where one is due, and go on from it as one who restores it does."""
         if self._due is None or self.now.ns < self._due or self.now.rest > 0.0:
             return x, w
-        self._checkpoint(recorder, True)
+        self._checkpoint(recorder, w)
         self._due = self._keeping.due(self.now.ns)
         return self._start(self._acting.begin())
 
-    def _checkpoint(self, recorder: Recorder, within: bool) -> None:
+    def _checkpoint(self, recorder: Recorder, w: Array | None = None) -> None:
         write, log = self._keeping.write, self._keeping.log
         assert write is not None
         recorder.flush()
         self._leave()
-        state = self.state(within)
+        state = self.state(w)
         write(state, None if log is None else log.place)
         self._take(state)
 
@@ -640,10 +641,12 @@ class Runner:
 
     # -- the state as a value ----------------------------------------------------------------------------------
 
-    def state(self, within: bool = False) -> SimState:
-        """Return the state of the run. The model must be at the present point (`_leave`); `within` is True in a run."""
+    def state(self, w: Array | None = None) -> SimState:
+        """Return the state of the run. The model must be at the present point (`_leave`); `w` are the rates with which
+        the next step begins, in the middle of a run."""
         problem = self._acting.begin()
         x = self._found(problem)
+        rates = self._rates_kept() if w is None else w
         q, v, _ = problem.parts(x)
         length, longest, counts = self._stride.memory
         signs, storm = self._watch.memory
@@ -658,6 +661,7 @@ class Runner:
             v=v,
             work=np.array([self._work.get(name, 0.0) for name in problem.names]),
             z=z,
+            rates=np.zeros(0) if rates is None else rates,
             forces=tuple(problem.names),
             dofs=tuple(problem.mb.dof_names),
             length=length,
@@ -670,7 +674,7 @@ class Runner:
             closures={name: tuple(x) for name, x in turns.items()},
             independent=None if independent is None else tuple(independent),
             embedding=None if choice is None else (tuple(choice[0]), choice[1]),
-            within=within,
+            within=w is not None,
             began=problem.contact is not None and problem.contact.began,
             controls=self._acting.numbers,
             ticks=tuple(ticks),
@@ -719,6 +723,13 @@ class Runner:
             problem.carried.present = np.array(state.z)
             problem.displaced()
         self._kept, self._jumped_at, self._doubtful, self._lost = None, -(2**63), -(2**63), False
+        self._rates = (np.array(state.rates), (self._account(), self._acting.numbers)) if len(state.rates) else None
+
+    def _rates_kept(self) -> Array | None:
+        """The rates of the state that was taken, while the same acts as then; else None."""
+        if self._rates is None or self._rates[1] != (self._account(), self._acting.numbers):
+            return None
+        return self._rates[0]
 
     def _fit(self) -> Fit:
         """Return what a state must fit to."""
@@ -743,6 +754,7 @@ class Runner:
         q, v = np.array(mb.q), np.array(mb.v)
         if seen is not None and np.array_equal(q, seen[0]) and np.array_equal(v, seen[1]) and self._x is not None:
             return self._x
+        self._rates = None
         self._stride.forget()
         self._watch.forget(self.t, self._x)
         self._stability.forget()
@@ -778,7 +790,8 @@ class Runner:
             x = problem.contact.pushed_out(problem, self.t, x)
         problem.see(window(self._acting.breaks, self.now))
         x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
-        w = problem.rates(self.t, x)
+        w, rates = problem.rates(self.t, x), self._rates_kept()
+        w, self._rates = w if rates is None else rates, None
         self._watch.moved(self.t, x)
         self._stability.begin(problem, self.t, x)
         self._x = x

@@ -85,7 +85,7 @@ def holds_boolean(value: object) -> bool:
 
 
 def is_masked_array(value: object) -> bool:
-    """Whether this is an array of `numpy.ma`; while nobody has imported that, there is none.
+    """True for an array of `numpy.ma`; False without a look where that module has not been imported.
 
     >>> is_masked_array(np.ma.masked_equal([1, 2], 2)), is_masked_array(np.zeros(2))
     (True, False)
@@ -98,7 +98,7 @@ def _finite_float(x: object) -> bool:
 
 
 def shape_fits(shape: tuple[int, ...], wanted: Shape) -> bool:
-    """Whether an array's shape is of the form `wanted` (None: any length; leading `...`: any leading axes).
+    """True if an array's shape is of the form `wanted` (None: any length; leading `...`: any leading axes).
 
     >>> shape_fits((5, 3), (..., 3)), shape_fits((5, 3), (3,)), shape_fits((2, 7), (2, None))
     (True, False, True)
@@ -138,7 +138,7 @@ def unit(axis: Any, what: str) -> Array:
 
 
 def state_text(where: Sequence[Any], batch: Sequence[int]) -> str:
-    """Which state of a batch an error is about, to be put before it; nothing for a single state.
+    """Prefix of an error that names the state of a batch it is about; empty for a single state.
 
     >>> state_text((17,), (100,)), state_text((1, 2), (3, 4)), state_text((), ())
     ('state 17 of 100: ', 'state (1, 2) of (3, 4): ', '')
@@ -150,7 +150,7 @@ def state_text(where: Sequence[Any], batch: Sequence[int]) -> str:
 
 
 def frozen(array: Array) -> Array:
-    """The same array, marked read-only."""
+    """Mark the array read-only and return it."""
     array.setflags(write=False)
     return array
 

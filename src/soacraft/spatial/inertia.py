@@ -138,7 +138,7 @@ class Inertia:
     # -- the same inertia elsewhere, and sums ---------------------------------------------------------------
 
     def transformed(self, pose: Pose) -> Inertia:
-        """The same inertia seen from another frame; `pose` is where the present frame is in the new one.
+        """Inertia in another frame; `pose` is the pose of the present frame in the new one.
 
             M_new = phi M phi*,   phi = pose.phi()
 
@@ -268,8 +268,8 @@ def _checked_moment(J: Array, rounding: float) -> Array:
 
 def _plainly_positive(a: float, h: float, g: float, h2: float, b: float, f: float, g2: float, f2: float, c: float
                       ) -> bool:
-    """Whether a matrix of finite numbers is symmetric and surely positive definite: its leading minors, relative to
-    the products of its diagonal, are above rounding. Seldom asked twice: most bodies are solid.
+    """True if a matrix of finite numbers is symmetric and its leading minors, relative to the products of its diagonal,
+    are above rounding. Most bodies are solid and pass; an exact test decides the others.
 
     >>> _plainly_positive(2, 0, 0, 0, 2, 1, 0, 1, 1), _plainly_positive(1, 0, 0, 0, 1, 1, 0, 1, 1)
     (True, False)

@@ -212,7 +212,7 @@ class Pose:
             return _finite((R @ x[..., None])[..., 0] + p)
 
     def is_close(self, other: Pose, tolerance: float = 1e-9) -> bool:
-        """Whether every entry of the rotation, and of the translation in metres, agrees within `tolerance`.
+        """True if every entry of the rotation, and of the translation in metres, agrees within `tolerance`.
 
         >>> Pose().is_close(Pose(translation=(0, 0, 1e-12)))
         True

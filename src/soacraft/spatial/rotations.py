@@ -247,5 +247,5 @@ def normalize_quaternion(q: Any, what: str, error: type[SoacraftError] = StateEr
 
 
 def _is_unit(x: float, y: float, z: float, w: float) -> bool:
-    """Whether a quaternion is one to rounding, and stays as it is."""
+    """True for a quaternion of norm 1 to rounding, which is not normalized."""
     return abs(sqrt(x * x + y * y + z * z + w * w) - 1.0) <= _ROUNDING

@@ -134,7 +134,7 @@ def se3_log(R: npt.ArrayLike, p: npt.ArrayLike) -> Array:
 
 
 def log_rate(w: npt.ArrayLike) -> Array:
-    """How the rotation vector w = log R varies when R turns in its own axes: `log(R exp(d~)) = w + log_rate(w) d + ...`
+    """Derivative of the rotation vector w = log R as R turns in its axes: `log(R exp(d~)) = w + log_rate(w) d + ...`
 
         I + w~ / 2 + ((1 - (t/2) cot(t/2)) / t^2) w~ w~,   t = |w| <= pi                     (..., 3) -> (..., 3, 3)
 
@@ -150,7 +150,7 @@ def log_rate(w: npt.ArrayLike) -> Array:
 
 
 def se3_log_rate(xi: npt.ArrayLike) -> Array:
-    """How the twist xi = log X varies when X moves with a twist in its own axes: `log(X exp(d)) = xi + J d + ...`
+    """Derivative of the twist xi = log X as X moves by a twist in its own axes: `log(X exp(d)) = xi + J d + ...`
 
         J = [[j(w), 0], [dj(w) along v, j(w)]],   j = `log_rate`                             (..., 6) -> (..., 6, 6)
 

@@ -137,7 +137,7 @@ def _cells(
 
 
 def _faint(size: float) -> float:
-    """How much of a block's ink is taken away, 0 to 0.9."""
+    """Part of a block's ink that is taken away, 0 to 0.9."""
     return 0.9 if size <= 0.0 else min(0.9, max(0.0, -0.9 * math.log10(size) / _DECADES))
 
 

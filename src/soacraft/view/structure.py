@@ -65,7 +65,7 @@ def _of_array(given: Any, widest: int) -> list[list[str]]:
 
 
 def _of_operator(expr: Operator, widest: int) -> list[list[str]]:
-    """What can be non-zero has the shade of its size, the lightest one at least."""
+    """Shades of the blocks: one that can be non-zero has the shade of its size, the lightest one at least."""
     rows, cols = drawn_spaces(expr, widest)
     can, sizes = support(expr), relative_sizes(expr)
 

@@ -41,7 +41,7 @@ class Moment:
 
 
 class Sweep(Strict):
-    """What `sweep` gives: `moments` in the order in which they happen, `pictures()` of them, `save` as HTML or GIF."""
+    """Result of `sweep`: `moments` in the order in which they happen, `pictures()` of them, `save` as HTML or GIF."""
 
     _set_once = frozenset({"expression", "tree", "steps", "moments"})
 

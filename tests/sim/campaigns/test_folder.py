@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.sim.campaigns.makers import arm, folder, lag
 from tests.sim.campaigns.test_campaign import MEASURE, VARY, campaign
@@ -86,6 +87,19 @@ def test_hostile_settings_are_refused(tmp_path):
     (tmp_path / "runs" / "campaign.json").write_text('{"format": "soacraft-campaign/1"}')
     with pytest.raises(CampaignError, match=r"campaign.json' cannot be read"):
         campaign(tmp_path)
+
+
+def test_bits_that_flip_in_a_shard_are_noticed(tmp_path):
+    c = campaign(tmp_path)
+    c.run(shard=(1, 12))
+    (shard,) = (tmp_path / "runs" / "shards").glob("*.json")
+    content = shard.read_bytes()
+    for bit in np.random.default_rng(1).integers(8 * len(content), size=100):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        shard.write_bytes(damaged)
+        with pytest.raises(CampaignError, match="is damaged: its checksum is"):
+            campaign(tmp_path).table()
 
 
 def test_a_digit_that_changed_in_a_shard_is_noticed(tmp_path):

@@ -94,8 +94,9 @@ def _simple(**parts):
 
 
 @given(
-    q=arrays, z=arrays, rest=st.floats(0.0, 9e-10), ns=st.integers(-(2**60), 2**60), forces=st.lists(names),
-    signs=st.dictionaries(names, finite), controls=st.dictionaries(names, finite), held=st.dictionaries(names, values),
+    q=arrays, z=arrays, rates=arrays, rest=st.floats(0.0, 9e-10), ns=st.integers(-(2**60), 2**60),
+    forces=st.lists(names), signs=st.dictionaries(names, finite), controls=st.dictionaries(names, finite),
+    held=st.dictionaries(names, values),
     closures=st.dictionaries(names, st.lists(finite, max_size=3)), length=st.none() | st.floats(1e-300, 1e300),
     independent=st.none() | st.lists(st.integers(0, 9)), embedding=st.none() | st.tuples(st.lists(st.integers(0, 9)),
     st.booleans()), ticks=st.lists(st.integers(0, 2**61)), within=st.booleans(), began=st.booleans(),
@@ -109,7 +110,8 @@ def test_bytes_have_all_of_it(**parts):
     assert encode(back) == encode(state)
     for name in ("ns", "rest", "forces", "length", "ticks", "within", "began", "closures", "signs"):
         assert getattr(back, name) == getattr(state, name)
-    assert back.q.tobytes() == np.asarray(parts["q"], dtype=float).tobytes()
+    for name in ("q", "z", "rates"):
+        assert getattr(back, name).tobytes() == np.asarray(parts[name], dtype=float).tobytes()
     for name, x in state.held.items():
         assert type(back.held[name]) is type(x)
         assert np.asarray(back.held[name]).tobytes() == np.asarray(x).tobytes()
@@ -123,7 +125,7 @@ def test_bytes_have_all_of_it(**parts):
         ({"ns": 2**62}, "a time is out of range"),
         ({"rest": -1e-10}, "a time is out of range"),
         ({"ns": 5, "callbacks": ((4, 10),)}, "a time is out of range"),
-        ({"q": np.zeros((2, 2))}, "q, v, work and z have one axis"),
+        ({"q": np.zeros((2, 2))}, "q, v, work, z and rates have one axis"),
         ({"counts": (1, 2, 3)}, "a count or a length of steps is out of range"),
     ],
 )

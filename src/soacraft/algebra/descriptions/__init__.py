@@ -1,4 +1,4 @@
-"""What can be read of an expression before anything is computed.
+"""Text and cost of an expression, read from its structure; no number is computed.
 
 `printing` writes it as Python and as LaTeX, `explain` lists its sweeps and the relations that chose them, `cost` counts
 them.

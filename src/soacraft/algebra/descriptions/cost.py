@@ -1,4 +1,4 @@
-"""What an expression costs, counted in products of blocks, as a function of the tree. Nothing is computed."""
+"""Cost of an expression, counted in products of blocks, as a function of the tree. No number is computed."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def multiplications(expr: Operator) -> int:
 
 
 class Weights(NamedTuple):
-    """What is counted: of a leaf, of a block-diagonal inverse, of a dense one."""
+    """Weights of a count: of a leaf, of a block-diagonal inverse, of a dense one."""
 
     leaf: Callable[[Leaf], Any]
     diagonal: Any

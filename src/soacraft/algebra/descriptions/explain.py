@@ -1,4 +1,4 @@
-"""What an expression will run: each sweep, its cost, and the relation that chose it. Nothing is computed."""
+"""Plan of an expression: each sweep, its cost, and the relation that chose it. No number is computed."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _(expr: Inverse, transposed: bool, why: str) -> list[Step]:
 
 
 def block_step(expr: Operator) -> Step:
-    """How one block is computed."""
+    """Step that computes one block."""
     if not rules.structured(expr):
         return Step("refused", expr.text(), "", "no structured inverse is known")
     if expr.pattern() is not None:
@@ -246,7 +246,7 @@ def by_columns(expr: Operator) -> bool:
 
 @singledispatch
 def _long_block_step(expr: Operator) -> Step:
-    """The same for an expression whose blocks reach along paths."""
+    """Step that computes one block of an expression whose blocks reach along paths."""
     return _rule_or_column(expr, expr)
 
 
@@ -280,7 +280,7 @@ def _rule_or_column(core: Operator, expr: Operator) -> Step:
 
 
 def array_step(expr: Operator) -> Step:
-    """How the dense matrix is computed."""
+    """Step that computes the dense matrix."""
     found = rules.array(expr)
     if found is not None:
         return Step("recursion", expr.text(), "O(N^2)", found[1])

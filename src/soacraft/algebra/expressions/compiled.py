@@ -1,4 +1,4 @@
-"""What `expr.compile()` gives: an expression as a function of the state."""
+"""Result of `expr.compile()`: an expression as a function of the state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Compiled(ABC):
 
     @abstractmethod
     def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
-        """At coordinates q, with or without leading batch axes; `v` matters to time derivatives alone."""
+        """Value at coordinates q, with or without leading batch axes; only time derivatives read `v`."""
 
     @abstractmethod
     def save(self, path: str | PathLike[str]) -> None:
@@ -40,4 +40,4 @@ class Compiled(ABC):
 
     @abstractmethod
     def explain(self) -> Explanation:
-        """What a call runs, and what it took on this machine."""
+        """Steps of a call, and their measured times on this machine."""

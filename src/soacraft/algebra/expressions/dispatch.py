@@ -13,7 +13,7 @@ from soacraft.errors import SpaceError
 
 
 def no_rule(function: str, expr: object) -> SpaceError:
-    """What is raised for a kind of expression that a function was not told of."""
+    """Error for a kind of expression that has no rule registered with a function."""
     kind = type(expr).__name__
     return SpaceError(
         f"{function} knows no expression of kind {kind}: register a function of {kind} with it, as "

@@ -1,4 +1,4 @@
-"""What holds an operator under names of its own, as the classes printed in the PyCraft paper do."""
+"""Base of objects that hold an operator under other names, as the classes printed in the PyCraft paper do."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def at_one_instant(evaluate: Callable[P, R]) -> Callable[P, R]:
 
 
 def held(of: Any, read: Callable[[], R]) -> R:
-    """What `read` gives; within an evaluation, what it gave when it was first asked about `of`."""
+    """Value of `read()`; within an evaluation, the value of the first call for `of` is used again."""
     known = _held.get()
     if known is None:
         return read()

@@ -199,7 +199,7 @@ class Power(Operator):
         return frozenset("s")
 
     def blocks(self) -> Blocks:
-        """By repeated squaring."""
+        """Blocks of the power, by repeated squaring."""
         return self.cached("blocks", self._squared)
 
     def _squared(self) -> Blocks:

@@ -44,7 +44,7 @@ DIAGONAL: Pattern = frozenset("d")
 
 
 class Binding(Protocol):
-    """What a leaf takes its numbers from: a model at a fixed or at the current state."""
+    """Source of the numbers of a leaf: a model at a fixed or at the current state."""
 
     @property
     def batch(self) -> tuple[int, ...]: ...
@@ -99,7 +99,7 @@ class Operator(ABC):
 
     @abstractmethod
     def pattern(self) -> Pattern | None:
-        """Which blocks can be non-zero, or None when they reach along whole paths of the tree."""
+        """Positions of the blocks that can be non-zero, or None when they reach along whole paths of the tree."""
 
     @abstractmethod
     def blocks(self) -> Blocks:
@@ -111,7 +111,7 @@ class Operator(ABC):
 
     @abstractmethod
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
-        """The same expression of other parts."""
+        """Expression of this kind with other parts."""
 
     @abstractmethod
     def key(self) -> tuple[Any, ...]:
@@ -145,7 +145,7 @@ class Operator(ABC):
 
     @once
     def bindings(self) -> tuple[Binding, ...]:
-        """What the leaves take their numbers from, each once."""
+        """Bindings of the leaves, each once."""
         return tuple({id(leaf.binding): leaf.binding for leaf in self.leaves()}.values())
 
     @property
@@ -347,7 +347,7 @@ class Operator(ABC):
         return Followed(rng)(self, data, given.rounding)
 
     def _columns_of(self, x: Any, cols: Space) -> tuple[Array, bool]:
-        """What the operator is applied to, as columns, and whether it was a vector."""
+        """Columns of the argument of a product, and True if it was a vector."""
         if not isinstance(x, StackedVector):
             return columns(x, cols, self.batch, "x")
         if x.space != cols:
@@ -424,12 +424,12 @@ class Operator(ABC):
         return det(self, dense)
 
     def properties(self) -> Properties:
-        """Whether it is square, block-diagonal, triangular along the tree, nilpotent, invertible, symmetric, positive
+        """Properties: square, block-diagonal, triangular along the tree, nilpotent, invertible, symmetric, positive
         definite or semi-definite: each True, False or None (not known), with the reason.
 
-        True is said by structure, or where it says so by the diagonal blocks at this state; False by structure or by
-        the numbers at this state, of which one is enough. O(n^2) flags for n nodes; numbers are looked at where
-        structure leaves a question, in models of up to 500 entries.
+        True follows from structure or, where the reason says so, from the diagonal blocks at this state; False follows
+        from structure or from the numbers at this state, since one state is enough to refute. O(n^2) flags for n nodes;
+        where structure leaves a question, numbers are computed in models of up to 500 entries.
 
         >>> import soacraft as sc
         >>> E_phi = sc.operators(sc.load("arm7"), "E_phi")
@@ -448,19 +448,19 @@ class Operator(ABC):
         return by_branch(self)
 
     def is_zero(self, tolerance: float = 1e-9) -> bool:
-        """Whether it vanishes, row by row and column by column, relative to the terms it is the sum of: the same in any
-        units of length, mass and time (see `soacraft.algebra.values.measure`).
+        """True if it vanishes, row by row and column by column, relative to the terms it is the sum of: the answer does
+        not depend on the units of length, mass and time (see `soacraft.algebra.values.measure`).
         """
         from soacraft.algebra.values.measure import relative_norm
 
         return bool(relative_norm(self, enough=tolerance) <= tolerance)
 
     def is_identity(self, tolerance: float = 1e-9) -> bool:
-        """Whether `self - I` vanishes, as `is_zero` judges it."""
+        """True if `self - I` vanishes, as `is_zero` judges it."""
         return (self - nodes.I).is_zero(tolerance)
 
     def is_symmetric(self, tolerance: float = 1e-9) -> bool:
-        """Whether it is its own transpose, judged as by `is_zero`; false for what is not square.
+        """True if it is its own transpose, judged as by `is_zero`; False if it is not square.
 
         >>> import soacraft as sc
         >>> s = sc.operators(sc.load("arm7"))
@@ -487,7 +487,7 @@ class Operator(ABC):
         return norm(self, kind)
 
     def at(self, **state: Any) -> Operator:
-        """The same expression bound to a snapshot: `expr.at(q=..., v=...)`; a leading batch axis gives a batch."""
+        """Expression bound to a snapshot: `expr.at(q=..., v=...)`; a leading batch axis gives a batch."""
         snapshots: dict[int, Binding] = {}
 
         def bound(leaf: Leaf) -> Operator:
@@ -499,7 +499,7 @@ class Operator(ABC):
         return self.with_leaves(bound)
 
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
-        """The same expression with every leaf replaced."""
+        """Expression with every leaf replaced."""
         return self.with_parts(tuple(part.with_leaves(change) for part in self.parts()))
 
     @at_one_instant
@@ -518,12 +518,12 @@ class Operator(ABC):
         return fresh
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it is made of; what was computed from it is computed again."""
+        """State for pickling: the fields without computed values, which are computed again when needed."""
         computed = {"_cache", "_watched", "_inverse", "_call"} | KEPT
         return {name: x for name, x in vars(self).items() if name not in computed}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Operator:
-        """As `copy` would do it by itself, in fewer calls for each level of the expression."""
+        """Deep copy, equal to that of `copy` by default, in fewer calls for each level of the expression."""
         if type(self).__reduce__ is not object.__reduce__:  # made again by a function
             made: Any = self.__reduce__()
             again: Operator = made[0](*(deepcopy(x, memo) for x in made[1]))
@@ -556,7 +556,7 @@ class Operator(ABC):
 
     @property
     def tags(self) -> frozenset[str]:
-        """What is claimed of it: symmetric, block_diagonal, positive_definite, positive_semidefinite."""
+        """Claimed properties: symmetric, block_diagonal, positive_definite, positive_semidefinite."""
         from soacraft.algebra.values.evaluate import tags
 
         return tags(self)
@@ -574,7 +574,7 @@ class Operator(ABC):
         return latex(self)
 
     def explain(self, loops: bool = False) -> Explanation:
-        """Which sweeps a product, a block and the dense matrix will run, and what they cost. Computes nothing.
+        """Sweeps that a product, a block and the dense matrix will run, and their costs. Computes no number.
 
         With `loops=True` the product with a vector is written as the recursion of the papers too, in text
         (`print(expr.explain(loops=True).loops)`) and in LaTeX (`.loops.latex`).
@@ -612,7 +612,7 @@ class Operator(ABC):
 
 
 class Leaf(Operator):
-    """A named operator with numbers of its own, taken from a binding."""
+    """Named operator whose numbers come from a binding."""
 
     name: str
     latex_name: str
@@ -648,7 +648,7 @@ class Leaf(Operator):
         return own.bounded() if "symmetric" in self.claims and self.rows == self.cols else own
 
     def definition(self) -> Operator | None:
-        """The expression this name stands for, when a product runs that expression."""
+        """Expression that a product with this operator runs in its place; None if there is none."""
         return None
 
     def changes(self) -> dict[Hashable, Callable[[], object]]:
@@ -676,7 +676,7 @@ class Leaf(Operator):
 
     @abstractmethod
     def bound_to(self, binding: Binding) -> Leaf:
-        """The same operator with numbers from elsewhere."""
+        """This operator with the numbers of another binding."""
 
 
 def allowed(depth: int) -> int:

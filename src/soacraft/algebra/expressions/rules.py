@@ -1,4 +1,4 @@
-"""Where the layers above teach the algebra what structure knows: other forms of inverses, dense matrices, blocks.
+"""Rules of the layers above about structure: other forms of inverses, dense matrices, blocks.
 
 A rule looks at an expression and answers, or returns None. The first answer counts. The algebra itself knows only
 what holds for any matrices: the inverse of a number, a transpose, a product of square parts.
@@ -66,7 +66,7 @@ def inverse(x: Operator) -> tuple[Operator, str] | None:
 
 @singledispatch
 def _inverse_of_kind(x: Operator) -> tuple[Operator, str] | None:
-    """What holds for any matrices."""
+    """Inverse by rules that hold for any matrices."""
     return None
 
 
@@ -112,7 +112,7 @@ def _inverse_of_product(parts: list[Operator]) -> tuple[Operator, str] | None:
 
 @singledispatch
 def structured(x: Operator) -> bool:
-    """Whether sweeps can compute x: no inverse in it is known only as a dense matrix."""
+    """True if sweeps can compute x: no inverse in it is known only as a dense matrix."""
     return all(map(structured, x.parts()))
 
 
@@ -141,12 +141,12 @@ def block(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
 
 
 def singular(x: Operator) -> str | None:
-    """Why x is singular at every state, None when that is not known."""
+    """Reason why x is singular at every state; None when no rule knows."""
     return next((why for rule in singular_rules if (why := rule(x)) is not None), None)
 
 
 def regular(x: Operator) -> tuple[bool, str] | None:
-    """Whether x has an inverse, and why; None when no rule says."""
+    """True or False for an x with or without an inverse, and the reason; None when no rule says."""
     return next((found for rule in regular_rules if (found := rule(x)) is not None), None)
 
 
@@ -197,7 +197,7 @@ def dot(x: Operator) -> Operator:
 
 @singledispatch
 def along(x: Operator, body: Any, dof: Any) -> Operator:
-    """Either of them with the turning of the axes left out."""
+    """Derivative (`diff`, or `dot` without a body) with the turning of the axes left out."""
     raise no_rule("along", x)
 
 

@@ -1,7 +1,7 @@
 """Expressions as noncommutative polynomials, whose letters are the texts of operators.
 
 `polynomial` is their arithmetic, `completion` makes of relations a set of rules that decides equality, `factoring`
-writes what is left with brackets.
+writes polynomials with brackets.
 """
 
 __all__: list[str] = []

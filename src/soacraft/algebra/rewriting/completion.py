@@ -1,4 +1,4 @@
-"""Rewriting of polynomials by rules, and completion: every overlap of two rules is resolved by a rule of its own.
+"""Rewriting of polynomials by rules, and completion: every overlap of two rules is resolved by a new rule.
 
 A rule `word -> polynomial` comes from a relation that was given, or from an overlap of two others: then it names them
 as its parents. When completion ends, two polynomials are equal by the relations exactly when they reduce to the same
@@ -25,7 +25,7 @@ class Contradiction(OutOfBudget):
 
 
 class Budget:
-    """How long rewriting may take and how many terms a polynomial may have."""
+    """Limits of rewriting: its time and the number of terms of a polynomial."""
 
     def __init__(self, seconds: float = 5.0, terms: int = 20_000) -> None:
         self.until, self.seconds, self.terms = time.thread_time() + seconds, seconds, terms
@@ -44,7 +44,7 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether the time is over."""
+        """True if the time is over."""
         return self.left < 0
 
 
@@ -70,12 +70,12 @@ class Rule:
 
     @property
     def derived(self) -> bool:
-        """Whether it follows from other rules."""
+        """True if it follows from other rules."""
         return bool(self.parents)
 
     @property
     def title(self) -> str:
-        """Its name; a derived rule is called by its equation."""
+        """Name of the rule; a derived rule is called by its equation."""
         return self.name or repr(self)
 
     @property
@@ -156,7 +156,7 @@ class System:
         raise AssertionError("the loop ends by itself")
 
     def steps(self, p: Polynomial, budget: Budget) -> Iterator[tuple[Rule, Polynomial]]:
-        """The same, one rule at a time, each applied to all terms it fits."""
+        """Reduction of p one rule at a time, each applied to all terms it fits: each rule and its result."""
         while True:
             rule = self._next(p)
             if rule is None:
@@ -218,7 +218,7 @@ class Completion:
         return self.system
 
     def take(self, zero: Polynomial, name: str, source: str, parents: tuple[Rule, ...], overlap: Word) -> None:
-        """A relation becomes a rule, unless the others know it already; rules it reduces are taken anew."""
+        """Make a rule of a relation, unless the rules imply it; rules that it reduces are added again as relations."""
         used: dict[int, Rule] = {}
         reduced = self.system.reduce(zero, self.budget, used)
         if not reduced:

@@ -35,7 +35,7 @@ class Factoring:
         self._letters: dict[str, Price] = {}
 
     def price(self, word: Word) -> Price:
-        """What a word costs."""
+        """Price of a word."""
         found = self._words.get(word)
         if found is None:
             found = self._words[word] = _added(self.nothing, *map(self._letter, word))
@@ -48,7 +48,7 @@ class Factoring:
         return found
 
     def plain(self, p: Polynomial) -> Price:
-        """What a polynomial costs as it is."""
+        """Price of a polynomial without factoring."""
         return _added(self.nothing, *map(self.price, p.terms), *[self.addition] * (len(p.terms) - 1))
 
     def form(self, p: Polynomial) -> Form:
@@ -79,7 +79,7 @@ class Factoring:
             yield self._divided(cofactor, q, rest, mirrored)
 
     def _left_over(self, cofactor: Polynomial, rest: Polynomial, q: Polynomial) -> Price:
-        """What cofactor * q + rest costs before it is factored further."""
+        """Price of cofactor * q + rest before it is factored further."""
         return _added(self.plain(cofactor), self.plain(q), self.plain(rest))
 
     def _sum(self, p: Polynomial) -> Form:
@@ -125,8 +125,8 @@ def common_end(words: list[Word]) -> Word:
 
 
 def _divisors(p: Polynomial, mirrored: bool) -> Iterator[Polynomial]:
-    """What may be on the right (mirrored: on the left) of several words: what follows a shared start, and shared
-    ends.
+    """Candidates for a common right (mirrored: left) factor of several words: the remainders after a shared start, and
+    shared ends.
     """
 
     def turn(word: Word) -> Word:

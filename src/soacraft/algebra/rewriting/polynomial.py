@@ -1,7 +1,7 @@
-"""Noncommutative polynomials: sums of words of letters with exact coefficients. What expressions are compared as.
+"""Noncommutative polynomials: sums of words of letters with exact coefficients, by which expressions are compared.
 
 A letter is the text of an operator (`H`, `phi.T`, `D.inv`); a word is a product of letters, the empty word is the
-identity. Nothing here knows what a letter stands for.
+identity. Letters have no other meaning in this module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DENOMINATOR = 10_000
 
 
 def exact(c: int | float | Fraction) -> Number:
-    """The rational number a coefficient stands for: 0.1 is 1/10, 1/3 is 1/3; any other float is what it is, exactly.
+    """Rational number meant by a coefficient: 0.1 is 1/10, 1/3 is 1/3; any other float is converted exactly.
 
     >>> exact(0.1), exact(1 / 3), exact(2.0)
     (Fraction(1, 10), Fraction(1, 3), 2)
@@ -56,7 +56,7 @@ class Polynomial:
 
     @staticmethod
     def _made(terms: dict[Word, Number]) -> Polynomial:
-        """Of terms that are its own and have no zero among them."""
+        """Polynomial of these terms, which are not copied and must not contain a zero."""
         made = Polynomial.__new__(Polynomial)
         made.terms, made._hash = terms, None
         return made
@@ -153,7 +153,7 @@ def collected(start: Mapping[Word, Number], more: Iterable[tuple[Word, Number]])
 
 
 class Alphabet:
-    """What is known of letters: which are symmetric, how heavy each is (1 by default), and their order.
+    """Properties of letters: the symmetric ones, their weights (1 by default), and their order.
 
     >>> Alphabet(symmetric={"P"}).adjoint(("H", "P", "phi.T"))
     ('phi', 'P', 'H.T')
@@ -182,7 +182,9 @@ class Alphabet:
         return p.mapped(self.adjoint)
 
     def key(self, word: Word) -> tuple[int, int, tuple[tuple[int, str], ...]]:
-        """By weight, then length, then letters: an order that products keep and that has no endless descent."""
+        """Sort key by weight, then length, then letters: an order that products preserve and that has no endless
+        descent.
+        """
         found = self._keys.get(word)
         if found is None:
             plain = [x.removesuffix(".T") for x in word]

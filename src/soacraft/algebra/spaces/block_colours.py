@@ -1,4 +1,4 @@
-"""How the blocks of an operator are drawn: which ones, in which colours, with lines between which (004 Fig. 4-6)."""
+"""Drawing of an operator's blocks: which ones, their colours, and the lines between them (004 Fig. 4-6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def drawn_blocks(space: Space) -> list[int]:
 
 
 def segment_borders(space: Space, drawn: Sequence[int]) -> set[int]:
-    """Before which of the drawn blocks another serial segment begins."""
+    """Positions among the drawn blocks before which another serial segment begins."""
     tree = space.tree
     if tree is None:
         return set()
@@ -26,7 +26,9 @@ def segment_borders(space: Space, drawn: Sequence[int]) -> set[int]:
 
 
 def block_colour(rows: Space, cols: Space, i: int, j: int) -> str:
-    """That of the segment both are on, or a light mixture of those of two; grey where a space has no tree."""
+    """Colour of a block: of the segment that both nodes are on, or a light mixture of those of two; grey for a space
+    without a tree.
+    """
     if rows.tree is None or cols.tree is None or rows.tree.names != cols.tree.names:
         tree, k = (rows.tree, i) if rows.tree is not None else (cols.tree, j)
         return GREY if tree is None else segment_colour(tree.branch_of(k).index)

@@ -146,14 +146,14 @@ class Blocks:
         return Blocks(rows, cols, entries)
 
     def or_larger(self, other: Blocks) -> Blocks:
-        """For magnitudes: the larger of each entry."""
+        """Blocks with the larger of each entry, for magnitudes."""
         entries = dict(self.entries)
         for k, x in other.entries.items():
             entries[k] = np.maximum(entries[k], x) if k in entries else x
         return Blocks(self.rows, self.cols, entries)
 
     def bounded(self) -> Blocks:
-        """For the magnitude of a symmetric operator: |X(i,j)| <= sqrt(|X(i,i)| |X(j,j)|) within each block."""
+        """Bound |X(i,j)| <= sqrt(|X(i,i)| |X(j,j)|) within each block, for the magnitude of a symmetric operator."""
         entries: dict[Index, Array] = {}
         for (i, j), x in self.entries.items():
             root = np.sqrt(np.diagonal(x)) if i == j else None
@@ -165,7 +165,7 @@ class Blocks:
 
 
 def _starts(space: Space, pieces: Space, i: int) -> Numbers:
-    """Where the pieces of block i start in it."""
+    """Offsets within block i at which its pieces start."""
     return np.asarray(space.pieces[pieces.block(i)] - space.offsets[i])
 
 

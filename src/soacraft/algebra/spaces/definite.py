@@ -27,12 +27,12 @@ class Factored(NamedTuple):
 
 
 def is_exactly_symmetric(x: Array) -> bool:
-    """Whether a matrix is its own transpose, number by number."""
+    """True if a matrix is its own transpose, number by number."""
     return x.shape[-2] == x.shape[-1] and bool(np.array_equal(x, x.mT))
 
 
 def definiteness(x: Array) -> str:
-    """What is true of a symmetric block: "positive_definite", "positive_semidefinite", or "" for neither.
+    """Definiteness of a symmetric block: "positive_definite", "positive_semidefinite", or "" for neither.
 
     >>> definiteness(np.diag([2.0, 1e-20])), definiteness(np.diag([2.0, 0.0])), definiteness(np.diag([2.0, -1e-20]))
     ('positive_definite', 'positive_semidefinite', '')

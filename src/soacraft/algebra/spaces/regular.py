@@ -23,7 +23,7 @@ def least_singular_value(x: Array) -> Array:
 
 
 def is_regular(x: Array) -> npt.NDArray[np.bool_]:
-    """Whether each of some matrices (..., d, d) has an inverse."""
+    """True for each of some matrices (..., d, d) that has an inverse."""
     return np.asarray(least_singular_value(x) > SINGULAR * x.shape[-1]) if x.shape[-1] else np.ones(x.shape[:-2], bool)
 
 

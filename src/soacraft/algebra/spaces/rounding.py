@@ -38,7 +38,7 @@ def measuring() -> Iterator[None]:
 
 
 def measurer() -> np.random.Generator | None:
-    """Where random signs come from within `measuring()`; None outside."""
+    """Generator of random signs within `measuring()`; None outside."""
     return _measuring.get()
 
 

@@ -14,7 +14,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def is_several(index: Any) -> bool:
-    """Whether an index means a list of blocks: a slice, a list or a tuple of labels."""
+    """True if an index means a list of blocks: a slice, a list or a tuple of labels."""
     return isinstance(index, (slice, list, tuple, np.ndarray))
 
 
@@ -62,7 +62,7 @@ def _between(space: Space, index: slice) -> list[int]:
 
 
 def _between_numbers(space: Space, index: slice) -> list[int]:
-    """In a numbering from 1: a slice of numbers leaves its end out, one of names takes both ends along."""
+    """Blocks of a slice in a numbering from 1: a slice of numbers excludes its end, one of names includes both ends."""
 
     def place(end: Any, whole: int, last: int) -> int:
         if end is None:
@@ -90,6 +90,6 @@ def _is_number(x: Any) -> bool:
 
 
 def entries(space: Space, blocks: list[int]) -> Numbers:
-    """Where the numbers of some blocks are in a stacked vector."""
+    """Positions of the numbers of some blocks in a stacked vector."""
     every = [np.arange(space.offsets[k], space.offsets[k + 1]) for k in blocks]
     return np.concatenate([np.zeros(0, dtype=np.int64), *every])

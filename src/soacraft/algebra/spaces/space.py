@@ -19,7 +19,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def offsets_of(sizes: Iterable[int]) -> npt.NDArray[np.int64]:
-    """Where slices of these sizes begin, and where the last ends.
+    """Offsets at which slices of these sizes begin, and the end of the last.
 
     >>> offsets_of([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -83,7 +83,7 @@ class Space:
         return hash((self.kind, self.axes, self.size, self.labels))
 
     def block(self, i: int) -> slice:
-        """Where block i is in a stacked vector."""
+        """Slice of block i in a stacked vector."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def index(self, label: Any) -> int:
@@ -114,7 +114,7 @@ class Space:
 
     @cached_property
     def shown(self) -> Numbers:
-        """Where the entries are that users meet one after another."""
+        """Positions of the entries in the order in which users see them."""
         every = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in self.order]
         return np.concatenate([np.zeros(0, dtype=np.int64), *every])
 
@@ -147,7 +147,7 @@ class Space:
 
     @cached_property
     def pieces(self) -> Numbers:
-        """Where the pieces start: neighbours in one block that share a unit."""
+        """Positions at which pieces start; a piece is a run of neighbours in one block that share a unit."""
         first = np.ones(self.size, dtype=np.bool_)
         first[1:] = self.letters[1:] != self.letters[:-1]
         first[[start for start, d in zip(self.offsets[:-1].tolist(), self.dims, strict=True) if d]] = True
@@ -188,7 +188,7 @@ class Space:
         return words
 
     def mismatch(self, other: Space) -> str:
-        """Why this space and another do not meet, and the cure, for the end of a message."""
+        """Reason why this space and another do not match, and the cure, for the end of a message."""
         for space in (self, other):
             check = getattr(space.owner, "check", None)
             if check is not None:
@@ -233,7 +233,7 @@ def numbers(x: Any, space: Space, what: str) -> Array:
 
 
 def finite_numbers(x: Any, space: Space, what: str) -> Array:
-    """The same of an array that a user gives: it must be finite."""
+    """Array of a user as numbers of a space; refused unless finite."""
     data = numbers(x, space, what)
     good = np.isfinite(data)
     if not good.all():
@@ -265,7 +265,7 @@ def columns(x: Any, space: Space, batch: tuple[int, ...], what: str) -> tuple[Ar
 
 
 def fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
-    """Whether leading axes broadcast to those of a batch."""
+    """True if leading axes broadcast to those of a batch."""
     try:
         return np.broadcast_shapes(lead, batch) == batch
     except ValueError:

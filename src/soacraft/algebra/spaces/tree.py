@@ -163,7 +163,7 @@ class Tree:
         return k if type(k) is int and 0 <= k < self.n else self.number(k)
 
     def _at(self, k: Any) -> int:
-        """The same, and -1 for the root."""
+        """Number of a node, and -1 for the root."""
         return -1 if type(k) is int and k == -1 else self._node(k)
 
     # -- by name ------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Tree:
         return self.branches[self._segments[0][self.number(node)]]
 
     def is_ancestor(self, node: Any, other: Any) -> bool:
-        """Whether a node is inboard of another one: on its path to the root, and not itself. O(depth).
+        """True if a node is inboard of another one: on its path to the root, and not itself. O(depth).
 
         >>> t = Tree([-1, 0, 0], names=["trunk", "left", "right"])
         >>> t.is_ancestor("trunk", "left"), t.is_ancestor("left", "right"), t.is_ancestor("left", "left")

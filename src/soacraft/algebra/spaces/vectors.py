@@ -94,7 +94,9 @@ class StackedVector:
 
     @property
     def rounding(self) -> Array:
-        """Within `measuring()`: what rounding may have made of it, (..., N, NOISES m) for m columns."""
+        """Rounding of the vector within `measuring()`: what rounding may have made of it, (..., N, NOISES m) for m
+        columns.
+        """
         rng = measurer()
         assert rng is not None
         if self._rounding is None:
@@ -103,7 +105,7 @@ class StackedVector:
         return self._rounding
 
     def with_rounding(self, rounding: Array) -> StackedVector:
-        """The same numbers, computed from larger ones that cancelled."""
+        """Copy with the rounding of larger numbers that cancelled."""
         return StackedVector(self.space, self._data, self._columns, rounding=rounding)
 
     def _made(self, do: Callable[..., Array], *others: StackedVector | Array | float) -> StackedVector:
@@ -117,7 +119,7 @@ class StackedVector:
 
     @property
     def is_columns(self) -> bool:
-        """Whether it is a block of vectors, one in each column."""
+        """True if it is a block of vectors, one in each column."""
         return self._columns
 
     @property
@@ -231,5 +233,5 @@ class StackedVector:
 
 
 def _defers(x: Any) -> bool:
-    """Whether x says by itself how it meets arrays, as operators do."""
+    """True if x defines its own operations with arrays, as operators do."""
     return getattr(x, "__array_ufunc__", True) is None

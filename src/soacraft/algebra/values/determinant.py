@@ -35,7 +35,7 @@ class Determinant(NamedTuple):
     source: str
 
     def times(self, other: Determinant, source: str) -> Determinant:
-        """That of a product."""
+        """Determinant of a product."""
         return Determinant(self.sign * other.sign, self.log + other.log, source)
 
 
@@ -80,7 +80,7 @@ def det(expr: Operator, dense: bool = False) -> Any:
 
 
 def _known(x: Operator) -> Determinant | None:
-    """By the first rule that knows it."""
+    """Determinant by the first rule that applies; None when there is none."""
     if not x.shape[0]:
         return Determinant(*ONE, "no entries")
     why = rules.singular(x)
@@ -108,7 +108,7 @@ def _of_blocks(x: Operator, source: str) -> Determinant:
 
 
 def _of_kind(x: Operator) -> Determinant | None:
-    """What holds for any matrices."""
+    """Determinant by rules that hold for any matrices."""
     if isinstance(x, Leaf):
         meaning = x.definition()
         return None if meaning is None else _known(meaning)
@@ -151,7 +151,9 @@ def _of_product(x: Product) -> Determinant | None:
 
 
 def narrowest(x: Operator) -> str | None:
-    """Why a square product is singular by its rank: it goes through a smaller space. None when it does not."""
+    """Reason why a square product is singular by its rank: a factor maps through a smaller space. None when there is
+    none.
+    """
     if isinstance(x, Product):
         space = min((f.spaces[1] for f in x.factors), key=lambda space: space.size)
         if space.size < x.shape[0]:
@@ -170,6 +172,6 @@ def _triangular(x: Operator) -> Determinant | None:
 
 
 def is_triangular(flags: Flags) -> bool:
-    """Whether an order of the nodes makes it triangular: no two nodes reach each other."""
+    """True if an order of the nodes makes it triangular: no two nodes reach each other."""
     far = closure(flags)
     return not (far & far.T & ~np.eye(len(far), dtype=np.bool_)).any()

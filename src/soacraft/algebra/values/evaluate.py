@@ -284,7 +284,7 @@ def _in_order(space: Space, branch: Sequence[int]) -> Sequence[int]:
 
 @singledispatch
 def tags(expr: Operator) -> frozenset[str]:
-    """What follows from the claims of the leaves."""
+    """Tags that follow from the claims of the leaves."""
     return _on_diagonal(expr)
 
 

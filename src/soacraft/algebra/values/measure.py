@@ -1,4 +1,4 @@
-"""How far an expression is from zero, whatever the units.
+"""Distance of an expression from zero, in any units.
 
 Sizes are those of pieces: neighbouring entries that share a unit (`Space.pieces`). With each column x go columns d of
 what rounding may have made of it (`soacraft.algebra.spaces.rounding`), with random signs e:
@@ -75,7 +75,7 @@ def _ratio_to_terms(expr: Operator, x: Array, i: int, known: Known) -> float:
 
 
 def sizes(expr: Operator) -> Array:
-    """What the errors of the dense matrix are measured by: the size of each piece in each column, (..., pieces, N)."""
+    """Reference for the errors of the dense matrix: the size of each piece in each column, (..., pieces, N)."""
     cols = expr.spaces[1]
     parts = [_measured(expr, unit_columns(cols, chunk))[1] for chunk in chunks(cols)]
     return np.concatenate(parts, axis=-1) if parts else np.zeros((len(expr.spaces[0].pieces), 0))
@@ -147,14 +147,14 @@ class Followed:
         return xd[..., : self.m], xd[..., self.m :]
 
     def by_numbers(self, expr: Operator, xd: Array) -> Array:
-        """By an expression as it is: its own product, with the rounding of its own numbers."""
+        """Product with an expression that is not split further, and the rounding of its numbers."""
         s = expr.spaces[1].sizes(xd[..., : self.m])
         if expr.pattern() is None or isinstance(expr, Power):
             return self._swept(expr, xd, s)
         return self._shaken(expr.apply(xd), expr.spaces[0], magnitude(expr).apply(s))
 
     def _swept(self, expr: Operator, xd: Array, s: Array) -> Array:
-        """By a propagator, whose rounding goes from node to node, or by another operator of no blocks."""
+        """Product with a propagator, whose rounding goes from node to node, or with another operator without blocks."""
         rows, cols = expr.spaces
         y, kernel = expr.apply(xd[..., : self.m]), _kernel(expr)
         size = rows.sizes(y)
@@ -175,7 +175,7 @@ class Followed:
         return np.asarray(X_inv @ self._shaken(xd, space, s + largest @ space.sizes(y)))
 
     def _shaken(self, xd: Array, space: Space, s: Array) -> Array:
-        """With rounding of the sizes s added."""
+        """Columns and their rounding, with rounding of the sizes s added."""
         e = noise(space, s, self.rng)
         if xd.ndim < e.ndim:
             return _together(xd[..., : self.m], xd[..., self.m :] + e)
@@ -260,7 +260,7 @@ def _(expr: Transpose) -> Operator | None:
 
 @singledispatch
 def _starred(expr: Operator) -> Operator | None:
-    """What is computed in place of the transpose of an expression: the star goes inside sums and products."""
+    """Expression computed in place of the transpose of another: the star goes inside sums and products."""
     meaning = _meaning(expr)
     return None if meaning is None else meaning.T
 
@@ -333,13 +333,13 @@ def _(expr: Transpose) -> Blocks:
 
 
 def _of_numbers(expr: Operator) -> Blocks:
-    """Of an inverse or a power: its own sizes."""
+    """Sizes of the numbers of an inverse or a power."""
     own = expr.blocks().magnitude
     return own.bounded() if "symmetric" in expr.tags else own
 
 
 def _is_dense(expr: Operator) -> bool:
-    """Whether it is a plain matrix, or the transpose of one."""
+    """True for a plain matrix, or the transpose of one."""
     leaf = expr.arg if isinstance(expr, Transpose) else expr
     return isinstance(leaf, Leaf) and leaf.dense
 

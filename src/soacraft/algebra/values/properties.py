@@ -1,9 +1,9 @@
-"""What can be said of an expression: square, block-diagonal, triangular, nilpotent, invertible, symmetric, definite.
+"""Properties of an expression: square, block-diagonal, triangular, nilpotent, invertible, symmetric, definite.
 
 True follows from structure: which blocks can be non-zero (`support`), what is claimed of leaves (`tags`), rank and
-factorizations; or, of invertible and definite ones, from diagonal blocks at this state, and the reason says so. False
-follows from structure, or is seen in the numbers at the present state: one state is enough to say no. None is
-what neither can tell; where the numbers happen to have the property the reason says so.
+factorizations; for invertible and definite ones also from diagonal blocks at this state, and the reason says so. False
+follows from structure, or from the numbers at the present state: one state is enough to refute. None means that neither
+decides; where the numbers happen to have the property the reason says so.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Look:
 
     @cached_property
     def flags(self) -> Flags | None:
-        """Which blocks can be non-zero; None in a model of too many nodes."""
+        """Flags of the blocks that can be non-zero; None in a model of too many nodes."""
         return support(self.expr) if max(len(self.rows), len(self.cols)) <= MOST else None
 
     @cached_property
@@ -118,7 +118,7 @@ class Look:
 
     @cached_property
     def nonzero(self) -> Flags | None:
-        """Which entries are not zero at this state, in a state of a batch at least."""
+        """Flags of the entries that are not zero at this state, or at one state of a batch."""
         if self.numbers is None:
             return None
         dense, scale = self.numbers
@@ -135,7 +135,7 @@ class Look:
         return None
 
     def _within(self, allowed: Flags, because: str) -> Answer:
-        """Whether all blocks are where they are allowed."""
+        """Answer to the question if all blocks lie within `allowed`."""
         if self.flags is None:
             return None, f"there are more than {MOST} nodes"
         outside = self.flags & ~allowed
@@ -212,7 +212,7 @@ class Look:
         return self._by_blocks() if is_triangular(self.flags) else found
 
     def _by_blocks(self) -> Answer:
-        """Of a block-triangular one: every diagonal block must be regular."""
+        """Answer for a block-triangular expression: every diagonal block must be regular."""
         try:
             blocks = rules.diag_of(self.expr).blocks().diagonal()
         except (SingularError, StructureError) as error:
@@ -236,7 +236,7 @@ class Look:
         return None, "structure does not say; it is its own transpose at this state"
 
     def _told(self, product: str, word: str) -> str:
-        """Where a tag comes from."""
+        """Source of a tag, in words."""
         if isinstance(self.expr, Leaf):
             return f"{word} by its definition" + (f" ({self.expr.source})" if self.expr.source else "")
         return product if isinstance(self.expr, Product) else f"its parts are {word}"
@@ -301,7 +301,7 @@ def _order(flags: Flags) -> int | None:
 
 
 def _invertible(x: Operator) -> Answer:
-    """From structure alone."""
+    """Answer about invertibility from structure alone."""
     if isinstance(x, Identity):
         return True, "the identity"
     if not x.shape[0]:

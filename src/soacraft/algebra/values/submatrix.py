@@ -42,7 +42,7 @@ def _looked_up(expr: Operator, left: list[int], right: list[int]) -> Array:
 
 
 def _places(space: Space, blocks: list[int]) -> dict[int, slice]:
-    """Where each chosen block goes."""
+    """Position of each chosen block in the result."""
     ends = offsets_of(space.dims[k] for k in blocks).tolist()
     return {k: slice(ends[n], ends[n + 1]) for n, k in enumerate(blocks)}
 

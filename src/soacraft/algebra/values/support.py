@@ -1,4 +1,5 @@
-"""Which blocks of an expression can be non-zero, from its structure alone: true at every state, for every parameter.
+"""Support of an expression: blocks that can be non-zero, from its structure alone, at every state and for every
+parameter.
 
 A block (i, j) of a product can be non-zero when some (i, k) and (k, j) can; one of an inverse when (i, j) can in some
 power, since an inverse is a polynomial of its matrix. So a block that is false here is zero; one that is true may still
@@ -45,12 +46,12 @@ def _sized(space: Space) -> Flags:
 
 
 def joined(x: Flags, y: Flags) -> Flags:
-    """What a product of two can reach."""
+    """Blocks that a product of two can reach."""
     return np.asarray(x.astype(np.float32) @ y.astype(np.float32) > 0.0)
 
 
 def closure(x: Flags) -> Flags:
-    """What the powers of x can reach, from the zeroth on."""
+    """Blocks that the powers of x can reach, from the zeroth on."""
     found = x | np.eye(len(x), dtype=np.bool_)
     while True:
         further = joined(found, found)
@@ -61,13 +62,13 @@ def closure(x: Flags) -> Flags:
 
 @singledispatch
 def reach(expr: Operator) -> Flags:
-    """The same for one kind of expression; parts are asked for by `support`."""
+    """Flags of one kind of expression; those of its parts come from `support`."""
     raise AssertionError(f"no rule says which blocks of {type(expr).__name__} can be non-zero")
 
 
 @reach.register
 def _(expr: Leaf) -> Flags:
-    """By the definition or the pattern; without either every block can be."""
+    """Flags from the definition or the pattern; all True without either."""
     meaning, (rows, cols), found = expr.definition(), expr.spaces, expr.pattern()
     if meaning is not None:
         return support(meaning)
@@ -126,7 +127,7 @@ def _(expr: Product) -> Flags:
 
 @reach.register
 def _(expr: Power) -> Flags:
-    """By repeated squaring."""
+    """Flags of a power, by repeated squaring."""
     found, n = np.eye(len(expr.spaces[0]), dtype=np.bool_), expr.n
     square = support(expr.arg)
     while n:

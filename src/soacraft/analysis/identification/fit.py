@@ -73,8 +73,8 @@ def _newton(R: Array, y: Array, blocks: list[Block], x: Array, weight: float, sm
 
 
 def _room(blocks: list[Block], change: Array) -> float:
-    """How far to go along a step with the changes L^-1 dP L^-* of all blocks: all of it, or most of the way to the
-    edge. Closer, and Newton's method comes back by no more than doubling the distance in each step.
+    """Length of a step with the changes L^-1 dP L^-* of all blocks: all of it, or most of the way to the edge of the
+    cone. Closer to the edge, Newton's method comes back by no more than doubling the distance in each step.
     """
     room, start = 1.0, 0
     for block in blocks:

@@ -59,7 +59,7 @@ class Identified:
 
     @property
     def unseen(self) -> int:
-        """How many combinations the records do not show; the prior decides them."""
+        """Number of combinations that the records do not show; the prior decides them."""
         return len(self.names) - self.base.rank
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ def identify(
     show, by the divergence d, which counts relative changes; `prior=1e-3` means that a change by thirty times is one
     standard deviation. A point mass or a rod takes a prior that is a little thicker.
 
-    `noise` is the standard deviation of the force along each dof (nv); without it, it is estimated from what is left of
+    `noise` is the standard deviation of the force along each dof (nv); without it, it is estimated from the residual of
     the best fit. q, v and vdot are taken as exact. `base` names the combinations that the records show: singular values
     of the records without units, relative to the largest, above `tolerance`; `covariance` is theirs.
 

@@ -33,7 +33,7 @@ class Records(NamedTuple):
 
 
 class Condensed(NamedTuple):
-    """For each row of forces a triangle [R_j, y_j] (c + 1, c + 1); the number of states; the size of each row."""
+    """Triangle [R_j, y_j] (c + 1, c + 1) for each row of forces; the number of states; the size of each row."""
 
     triangles: Array
     states: int
@@ -61,8 +61,8 @@ def read_records(g: Graph, given: Any) -> Records:
 
 
 def condensed(g: Graph, found: Found, records: Records, solver: Any, noise: Array | None) -> Condensed:
-    """What a fit needs of the records. In a closed chain with X(q), the forces X* T along independent dofs, in which
-    the closures have no part; with noise S in the dofs they are made white by the factor of X* S X.
+    """Condense records for a fit. In a closed chain with X(q), the forces are X* T along independent dofs, in which the
+    closures have no part; with noise S in the dofs they are made white by the factor of X* S X.
     """
     rows = 1 if solver is not None else g.nv
     c = len(found)

@@ -1,4 +1,4 @@
-"""Charts of parameters: free numbers without units for a search, each of which stands for what a body can have.
+"""Charts of parameters: free numbers without units for a search; all of them give parameters that a body can have.
 
 A parameter is its value over its size in the model. The six moments and the ten inertial parameters of a body are the
 Cholesky factor of their pseudo-inertia, with the logarithms of the diagonal.

@@ -106,7 +106,7 @@ def copy_of(graph: Graph, found: Found) -> tuple[Multibody, Found]:
 
 
 def sizes_of(graph: Graph, found: Found) -> Array:
-    """What each parameter is counted in: the model's mass, length and time, so that yours do not matter."""
+    """Units of the parameters: the model's mass, length and time, so that those of the user do not matter."""
     L, t = scale_of(graph)
     m = sum(body.inertia.mass for body in graph.bodies) / max(len(graph), 1) or 1.0
     pose = 3 * [1.0] + 3 * [L]

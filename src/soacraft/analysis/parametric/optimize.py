@@ -160,7 +160,7 @@ class _Search:
         return float(y) if y.ndim == 0 else y
 
     def slope(self, z: Array) -> Array:
-        """Its derivatives along the free numbers, as the last axis."""
+        """Derivatives of the criterion along the free numbers, as the last axis."""
         values = self._set(z)
         shape = (*np.shape(self.first), len(self.found))
         given = finite(self._gradient(self.model), shape, f"gradient of optimize at {self._text(values)}", StateError)
@@ -176,7 +176,7 @@ class _Search:
         return ", ".join(f"{x.name} = {y:g}" for x, y in zip(self.found, values, strict=True))
 
     def run(self, low: Array, high: Array, most: int) -> tuple[Array, str, bool]:
-        """Where it is smallest, what ended the search, and whether it converged."""
+        """Search: the smallest point, what ended the search, and True if it converged."""
         ends = self._free(low), self._free(high)
         if self._gradient is not None:
             self._check(*ends)
@@ -260,8 +260,8 @@ class _Search:
 
     def _gauss_newton(self, z: Array, low: Array, high: Array, most: int) -> tuple[Array, str]:
         """Place where steps of Gauss and Newton, halved where they overshoot, lower the sum no more, and why
-        they ended before that, if so. The change of the sum is that of its rows, (r' - r).(r' + r): a row that stands
-        still adds nothing to it, however large.
+        they ended before that, if so. The change of the sum is that of its rows, (r' - r).(r' + r): a row that
+        does not change adds nothing to it, however large.
         """
         r = self.ask(z)
         while True:

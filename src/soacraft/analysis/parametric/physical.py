@@ -1,4 +1,4 @@
-"""What inertias a body can have: those whose pseudo-inertia is positive definite.
+"""Physical inertias of a body: those whose pseudo-inertia is positive definite.
 
     P(pi) = [[S, m c], [(m c)*, m]],    S = tr(J) I / 2 - J = integral of r r* dm
 

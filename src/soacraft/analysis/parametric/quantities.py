@@ -1,4 +1,6 @@
-"""What derivatives along parameters are known of: each quantity from the sweep of `tangent`, q, v and vdot held."""
+"""Quantities that can be differentiated along parameters: each from the sweep of `tangent`, with q, v and vdot
+constant.
+"""
 
 from __future__ import annotations
 

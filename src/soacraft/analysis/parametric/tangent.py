@@ -1,4 +1,4 @@
-"""How motion and forces change with parameters, at q, v and vdot held: one sweep out and one in, on columns.
+"""Derivatives of motion and forces along parameters, with q, v and vdot constant: one sweep out and one in, on columns.
 
 A body frame that is moved by a small twist eta, in its own axes, changes phi(p,k) by phi(p,k) crf(eta). If what moves
 it is the inboard side of its hinge, H(k) stays; if it is the outboard side, H*(k) changes by -crm(eta) H*(k). With the
@@ -38,7 +38,8 @@ from soacraft.spatial.transforms import crf, crf_with, crm, log_rate, phi
 
 
 class Directions(NamedTuple):
-    """What each of c parameters changes: twists and inertial parameters by body, twists by node, numbers by dof."""
+    """Changes that each of c parameters makes: twists and inertial parameters by body, twists by node, numbers by dof.
+    """
 
     eta_in: Array  # (..., n, 6, c)
     eta_out: Array  # (n, 6, c)
@@ -176,7 +177,7 @@ def inward(p: Problem, d: Directions, t: Tangent) -> Array:
 
 
 def _along_dofs(p: Problem, d: Directions) -> Array:
-    """What the numbers of dofs add to the generalized force."""
+    """Terms of the numbers of dofs in the change of the generalized force."""
     total = d.dofs["armature"] * _given(p, "vdot")[..., None]
     if p.passive:
         total = total + d.dofs["damping"] * _given(p, "v")[..., None]
@@ -242,7 +243,7 @@ def _turned(w: Array, turn: Array) -> Array:
 
 
 def turned(p: Problem, d: Directions, t: Tangent, frame: Frame) -> Array:
-    """How far a frame turns, in its own axes, (..., 3, c)."""
+    """Rotation of a frame in its own axes, (..., 3, c)."""
     return moved(p, d, t, frame)[..., :3, :]
 
 

@@ -127,7 +127,7 @@ def _kind(tail: str) -> tuple[str | None, int | None]:
 
 
 def _numbers(kind: str, frame: Any) -> tuple[str, ...]:
-    """What the numbers of a kind are called."""
+    """Names of the numbers of a kind."""
     if kind not in PER_DOF:
         return KINDS[kind]
     nv: int = frame.hinge.nv
@@ -214,7 +214,7 @@ def write(function: str, found: Found, values: Array) -> None:
 
 
 def _edits(function: str, what: str, owner: Any, new: dict[str, dict[int, float]]) -> list[tuple[Any, str, Any]]:
-    """What is to be set: (object, attribute, value)."""
+    """Edits that set the new numbers: (object, attribute, value)."""
     try:
         x = {kind: _replaced(_values(kind, owner), numbers) for kind, numbers in new.items()}
         if what == "inertia":

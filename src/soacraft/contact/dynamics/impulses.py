@@ -80,7 +80,7 @@ class ImpulseProblem:
         return Problem(self.S, b, self.laws).solve(tolerance=self.tolerance, start=start, otherwise=self.otherwise)
 
     def work(self, p: Array) -> float:
-        """Of the contacts, p times the mean of the speeds before and after, relative to surfaces that move."""
+        """Work of the contacts: p times the mean of the speeds before and after, relative to surfaces that move."""
         mean = 0.5 * (self.speeds(self.v) + self.speeds(self.after(p)))
         return float(p[: self.size] @ mean[: self.size])
 
@@ -89,11 +89,11 @@ class ImpulseProblem:
         return np.asarray(self.v + self.X @ p)
 
     def scale(self, p: Array) -> float:
-        """What work is measured by."""
+        """Unit of work: |p| times |u| before."""
         return float(np.abs(p[: self.size]) @ np.abs(self.speeds(self.v)[: self.size]))
 
     def resolved(self, found: Impulses, factor: float = 1.0) -> Resolved:
-        """What follows from a solution."""
+        """Velocities, impulses and work that follow from a solution."""
         p, size = found.p, self.size
         parts = self.N[:size].T @ p[:size], self.N[size:].T @ p[size:]
         ties = np.repeat([isinstance(x, Bilateral) for x in self.laws], [x.rows for x in self.laws])
@@ -102,8 +102,9 @@ class ImpulseProblem:
 
 def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: float = 0.0) -> Array:
     """The smallest displacement, in the metric of the mass matrix, after which no gap is negative: N d >= -gap, and
-    0 along the rows that are held. With `soft` each row gives way by that part of its own compliance; rows that nothing
-    moves are left as they are."""
+    0 along the rows that are held. With `soft` each row gives way by that part of its compliance; rows that nothing
+    moves are not changed.
+    """
     N = np.vstack([rows, held])
     X: Array = solve_mass(N.T)
     laws: tuple[Law, ...] = (*(Cone(()) for _ in range(len(rows))), *(Bilateral() for _ in range(len(held))))

@@ -1,4 +1,4 @@
-"""What MJCF says of contact, as far as rigid contact knows it, and a report of what became of each setting.
+"""Contact settings of MJCF, as far as rigid contact has them, and a report of what became of each.
 
     friction, condim, priority     as they are
     solref                         restitution: that of a spring and a damper that push, with the same damping ratio
@@ -76,7 +76,7 @@ def translation(scene: Scene) -> list[str]:
 
 
 def _settings(told: Mapping[str, Any]) -> dict[str, str]:
-    """What a shape says, as text with what becomes of it."""
+    """Settings of a shape, as text with what becomes of each."""
     found: dict[str, str] = {}
     if "condim" in told:
         kinds = {1: "no friction", 3: "sliding", 4: "sliding and spinning", 6: "sliding, spinning and rolling"}

@@ -40,7 +40,7 @@ _CANCELLED = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class PlasticImpact:
-    """What an impact left: velocities after, impulses, and the energy that it took."""
+    """Result of an impact: velocities after it, impulses, and the energy lost."""
 
     v: Array
     """Velocities after, (nv)."""
@@ -73,11 +73,11 @@ class _Joint:
 def plastic_impact(
     mb: Multibody | Solver, *joined: str | Closure | tuple[Frame | str, Frame | str], q: Any = None, v: Any = None
 ) -> PlasticImpact:
-    """Velocities after bodies have joined, at a state (default: the model's own). The model is left as it is.
+    """Velocities after bodies have joined, at a state (default: the model's own). The model is not changed.
 
     `joined`: a pair of bodies or nodes, which become fixed to each other as they are; or a loop closure of the model,
     by name, active or not, whose hinge goes on moving; several at once are one impact. Closures and couplings that are
-    active hold. A closure must be closed where it joins. A solver of `sc.loops` stands for its model.
+    active hold. A closure must be closed where it joins. A solver of `sc.loops` is taken as its model.
 
     Cost: a forward sweep a row, and the cube of the rows.
 
@@ -193,7 +193,7 @@ def _jacobian(graph: Multibody, state: State, frame: Frame) -> Array:
 
 
 def _held(graph: Multibody, state: State) -> list[_Joint]:
-    """What ties the model already."""
+    """Joints that tie the model already."""
     if not graph.is_closed:
         return []
     rows = Constraints(graph, state)

@@ -172,8 +172,9 @@ def resolve_in_turn(
     rows: ContactRows, solve_mass: SolveMass, v: Array, v0: Array, allowed: Array, more: Further | None = None,
     law: ImpactLaw = _DEFAULT,
 ) -> Resolved:  # fmt: skip
-    """The same where impacts of one instant follow each other; v0 are the velocities before the step, with which what
-    approaches strikes."""
+    """Resolve impacts of one instant that follow each other; v0 are the velocities before the step, with which
+    approaching contacts strike.
+    """
     now, p, work, factor = np.array(v0), np.zeros(len(rows.J)), 0.0, 1.0
     held, pulled = _equalities(more, v0), np.zeros(len(v))
     X = solve_mass(rows.J[rows.normals].T)
@@ -213,8 +214,9 @@ def resolve_in_turn(
 
 
 def _equalities(more: Further | None, v: Array) -> Further | None:
-    """Of further rows the closures and held dofs, which act in an impact of one contact: they keep the velocities that
-    they have at v."""
+    """Closures and held dofs among further rows, which act in an impact of one contact: they keep the velocities that
+    they have at v.
+    """
     if more is None:
         return None
     N, laws, _ = more

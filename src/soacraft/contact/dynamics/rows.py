@@ -94,8 +94,9 @@ def some_points(rows: ContactRows, keep: npt.NDArray[np.intp]) -> ContactRows:
 
 
 def same_points(before: ContactRows, after: ContactRows, within: float) -> list[int] | None:
-    """For each point after a step that of the same shapes before it, the nearest that is left, which has moved no
-    farther than `within`; None where one of them has none. O(points^2)."""
+    """Match the points after a step to points of the same shapes before it: the nearest unmatched one, within the
+    distance `within`; None where a point has none. O(points^2).
+    """
     middles = [0.5 * (x.contacts.point_a + x.contacts.point_b) for x in (before, after)]
     left, found = list(range(len(before))), []
     for i, (a, b) in enumerate(zip(after.contacts.a, after.contacts.b, strict=True)):

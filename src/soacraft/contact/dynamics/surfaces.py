@@ -36,22 +36,22 @@ class _Surface(NamedTuple):
 
     @property
     def coefficients(self) -> tuple[float, ...]:
-        """Those of the rows of a `Cone`."""
+        """Coefficients of the rows of a `Cone`."""
         slide, spin, roll = self.friction
         return (slide, slide, spin, roll, roll)[: (0, 2, 3, 5)[self.kinds]]
 
 
 class Surfaces:
-    """What pairs of shapes are to each other: coefficients of friction and of restitution.
+    """Friction and restitution of pairs of shapes.
 
     `friction` is a number, of sliding, or numbers of sliding, spinning and rolling: the moments about the normal and
     about the tangents are at most spin p_n and roll p_n, with lengths spin and roll, and all of them together lie in
-    one cone (see `Cone`). `friction` and `restitution` are those of shapes whose attributes say nothing. Attributes are
-    as in MJCF: `friction`, of which `condim` tells what acts (1 none, 3 sliding, 4 spinning, 6 rolling too), and
-    `restitution`, else that of the damping ratio of `solref` where it is below 1 (see `mujoco`). Of two shapes the one
-    with the higher `priority` counts, else the larger of each number; `<pair>` of MJCF has its own; `pairs` has the
-    numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}. It counts more than all
-    that the model says; two shapes count more than a shape and a body, and those more than two bodies.
+    one cone (see `Cone`). `friction` and `restitution` are defaults for shapes without such attributes. Attributes are
+    as in MJCF: `friction`, of which `condim` selects the parts that act (1 none, 3 sliding, 4 spinning, 6 rolling too),
+    and `restitution`, else that of the damping ratio of `solref` where it is below 1 (see `mujoco`). Of two shapes the
+    one with the higher `priority` counts, else the larger of each number; `<pair>` of MJCF has its own numbers; `pairs`
+    has the numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}. It overrides
+    everything in the model; two shapes count more than a shape and a body, and those more than two bodies.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Surfaces:
         self._pairs = self._take(pairs)
 
     def _take(self, pairs: Any) -> dict[frozenset[str], _Surface]:
-        """What the user says of pairs, by names of shapes or bodies."""
+        """Read the pairs of the user, by names of shapes or bodies."""
         if pairs is not None and not isinstance(pairs, Mapping):
             raise ModelError(f"pairs must be {{(name, name): (friction, restitution)}}, got {pairs!r:.60}.")
         known = {*self._own, *self._carrier.values()}
@@ -98,7 +98,7 @@ class Surfaces:
                 )
 
     def with_friction(self, sliding: Mapping[str, float]) -> Surfaces:
-        """The same with other coefficients of sliding of shapes, by name; what is said of pairs stays."""
+        """Surfaces with other coefficients of sliding of shapes, by name; the numbers of pairs are not changed."""
         made = copy(self)
         made._own = dict(self._own)
         for name, number in sliding.items():
@@ -122,7 +122,7 @@ class Surfaces:
         return both.coefficients, both.restitution
 
     def _of_two(self, a: str, b: str) -> _Surface:
-        """Of shapes without a word on the pair."""
+        """Surface of two shapes without numbers for the pair."""
         first, second = self._own[a], self._own[b]
         if first.priority != second.priority:
             return max(first, second, key=lambda x: x.priority)
@@ -174,8 +174,9 @@ class Surfaces:
         return _Surface(friction, kinds, restitution, _number(told.get("priority", 0), "priority", who))
 
     def _of_pair(self, a: str, b: str, told: Mapping[str, Any]) -> _Surface:
-        """That of MJCF's <pair>: friction has two numbers of sliding, one of spinning, two of rolling; what it does not
-        say is that of the two shapes."""
+        """Surface of MJCF's <pair>: friction has two numbers of sliding, one of spinning, two of rolling; the two
+        shapes give the missing ones.
+        """
         who, both = f"pair {a!r} - {b!r}", self._of_two(a, b)
         kinds = _kinds(told["condim"], who) if "condim" in told else both.kinds
         slide, spin, roll = both.friction
@@ -200,7 +201,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _friction(value: Any, who: str) -> tuple[tuple[float, float, float], int]:
-    """Of sliding, spinning and rolling, 0 where not given, and how many are."""
+    """Coefficients of sliding, spinning and rolling, 0 where left out, and how many there are."""
     numbers = [_coefficient(x, "friction", who) for x in _listed(value)]
     if not 1 <= len(numbers) <= len(_KINDS):
         raise ModelError(

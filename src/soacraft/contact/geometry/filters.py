@@ -1,4 +1,4 @@
-"""Which shapes of a model may touch.
+"""Filters: pairs of shapes of a model that may touch.
 
 Shapes of one body, or of bodies welded together, never do; nor those of a parent and its child, except on the inertial
 frame (as MuJoCo has it); nor those of two bodies that an active closure welds to each other, as a second hand is welded
@@ -55,7 +55,7 @@ def collision_shapes(mb: Multibody) -> list[Placed]:
 
 
 def is_hinge_part(body: Body) -> bool:
-    """True for a body without mass and without shapes that can touch: it stands between two joints of one body."""
+    """True for a body without mass and without shapes that can touch: it is a link between two joints of one body."""
     return body.inertia.mass == 0.0 and body.modal is None and all(x.role == "visual" for x in body.geometries)
 
 
@@ -68,9 +68,10 @@ def carrier_of(body: Body) -> Any:
 
 
 def rigid_groups(mb: Multibody) -> Groups:
-    """By body: the body it is welded to (itself, or the inertial frame), and by such a body: the one it hangs from,
-    past groups without mass and shapes. What is welded to a node of a flexible body moves relative to what is on other
-    nodes."""
+    """Rigid group of each body: the body it is welded to (itself, or the inertial frame); and for such a body its
+    parent's group, past groups without mass and shapes. A body welded to a node of a flexible body moves relative to
+    those on other nodes.
+    """
     group: dict[Any, Any] = {mb.root: mb.root}
     above: dict[Any, Any] = {}
     solid = {mb.root}
@@ -114,7 +115,7 @@ class Names:
 
 
 def masks(mb: Multibody, shapes: list[Placed]) -> Integers:
-    """By shape: its two masks, (shapes, 2). They do not depend on how the bodies hang together. O(shapes)."""
+    """Masks by shape, two each, (shapes, 2). They do not depend on the joints of the bodies. O(shapes)."""
     silent = {str(a.get("link", "")) for kind, a in _records(mb) if kind == "disable_default_collisions"}
     if switched_off(mb, "contact"):
         return np.zeros((len(shapes), 2), dtype=np.int64)
@@ -123,7 +124,9 @@ def masks(mb: Multibody, shapes: list[Placed]) -> Integers:
 
 
 def classes(mb: Multibody, shapes: list[Placed], masks: Integers, groups: Groups, adjacent: bool) -> Integers:
-    """By shape: its rigid group, the group above it that it must not touch (-1: none), its two masks. O(shapes)."""
+    """Classes by shape: its rigid group, the group above it that it must not touch (-1: none), its two masks.
+    O(shapes).
+    """
     group, above = groups
     adjacent = adjacent or switched_off(mb, "filterparent")
     number: dict[Any, int] = {carrier: i for i, carrier in enumerate(dict.fromkeys(group.values()))}

@@ -34,7 +34,7 @@ STEPS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """When two moving shapes first touch: `time` from 0 to 1, or inf; `nearest` is where, then or at the end."""
+    """First touch of two moving shapes: `time` from 0 to 1, or inf; `nearest` has their points, then or at the end."""
 
     time: float
     nearest: Nearest
@@ -61,7 +61,7 @@ class _Motion:
 
 
 def time_of_impact(a: Shape, from_a: Pose, to_a: Pose, b: Shape, from_b: Pose, to_b: Pose) -> Impact:
-    """When two shapes first touch that each move from a pose to another, at constant rates of travel and turn.
+    """First touch of two shapes that each move from a pose to another, at constant rates of travel and turn.
 
     Shapes that touch at the start are at time 0. O(steps), of which there are few where they close in without turning.
 

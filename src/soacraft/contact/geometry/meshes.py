@@ -190,7 +190,7 @@ def _read_triangles(triangles: Any, count: int) -> Integers:
 
 
 def _closed(corners: Integers, count: int) -> bool:
-    """Whether each edge is once in each direction. O(m log m)."""
+    """True if each edge is there once in each direction. O(m log m)."""
     if len(corners) < 4:
         return False
     edges = np.concatenate([corners[:, [i, (i + 1) % 3]] for i in range(3)])

@@ -1,4 +1,4 @@
-"""Whether a step leads two shapes through each other: its end alone does not tell from which side they came.
+"""Test for a step that may lead two shapes through each other: its end alone does not tell from which side they came.
 
 Two convex shapes that are apart by g along n when a step begins come closer along it by at most
 

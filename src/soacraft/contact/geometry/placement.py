@@ -1,4 +1,4 @@
-"""What a scene takes from its model: shapes on their bodies, which of them may touch, and how far they keep clear."""
+"""Data that a scene takes from its model: shapes on their bodies, pairs that may touch, and their margins."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ from soacraft.spatial.checks import Array, finite, frozen
 
 @dataclass
 class Choices:
-    """What the user of a scene chose, by names of shapes or bodies: shapes of their own, shapes left out, whether
-    bodies touch that a hinge joins, pairs that may touch or not (the last one counts most), paddings of one or two
-    names.
+    """Choices of the user of a scene, by names of shapes or bodies: shapes of their own, shapes left out, contact of
+    bodies that a hinge joins, pairs that may touch or not (the last one counts most), paddings of one or two names.
     """
 
     shapes: dict[str, Shape]
@@ -68,8 +67,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class Placement:
-    """What a scene derived from its model, until that changes: `local` are the poses of the shapes on their bodies,
-    (shapes, 12), `body` the numbers of these, `moving` the velocities of surfaces that move, by shape.
+    """Data that a scene derived from its model, until that changes: `local` are the poses of the shapes on their
+    bodies, (shapes, 12), `body` the numbers of these, `moving` the velocities of surfaces that move, by shape.
     """
 
     key: tuple[Any, ...]
@@ -89,7 +88,7 @@ class Placement:
 
 
 def key_of(mb: Multibody) -> tuple[Any, ...]:
-    """What a placement depends on: structure, and the very records (by identity) that tell shapes and pairs."""
+    """Key of a placement: structure, and the records (by identity) that define shapes and pairs."""
     shapes = [x for carrier in (mb.root, *mb.bodies) for x in carrier._geometries.values()]
     return mb.version, *shapes, *mb.records
 

@@ -63,7 +63,7 @@ class Nearest:
 
     @property
     def error(self) -> Any:
-        """What the distance may be off by, in metres."""
+        """Bound of the error of the distance, in metres."""
         return self._number(10)
 
     def _number(self, i: int) -> Any:
@@ -84,7 +84,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Where rays first meet a shape: `distance` along each (inf: nowhere), the `point` there and the outward `normal`.
+    """First hits of rays on a shape: `distance` along each (inf: nowhere), the `point` there and the outward `normal`.
 
     Of a scene, `shape` numbers the shape that is met, in the order of `scene.names`; -1 for none.
     """
@@ -166,7 +166,7 @@ def contacts(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = 0.0
 
 
 def cast_rays(shape: Shape, pose: Pose, origin: Any, direction: Any) -> Hits:
-    """Where rays from `origin` along `direction`, (..., 3) each, first meet a shape, from outside or inside. O(1) a ray
+    """First hits of rays from `origin` along `direction`, (..., 3) each, on a shape, from outside or inside. O(1) a ray
     for primitives, O(log triangles) for meshes.
 
     >>> from soacraft.contact import Sphere
@@ -206,7 +206,7 @@ def hits_of(out: Array, rays: Array, unit: Array, batch: tuple[int, ...], shape:
 
 
 def read_within(within: Any) -> float:
-    """How far to look, in metres; infinite by default."""
+    """Read the largest distance to look for, in metres; infinite by default."""
     if isinstance(within, float | int) and not isinstance(within, bool) and within == np.inf:
         return np.inf
     return float(finite(within, (), "within"))
@@ -227,7 +227,7 @@ def require_pair(a: Any, b: Any) -> None:
 
 
 def unanswerable(a: Shape, b: Shape) -> str:
-    """Why a pair has no distance; an empty text where it has one."""
+    """Reason why a pair has no distance; an empty text where it has one."""
     if a.kind == b.kind == "plane":
         return "two planes have no distance: each is a half space without end; make one of them a Box"
     return ""

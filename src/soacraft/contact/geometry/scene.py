@@ -78,7 +78,7 @@ class Scene(Remade):
         self._current()
 
     def with_model(self, mb: Multibody) -> Scene:
-        """The same choices for another model, such as a copy on which an edit is tried."""
+        """Scene with these choices for another model, such as a copy on which an edit is tried."""
         other = copy(self)
         other.model = mb
         return other
@@ -175,8 +175,9 @@ class Scene(Remade):
         return self.sized_twists(rows)[0]
 
     def sized_twists(self, rows: Contacts, *, meet: bool = False) -> tuple[Array, Array]:
-        """The same, and how large each column is before anything in it cancels: turns and slides, (rows, 2, nv).
-        With `meet` two bodies that move have one point, in the middle of the row's two."""
+        """Twists at the rows by dofs, and the size of each column before anything in it cancels: turns and slides,
+        (rows, 2, nv). With `meet` two bodies that move have one point, in the middle of the row's two.
+        """
         self._check_rows(rows)
         built, mb = self._current(), self.model
         nv, J, most = mb.nv, np.zeros((len(rows), 6, mb.nv)), np.zeros((len(rows), 2, mb.nv))
@@ -223,9 +224,11 @@ class Scene(Remade):
         return np.asarray(np.einsum("ri,rij->rj", rows.normal, J))
 
     def smooth(self, q: Any, places: Integers, numbers: Array) -> npt.NDArray[np.bool_]:
-        """Whether distances have derivatives, (rows): `places` (rows, 3) are state and shapes, `numbers` (rows, 11)
-        what was told of them. Where faces or edges are parallel there are many nearest points, and shapes in each other
-        may have two ways out that are equally long; `gradient` is then between the one-sided derivatives. O(rows)."""
+        """True for each distance that has derivatives, (rows): `places` (rows, 3) are state and shapes, `numbers`
+        (rows, 11) the results for them. Where faces or edges are parallel there are many nearest points, and shapes in
+        each other may have two ways out that are equally long; `gradient` is then between the one-sided derivatives.
+        O(rows).
+        """
         built, out = self._current(), np.empty(len(numbers), dtype=np.int64)
         at, _ = self._poses(q, built)
         contact_smooth(built.core, at, np.ascontiguousarray(places), np.ascontiguousarray(numbers), out)
@@ -236,7 +239,7 @@ class Scene(Remade):
         return float(self.fastest_of(q, v))
 
     def fastest_of(self, q: Any, v: Any) -> Array:
-        """The same at each of many states, (...). O(n + shapes) each."""
+        """Largest speed of a point of a shape at each of many states, (...). O(n + shapes) each."""
         built, mb = self._current(), self.model
         if not built.placed or not len(mb.bodies):
             return np.zeros(np.shape(v)[:-1])
@@ -257,7 +260,7 @@ class Scene(Remade):
         return float(speeds[fastest]), mb.bodies[fastest].name
 
     def far(self) -> Array:
-        """How far the shapes of each body reach from its frame, (bodies), in metres. O(n + shapes)."""
+        """Reach of the shapes of each body from its frame, (bodies), in metres. O(n + shapes)."""
         built, far = self._current(), np.zeros(len(self.model.bodies))
         for shape, placed, local in zip(built.shapes, built.placed, built.local, strict=True):
             if placed.body >= 0:
@@ -266,13 +269,14 @@ class Scene(Remade):
 
     @property
     def compiled(self) -> tuple[ContactScene, Any, Array, dict[int, Array]]:
-        """What compiled steps read: the compiled scene, the bodies of its shapes (-1 for the inertial frame), the poses
-        of the shapes there (shapes, 12), and the velocities of surfaces that move, by shape."""
+        """Data for compiled steps: the compiled scene, the bodies of its shapes (-1 for the inertial frame), the poses
+        of the shapes there (shapes, 12), and the velocities of surfaces that move, by shape.
+        """
         built = self._current()
         return built.core, built.body, built.local, built.moving
 
     def cast_rays(self, q: Any, origin: Any, direction: Any, *, skip: Iterable[str] = ()) -> Hits:
-        """Where rays (..., 3) in the inertial frame first meet a shape, at one configuration: lidar, altimeter. `skip`
+        """First hits of rays (..., 3) in the inertial frame on a shape, at one configuration: lidar, altimeter. `skip`
         names shapes, or bodies, that rays pass through (the sensor's own). O(rays shapes).
         """
         built = self._current()
@@ -288,9 +292,9 @@ class Scene(Remade):
         return hits_of(out, rays, unit, batch, out[:, 4].astype(np.int64).reshape(batch))
 
     def time_of_impact(self, q0: Any, q1: Any) -> tuple[float, Contacts]:
-        """When, as a part from 0 to 1 of the way from q0 to q1, two shapes first touch (inf: they do not), and the rows
-        of those that do, at that time. Each shape moves and turns from its pose at q0 to that at q1 at a constant rate;
-        nothing thin is missed (conservative advancement). Shapes that touch at q0 are at time 0.
+        """Time, as a part from 0 to 1 of the way from q0 to q1, at which two shapes first touch (inf: they do not), and
+        the rows of those that do, at that time. Each shape moves and turns from its pose at q0 to that at q1 at a
+        constant rate; nothing thin is missed (conservative advancement). Shapes that touch at q0 are at time 0.
         """
         built = self._current()
         (start, q), (end, _) = self._poses(q0, built), self._poses(q1, built)

@@ -1,4 +1,4 @@
-"""What the rows of a contact problem obey: friction cones, bounds, equalities."""
+"""Laws of the rows of a contact problem: friction cones, bounds, equalities."""
 
 from __future__ import annotations
 

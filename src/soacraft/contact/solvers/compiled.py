@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class Effort(NamedTuple):
-    """What a solution took, and what is left."""
+    """Cost of a solution, and its residual."""
 
     residual: float
     sweeps: int

@@ -1,4 +1,4 @@
-"""`Problem`: impulses and velocities at contacts, and `Impulses`, its solution with what is left of it."""
+"""`Problem`: impulses and velocities at contacts, and `Impulses`, its solution with its residual."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Problem:
 
 
 def _natural_map(x: Scaled, phat: Array, u: Array) -> Array:
-    """Of each block the largest entry of p - Proj(p - u - |u_t| n), in scaled units."""
+    """Natural map of each block: the largest entry of p - Proj(p - u - |u_t| n), in scaled units."""
     worst, at = np.zeros(len(x.rows)), 0
     for i, (kind, rows, bound) in enumerate(zip(x.kinds, x.rows, x.bounds, strict=True)):
         mine = slice(at, at + int(rows))
@@ -217,13 +217,14 @@ def _natural_map(x: Scaled, phat: Array, u: Array) -> Array:
 
 
 def _violations(x: Scaled, phat: Array, tolerance: float) -> Array:
-    """Of each block its natural map, relative to what that of its island is without impulses."""
+    """Natural map of each block, relative to that of its island without impulses."""
     return _natural_map(x, phat, x.S @ phat + x.b) / _sizes(x, tolerance)
 
 
 def _sizes(x: Scaled, tolerance: float) -> Array:
-    """Of each block what the natural map of its island is measured by: the largest without impulses, and at least the
-    rounding of b, of the blocks that have to act; 1 where none has (`measure` of the core)."""
+    """Unit for the natural map of each block: the largest of its island without impulses, and at least the rounding of
+    b, of the blocks that have to act; 1 where none has (`measure` of the core).
+    """
     blocks = np.repeat(np.arange(len(x.rows)), x.rows)
     i, j = np.nonzero(x.S)
     tied = coo_array((np.ones(len(i)), (blocks[i], blocks[j])), shape=(len(x.rows), len(x.rows)))

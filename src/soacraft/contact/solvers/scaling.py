@@ -1,4 +1,4 @@
-"""Contact problems without units: every cone a unit cone, every block divided by the root of its own compliance.
+"""Contact problems without units: every cone a unit cone, every block divided by the root of its compliance.
 
 With p = F phat / s and u = F^-1 s uhat, F the coefficients of friction of each row (1 for a normal) and s the root of
 the largest F S F of the rows of a block:  uhat = (F S F / s s) phat + F b / s.  phat and uhat are then square roots of

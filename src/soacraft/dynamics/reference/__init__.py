@@ -55,7 +55,7 @@ class Reference:
 
 
 def _overflowed(p: Problem, problem: Exception) -> bool:
-    """Whether an error came of numbers that overflow on the way."""
+    """True if an error came of numbers that overflow on the way."""
     try:
         return not inertia.finite(p) or (isinstance(problem, StateError) and "overflow" in str(problem))
     except StateError:

@@ -1,4 +1,4 @@
-"""Between arrays over dofs or bodies and the blocks of the recursions."""
+"""Conversions between arrays over dofs or bodies and the blocks of the recursions."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Motion(NamedTuple):
 
 
 class Seeds(NamedTuple):
-    """What is in the columns of the own dofs, (..., 6, m) by step."""
+    """Columns of a body's own dofs, (..., 6, m) by step."""
 
     V: list[Array]
     alpha: list[Array]

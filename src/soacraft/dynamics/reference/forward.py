@@ -22,12 +22,13 @@ from soacraft.spatial.checks import Array
 
 
 def forward_dynamics(p: Problem) -> Array:
-    """vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a, T with what acts along the dofs besides."""
+    """Forward dynamics vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a, T with the passive forces.
+    """
     return vector(p, recursion(p.sko, columns(p, p.given["force"] + along_dofs(p))).vdot)
 
 
 def mass_matrix_solve(p: Problem) -> Array:
-    """The same without a and b: Mcal^-1 x."""
+    """Solution Mcal^-1 x: forward dynamics without a and b."""
     return vector(p, recursion(p.linear, columns(p, p.given["x"])).vdot)
 
 
@@ -55,8 +56,9 @@ def log_det_mass_matrix(p: Problem) -> Array:
 
 
 def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
-    """AB dynamics with H -> H_f and a -> a + H_p* vdot_p; then f = phi (M alpha + b), T_p = H_p f; what acts along the
-    dofs besides the force is part of both T_f and T_p."""
+    """Forward dynamics with H -> H_f and a -> a + H_p* vdot_p; then f = phi (M alpha + b), T_p = H_p f; passive forces
+    along the dofs are part of both T_f and T_p.
+    """
     assert p.prescribed is not None
     sko, where = p.sko, p.layout.v_slices
     held = [np.flatnonzero(p.prescribed[i]) for i in where]

@@ -73,7 +73,7 @@ class Screws:
 
     @cached_property
     def own(self) -> list[tuple[slice, Array]]:
-        """For bodies whose H varies: their dofs, and Ad(T_k) dH* as (..., 6, nv_k, nv_k), [:, i, c] of S_i along c."""
+        """Dofs of the bodies whose H varies, and Ad(T_k) dH* as (..., 6, nv_k, nv_k), [:, i, c] of S_i along c."""
         p, found = self.p, []
         q = p.full("q")
         for group in p.layout.groups:

@@ -51,8 +51,9 @@ def composite_inertia(p: Problem) -> Array:
 
 
 def finite(p: Problem) -> bool:
-    """Whether the composite inertias and what the hinges see of them are finite: if not, an articulated inertia that
-    looks singular is one that overflowed."""
+    """True if the composite inertias and their projections to the hinges are finite: if not, an articulated inertia
+    that looks singular is one that overflowed.
+    """
     m = p.linear
     R = composite_body(m)
     return all(bool(np.isfinite(R[k]).all() and np.isfinite(m.H(k) @ R[k] @ m.H(k).mT).all()) for k in m.nodes)

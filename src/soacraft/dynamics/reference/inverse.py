@@ -26,17 +26,17 @@ _NOTHING: Array = np.zeros(())
 
 
 def inverse_dynamics(p: Problem) -> Array:
-    """T = H phi (M alpha + b), alpha = phi* (H* vdot + a), less what acts along the dofs besides T."""
+    """Inverse dynamics T = H phi (M alpha + b), alpha = phi* (H* vdot + a), less the passive forces along the dofs."""
     return vector(p, newton_euler(p.sko, columns(p, p.given["vdot"])).T) - along_dofs(p)
 
 
 def bias_force(p: Problem) -> Array:
-    """The same at vdot = 0."""
+    """Bias force: inverse dynamics at vdot = 0."""
     return vector(p, newton_euler(p.sko, columns(p, np.zeros(p.nv))).T) - along_dofs(p)
 
 
 def mass_matrix_multiply(p: Problem) -> Array:
-    """The same without a and b: H phi M phi* H* x."""
+    """Product with the mass matrix, H phi M phi* H* x: inverse dynamics without a and b."""
     return vector(p, newton_euler(p.linear, columns(p, p.given["x"])).T)
 
 
@@ -78,12 +78,12 @@ def _projected(p: Problem, forces: Array, modes: Mapping[int, Array]) -> Array:
 
 
 def along_dofs(p: Problem) -> Array:
-    """What acts along the dofs besides the force (..., nv); 0 where nothing does."""
+    """Passive forces along the dofs, added to the force (..., nv); 0 where there are none."""
     return passive.springs_and_dampers(p.state) if p.passive else _NOTHING
 
 
 def along_dofs_derivatives(p: Problem) -> tuple[Array, Array]:
-    """Its derivatives along the dofs and in v (..., nv, nv); 0 where nothing acts."""
+    """Derivatives of the passive forces along the dofs and in v (..., nv, nv); 0 where there are none."""
     if not p.passive:
         return _NOTHING, _NOTHING
     dq, dv = passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"])

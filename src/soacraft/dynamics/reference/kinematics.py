@@ -1,4 +1,4 @@
-"""Where bodies and nodes are, and how they move.
+"""Poses, velocities and accelerations of bodies and nodes, and Jacobians.
 
     V(k)     = phi*(p,k) V(p) + H*(k) v(k)                      alpha(k) = phi*(p,k) alpha(p) + H*(k) vdot(k) + a(k)
     J        = B* phi* H*                                       node velocities are J v, accelerations J vdot + Jdot v

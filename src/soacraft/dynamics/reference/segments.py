@@ -92,7 +92,7 @@ def frame_segment(p: Problem, frame: Frame, inboard: int) -> Segment:
 
 
 def _modes(p: Problem, k: int) -> slice:
-    """Where the modal rates of a flexible body are in v."""
+    """Slice of the modal rates of a flexible body in v."""
     return slice(p.layout.hinge_v[k].stop, p.layout.v_slices[k].stop)
 
 
@@ -106,7 +106,7 @@ def _held(p: Problem, flex: Deformation, k: int) -> Twists:
 
 
 def _hinges(p: Problem) -> list[Twists]:
-    """Of the hinges, at the body or, where a node of it holds the hinge, at the hinge's own frame."""
+    """Steps of the hinges, at the body or, where a node of it holds the hinge, at the hinge's frame."""
     steps = [Twists(np.zeros((6, 0)))] * p.n
     q, v, layout = p.full("q"), p.full("v"), p.layout
     for group, maps in zip(layout.groups, p.state.configuration.maps, strict=True):

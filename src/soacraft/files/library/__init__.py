@@ -33,7 +33,7 @@ class ModelFacts:
 
 
 def folder() -> Traversable:
-    """Where the models are."""
+    """Folder of the models."""
     from importlib.resources import files
 
     return files(__package__)

@@ -78,7 +78,9 @@ def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = (), lenien
 
 
 def _compiled(mujoco: Any, walk: Walk, root: Given, file: str) -> tuple[Compiled, MeshTable]:
-    """MuJoCo's model; with `lenient`, of what is left when it refuses a part that the bodies do not depend on."""
+    """MuJoCo's model; with `lenient`, of the remaining elements when it refuses a part that the bodies do not depend
+    on.
+    """
     tries = MOST if walk.lenient else 0
     while True:
         try:
@@ -96,7 +98,7 @@ def _compiled(mujoco: Any, walk: Walk, root: Given, file: str) -> tuple[Compiled
 
 
 def _add_gravity(build: Build) -> None:
-    """Gravity as MuJoCo settled it; each <option> that says another is told of."""
+    """Set gravity as MuJoCo settled it; each <option> with another value gets a line in the report."""
     walk, gravity = build.walk, build.compiled.model.opt.gravity.tolist()
     build.mb.gravity = [0.0] * 3 if "GRAVITY" in build.off else gravity
     for element in walk.gravities:

@@ -60,7 +60,7 @@ class Build:
 
 
 def switched_off(compiled: Compiled) -> frozenset[str]:
-    """What <flag> turns off, of what this model has."""
+    """Names of the parts of this model that <flag> turns off."""
     bits, flags = compiled.mujoco.mjtDisableBit, int(compiled.model.opt.disableflags)
     off = {name for name in _FLAGS if flags & int(getattr(bits, f"mjDSBL_{name}", 0))}
     if "PASSIVE" in off:
@@ -180,7 +180,7 @@ def _body_records(build: Build, number: int) -> None:
 
 
 def _joint_records(build: Build, joint: int, name: str, element: Element | None) -> None:
-    """What a joint has that is not simulated, and what was turned into something else."""
+    """Record the parts of a joint that are not simulated, and those that were converted."""
     model, walk = build.compiled.model, build.walk
     kept = _softness(model, joint) | _extras(model, joint)
     if kept:

@@ -47,7 +47,7 @@ def _where_readable(node: Handler, kept: Handler) -> Handler:
 
 
 def _readable(element: Element) -> bool:
-    """Whether place and turn are numbers, as many as there should be, of a turn that is one."""
+    """True if position and rotation are numbers, in the right count, and the rotation is one."""
     given = {name: text for name, text in element.attributes.items() if name in _NUMBERS}
     for name, text in given.items():
         try:
@@ -62,7 +62,7 @@ def _readable(element: Element) -> bool:
 
 
 def _turns(name: str, x: list[float]) -> bool:
-    """Whether the axes that say a turn have a length, and two of them different directions."""
+    """True if the axes that define a rotation have a length, and two of them different directions."""
     if name != "xyaxes":
         return any(x[:4] if name == "quat" else x[:3])
     (a, b, c), (d, e, f) = x[:3], x[3:]

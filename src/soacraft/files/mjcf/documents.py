@@ -17,7 +17,7 @@ MAX_ELEMENTS = 500_000
 
 @dataclass
 class Files:
-    """What may be read, and how much of it was read so far."""
+    """Limits of reading, and the count of what was read so far."""
 
     mesh_roots: tuple[Path, ...] = ()
     includes: bool = True
@@ -65,7 +65,7 @@ class Document:
 
     @cached_property
     def places(self) -> Places:
-        """Where the files are that this model names."""
+        """Folders of the files that this model names."""
         return Places(self.folder, self.mesh_roots)
 
 

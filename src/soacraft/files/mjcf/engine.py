@@ -93,7 +93,9 @@ def _keyframe(text: str, lines: dict[int, Element]) -> Element | None:
 
 
 def parse(mujoco: Any, root: Given, models: dict[str, Given], file: str) -> tuple[Any, dict[int, Element]]:
-    """The spec of what is given. Every document has lines of its own, so that a line says which element it is."""
+    """MuJoCo's spec of the document. Every document has its range of line numbers, so that a line identifies an
+    element.
+    """
     lines: dict[int, Element] = {}
     text = to_text(root, 0, lines)
     others: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""Which elements of an MJCF file can be left out, and whether that changes the motion."""
+"""Elements of an MJCF file that can be left out, and whether that changes the motion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCAL = {
 
 
 def local(key: str) -> bool | None:
-    """Whether going on without an element changes the motion; None for one that cannot be left out.
+    """True or False if going on without an element changes the motion or not; None for one that cannot be left out.
 
     >>> local("equality/weld"), local("actuator/motor"), local("body/plugin"), local("body/joint"), local("equality")
     (True, False, True, None, None)

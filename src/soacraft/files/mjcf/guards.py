@@ -1,4 +1,4 @@
-"""What is refused before MuJoCo sees it: numbers that are none, code, and counts that would fill the memory."""
+"""Refusals before MuJoCo sees a file: numbers that are not finite, code, and counts that would fill the memory."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bounded(element: Element, attribute: str, most: int) -> None:
 
 
 def count_of(element: Element) -> int:
-    """How often <replicate> repeats what is inside it, at least once."""
+    """Number of copies that <replicate> makes of its content, at least one."""
     bounded(element, "count", MAX_COPIES)
     try:
         return max(1, int(float(element.attributes.get("count", "1"))))

@@ -27,7 +27,9 @@ XYZ = ("x", "y", "z")
 
 @dataclass(frozen=True)
 class Step:
-    """One hinge of ours: its name, where it is in the frame before it, and the dofs and coordinates it stands for."""
+    """Hinge of the model made from a joint: its name, its pose in the frame before it, and the dofs and coordinates of
+    the joint that it has.
+    """
 
     hinge_name: str
     hinge: Hinge
@@ -68,7 +70,7 @@ def steps_of(model: Any, joint: int, name: str) -> list[Step]:
 
 
 def in_parts(model: Any, joint: int) -> bool:
-    """Whether a free joint has armature or a spring."""
+    """True if a free joint has armature or a spring."""
     dof = int(model.jnt_dofadr[joint])
     return bool(model.dof_armature[dof : dof + 6].any() or model.jnt_stiffness[joint] != 0.0)
 

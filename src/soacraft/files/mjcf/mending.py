@@ -1,4 +1,4 @@
-"""How `lenient` goes on from what MuJoCo refuses."""
+"""Repairs by which `lenient` goes on after MuJoCo refused a part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def mend(walk: Walk, trees: Iterable[Given], problem: ModelFileError) -> bool:
 
 
 def _chain(trees: Iterable[Given], element: Element) -> list[Given]:
-    """What MuJoCo is given of an element, after all that it is inside of; empty if it is given nothing."""
+    """Elements in MuJoCo's documents that hold an element, the outermost first, and the element itself; empty if MuJoCo
+    does not get it.
+    """
     above: dict[int, Given] = {}
     waiting = list(trees)
     while waiting:

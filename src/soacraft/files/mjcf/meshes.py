@@ -58,7 +58,7 @@ def tell_meshes(walk: Walk, fates: list[tuple[MeshFile, str]]) -> None:
 def _settle(
     mujoco: Any, spec: Any, walk: Walk, file: MeshFile, mesh: Any, users: list[Any], lines: dict[int, Element]
 ) -> str:
-    """What becomes of a mesh; a shape to be fitted to one that is not there is taken for the mesh itself."""
+    """Settle a mesh and report it; a shape to be fitted to a missing mesh is taken for the mesh itself."""
     weighing = [geom for geom in users if gives_inertia(mujoco, spec, geom)]
     fitted = [geom for geom in users if geom.type != mujoco.mjtGeom.mjGEOM_MESH]
     lacking = ""
@@ -85,7 +85,7 @@ def _settle(
 
 
 def gives_inertia(mujoco: Any, spec: Any, geom: Any) -> bool:
-    """Whether the shape adds to the inertia of its body."""
+    """True if the shape adds to the inertia of its body."""
     body, settings = geom.parent, getattr(geom, "compiler", None) or spec.compiler
     choice = mujoco.mjtInertiaFromGeom
     if body.name == "world":

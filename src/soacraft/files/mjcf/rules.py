@@ -1,4 +1,4 @@
-"""How a handler says what becomes of an element and of each of its attributes."""
+"""Rules by which a handler reports an element and each of its attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING = {"", "false", "disable", "none", "auto", "default"}
 
 
 def acts(text: str) -> bool:
-    """Whether a value says something: not zeros, "false" or "disable".
+    """True if a value has an effect: not zeros, "false" or "disable".
 
     >>> acts("0 0.0"), acts("false"), acts("0 0.1")
     (False, False, True)
@@ -34,7 +34,7 @@ _LOOKS = {"rgba": 4} | dict.fromkeys("emission specular shininess reflectance me
 
 
 def looks_wrong(name: str, text: str) -> bool:
-    """Whether an attribute that is only looked at has other numbers than it should: it refuses no model.
+    """True if an attribute of looks has other numbers than it should: it refuses no model.
 
     >>> looks_wrong("rgba", "1 0 0"), looks_wrong("rgba", "1 0 0 1"), looks_wrong("mass", "nan")
     (True, False, False)
@@ -50,7 +50,7 @@ def looks_wrong(name: str, text: str) -> bool:
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of an attribute: its status ('' when that is told later), and whether it would change the motion."""
+    """Fate of an attribute: its status ('' when that is reported later), and whether it would change the motion."""
 
     status: str
     dynamic: bool = False

@@ -101,7 +101,7 @@ def paired_geoms(model: Any) -> set[int]:
 
 
 def can_touch(model: Any) -> bool:
-    """Whether two shapes on different bodies may meet."""
+    """True if two shapes on different bodies may meet."""
     if int(model.npair):
         return True
     types, affinities = np.asarray(model.geom_contype), np.asarray(model.geom_conaffinity)

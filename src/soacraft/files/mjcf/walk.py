@@ -54,7 +54,7 @@ class MeshFile:
 
 @dataclass
 class Walk:
-    """Everything that is learned from the XML of one model; attached models share `files`, report and lists."""
+    """Data collected from the XML of one model; attached models share `files`, report and lists."""
 
     document: Document
     files: Files
@@ -204,7 +204,7 @@ class Walk:
                 self.strippath = given.get("strippath", str(self.strippath).lower()) == "true"
 
     def asset(self, element: Element, folder: str, attribute: str = "file") -> Spot:
-        """Where a file of the model is. It is not opened here.
+        """Location of a file of the model. It is not opened here.
 
         As MuJoCo does: in `folder` (meshdir or texturedir) of the main file's folder, or else next to the file in which
         the element is, without `folder`. Then in `mesh_roots`.

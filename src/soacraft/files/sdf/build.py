@@ -106,7 +106,7 @@ def _tree(built: Built) -> _Tree:
 
 
 def _reaches(tree: _Tree, link: str, other: str) -> bool:
-    """Whether a link is outboard of another."""
+    """True if a link is outboard of another."""
     while link != other and link in tree.above:
         link = tree.above[link][3]
     return link == other

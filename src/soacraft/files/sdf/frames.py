@@ -1,4 +1,4 @@
-"""Where the frames of an SDF model are when all joints are at zero, and which link carries each."""
+"""Poses of the frames of an SDF model with all joints at zero, and the link that carries each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Frames:
         return self._scopes.items[name]
 
     def _base(self, name: str) -> str:
-        """What the pose of a name is relative to."""
+        """Name of the frame that the pose of a name is relative to."""
         item = self._item(name)
         if name == MODEL:
             return WORLD

@@ -21,7 +21,7 @@ _NEGATIVE_IS_NONE = ("effort", "velocity")
 
 @dataclass
 class Made:
-    """What a joint becomes."""
+    """Hinge and its parameters, made from a joint."""
 
     hinge: Hinge
     axes: list[Element]

@@ -1,7 +1,7 @@
 """Links, joints and frames of an SDF model by their names, with nested and included models.
 
 A name inside the model `hand` of the model `arm` is `hand::finger` seen from `arm`, as in SDF; the outermost model adds
-nothing, unless a world has several, or joints and frames of its own.
+nothing, unless a world has several, or has joints and frames itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Item:
 
 @dataclass
 class Scopes:
-    """Everything by its scoped name."""
+    """Elements by scoped name."""
 
     source: Source
     items: dict[str, Item] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Scopes:
 
 
 def gather(source: Source, root: Element, path: Path) -> Scopes:
-    """What the file says; models of a world share one model."""
+    """Read the elements of the file; models of a world share one model."""
     scopes = Scopes(source)
     world = source.child(root, "world")
     models = [each for each in (world or root).children if each.tag in ("model", "include")]

@@ -22,7 +22,7 @@ _NUMBERS = {"box": (("size", 3),), "sphere": (("radius", 1),), "cylinder": (("ra
 
 
 def add_shapes(source: Source, scopes: Scopes, frames: Frames, link: str, item: Item, body: Body) -> None:
-    """What is on a link besides its inertia. What is only looked at refuses nothing."""
+    """Add the parts of a link other than its inertia. A fault in a part that is only looked at refuses nothing."""
     taken = Names()
     for child in item.element.children:
         if child.tag in ("visual", "collision"):
@@ -92,7 +92,7 @@ def _place(source: Source, scopes: Scopes, frames: Frames, link: str, item: Item
 
 
 def _frame_of(source: Source, element: Element) -> str:
-    """The frame that the pose of something is told in; "" for what it is on."""
+    """Frame that a pose is relative to; "" for the default."""
     pose = source.child(element, "pose")
     return "" if pose is None else source.attribute(pose, "relative_to")
 

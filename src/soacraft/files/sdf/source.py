@@ -177,7 +177,7 @@ class Source:
         self._attributes.update({(id(element), name): "" for name in attributes})
 
     def say(self, element: Element, status: str, note: str, dynamic: bool = False) -> None:
-        """What became of an element that is not simply used."""
+        """Report an element that is not simply used."""
         self._said[id(element)] = (status, note, dynamic)
 
     def record(self, element: Element, owner: str, dynamic: bool = False) -> None:

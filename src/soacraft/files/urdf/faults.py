@@ -1,4 +1,4 @@
-"""Which elements of a URDF file can be left out, and whether that changes the motion."""
+"""Elements of a URDF file that can be left out, and whether that changes the motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOCAL = {
 
 
 def only_looks(path: str) -> bool:
-    """Whether an element is only looked at: it never refuses a robot.
+    """True for an element that is only looked at: it never refuses a robot.
 
     >>> only_looks("robot/link/visual/geometry/mesh"), only_looks("robot/link/collision/geometry/mesh")
     (True, False)
@@ -30,7 +30,8 @@ def only_looks(path: str) -> bool:
 
 
 def local(path: str) -> bool | None:
-    """Whether going on without the element at this path changes the motion; None where one cannot go on without it.
+    """True or False if going on without the element at this path changes the motion or not; None where one cannot go on
+    without it.
 
     >>> local("robot/joint/mimic"), local("robot/joint/limit"), local("robot/joint/origin")
     (True, False, None)

@@ -1,4 +1,4 @@
-"""What a model holds besides its bodies: shapes, materials, mimics, transmissions, frames, loops, records."""
+"""Parts of a model other than its bodies: shapes, materials, mimics, transmissions, frames, loops, records."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def shape(r: Reading, element: Element, target: Link) -> Shape:
 
 
 def geometry(r: Reading, element: Element, target: Shape) -> Shape:
-    """What holds one solid."""
+    """Container of one solid."""
     r.once(target, "geometry", element)
     target.geometry = element
     return target
@@ -110,7 +110,7 @@ def robot_material(r: Reading, element: Element, target: Any) -> Color:
 
 
 def material(r: Reading, element: Element, target: Shape) -> Color:
-    """The material of a shape: a name, or a colour or texture of its own, or both."""
+    """Material of a shape: a name, or a colour or texture, or both."""
     r.once(target, "color", element)
     target.color = Color(element, r.label(element))
     return target.color
@@ -141,7 +141,7 @@ def joint(r: Reading, element: Element, target: Any) -> Joint:
 
 
 def parent(r: Reading, element: Element, target: Joint) -> None:
-    """The link a joint hangs on."""
+    """Parent link of a joint."""
     r.once(target, "parent", element)
     target.parent = r.word(element, "link")
 

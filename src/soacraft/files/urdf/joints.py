@@ -78,5 +78,5 @@ def limits_of(joint: Joint) -> Limits | None:
 
 
 def _open(x: float) -> float:
-    """Infinite for the number that stands for no bound."""
+    """Bound, infinite for the number by which files say that there is none."""
     return copysign(inf, x) if abs(x) >= NO_LIMIT else x

@@ -1,4 +1,4 @@
-"""What in the additions of other programs to URDF would change the motion."""
+"""Additions of other programs to URDF that would change the motion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FALSE = ("", "0", "false")
 
 
 def changes_motion(element: Element) -> bool:
-    """Whether an element that is only recorded would change the motion: a spring, a rotor, a joint, gravity turned off.
+    """True if an element that is only recorded would change the motion: a spring, a rotor, a joint, gravity turned off.
 
     >>> stiffness = Element("springStiffness", {}, 1, "arm.urdf", text="20")
     >>> changes_motion(stiffness), changes_motion(Element("material", {}, 1, "arm.urdf", text="Gazebo/Red"))

@@ -1,4 +1,4 @@
-"""What a URDF file says, element by element, before a model is built of it."""
+"""Elements of a URDF file, as they are read before a model is built."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ def read_urdf(
 ) -> Multibody:
     """The model of a URDF file, with `mb.import_report`. Time and memory are linear in the size of the file.
 
-    The root link hangs on the inertial frame by `root` (default: `Weld()`). Fixed joints are bodies on a `Weld`; with
-    `merge_fixed` their links become nodes of the body they are fixed on, which takes their inertia. Meshes are looked
-    for, never opened, in the file's folder, in `mesh_roots` and in packages. A `robot.yaml` next to the file gives loop
-    closures and actuators. A `.xacro` file is first expanded by the package `xacro`. Gravity is the default of
-    `Multibody`. With `lenient`, local faults are lines of the report.
+    The root link is attached to the inertial frame by `root` (default: `Weld()`). Fixed joints are bodies on a `Weld`;
+    with `merge_fixed` their links become nodes of the body they are fixed on, which takes their inertia. Meshes are
+    looked for, never opened, in the file's folder, in `mesh_roots` and in packages. A `robot.yaml` next to the file
+    gives loop closures and actuators. A `.xacro` file is first expanded by the package `xacro`. Gravity is the default
+    of `Multibody`. With `lenient`, local faults are lines of the report.
 
     >>> import tempfile
     >>> text = "<robot name='rod'><link name='rod'><inertial><mass value='2'/>" \\

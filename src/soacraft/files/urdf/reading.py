@@ -135,7 +135,7 @@ class Reading:
 
     @contextmanager
     def part(self, element: Element, path: str, name: str = "") -> Iterator[None]:
-        """What is made of an element that one can go on without; a refusal of the model is one of the file."""
+        """Context for an element that one can go on without; a refusal of the model is one of the file."""
         self.owner = name or element.attributes.get("name", "")
         try:
             with placed(element):
@@ -187,12 +187,12 @@ class Reading:
         return REPORTED
 
     def note(self, status: str, note: str, dynamic: bool = False) -> None:
-        """What to report for the element at hand, when it is not simply used."""
+        """Set the report of the present element, when it is not simply used."""
         check_status(status)
         self._status = (status, note, dynamic)
 
     def mark(self, attribute: str, status: str = "used", note: str = "", dynamic: bool = False) -> None:
-        """What to report for an attribute of the element at hand; '' for its text."""
+        """Set the report of an attribute of the present element; '' for its text."""
         if status == "used" and not note:
             self._attributes[attribute] = USED
         else:
@@ -309,7 +309,7 @@ class Reading:
 
 
 def moves(path: str) -> bool:
-    """Whether something unknown at this path might change the motion: not looks, contact or limits."""
+    """True if an unknown element at this path might change the motion: it is not about looks, contact or limits."""
     return not any(part in _STILL for part in path.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""The tree of the links: who hangs on whom, in which order, and every way it can be wrong."""
+"""Tree of the links: parents, order of building, and every fault it can have."""
 
 from __future__ import annotations
 

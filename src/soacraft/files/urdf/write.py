@@ -29,8 +29,8 @@ def write_urdf(mb: Multibody, path: str | Path) -> ImportReport:
 
     Hinges that are no joints of URDF (spherical, helical, ...) are refused. Numbers are written so that they read back
     bit for bit. A link's frame is its joint's frame: where a body frame is elsewhere, the link's frame is put at the
-    hinge and all that is fixed on it moves along. The base hangs on a massless link 'world', unless it is a single
-    body welded on the inertial frame. Nodes become massless links on fixed joints.
+    hinge and all that is fixed on it moves along. The base is on a massless link 'world', unless it is a single body
+    welded on the inertial frame. Nodes become massless links on fixed joints.
 
     >>> import tempfile
     >>> from soacraft.files.urdf import read_urdf
@@ -146,7 +146,7 @@ class _Writer:
         self._unsaid(body, form.type in _MOVING)
 
     def _unsaid(self, body: Body, moving: bool) -> None:
-        """What a joint has no words for."""
+        """Report the parameters of a hinge that URDF cannot express."""
         passive, limits, add, name = body.passive, body.limits, self.report.add, body.hinge_name
         if body.armature.any():
             add("hinge", "ignored", name, "armature", "URDF has no rotor inertia", dynamic=True)

@@ -56,7 +56,7 @@ def _couple(coupling: Coupling, joints: dict[str, Element], follows: dict[str, s
 
 
 def _leads_to(follows: dict[str, str], start: str, end: str) -> bool:
-    """Whether a joint follows another, at once or by way of others."""
+    """True if a joint follows another, directly or by way of others."""
     while start != end and start in follows:
         start = follows[start]
     return start == end
@@ -106,7 +106,7 @@ def _drive(actuator: Actuator, robot: Element, joints: dict[str, Element], repor
 
 
 def _unsaid(mb: Multibody, report: ReportBuilder) -> None:
-    """What URDF has no words for."""
+    """Report the parts of a model that URDF cannot express."""
     if not np.array_equal(mb.gravity, STANDARD_GRAVITY):
         note = "URDF has no gravity; the reader's own is used"
         report.add("gravity", "ignored", note=note, dynamic=True)

@@ -63,7 +63,7 @@ class FileNames:
         return written_name(name, self._home, self._folder)
 
     def note(self, name: str) -> str:
-        """What to say of a name that nobody knows where it leads."""
+        """Note about a name whose file is unknown; empty for others."""
         unknown = self._home is None and is_relative(name)
         return f"{name!r:.80} is written as it is: the model has no mesh_folder" if unknown else ""
 

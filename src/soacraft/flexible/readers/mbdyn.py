@@ -120,11 +120,11 @@ class _Groups:
                 raise file.fail(line, "record groups count from 1.")
 
     def has(self, k: int) -> bool:
-        """Whether the file has a group."""
+        """True if the file has a group."""
         return k in self._words
 
     def line(self, k: int) -> int:
-        """Where a group begins."""
+        """Line at which a group begins."""
         return self._lines[k]
 
     def drop_row_of_zeros(self, k: int, count: int) -> None:
@@ -151,7 +151,7 @@ class _Groups:
 
 
 def _moments(groups: _Groups, places: Array, shapes: Array) -> dict[str, Any]:
-    """Of lumped masses and moments of inertia at the nodes."""
+    """Moments of lumped masses and moments of inertia at the nodes."""
     groups.drop_row_of_zeros(11, 6 * groups.nodes)
     lumped = groups.numbers(11, 6 * groups.nodes).reshape(-1, 6)
     points, masses, motions = [], [], []
@@ -173,7 +173,9 @@ def _moments(groups: _Groups, places: Array, shapes: Array) -> dict[str, Any]:
 
 
 def _compared(groups: _Groups, moments: dict[str, Any], M: Array) -> float:
-    """How far the modal mass of the file is from that of its lumped masses; likewise the inertia, refused beyond."""
+    """Difference of the modal mass of the file from that of its lumped masses; likewise the inertia; large ones are
+    refused.
+    """
     size = np.sqrt(np.maximum(np.diagonal(moments["M"]), np.finfo(float).tiny))
     with np.errstate(over="ignore", invalid="ignore"):
         off = float(np.abs((M - moments["M"]) / np.outer(size, size)).max())

@@ -181,7 +181,7 @@ class _Terms:
         return self.taylor(block, rows, columns)
 
     def moments(self, mass: float) -> dict[str, Any]:
-        """What `ModalData` takes, from the expansions of the body."""
+        """Arguments of `ModalData`, from the expansions of the body."""
         n = self.n
         first, moved = self._top("mdCM", 3, 1)
         J, J1 = self._moment()
@@ -233,7 +233,7 @@ class _Terms:
         return six[place].reshape(3, 3), first
 
     def _fits(self, N: Array, turning: Array, Cr: Array, J1: Array | None, Cr1: Array | None, M: Array) -> bool:
-        """Whether N says what Cr and J say, and the turning what Cr1 says."""
+        """True if N agrees with Cr and J, and the turning with Cr1."""
         size = float(np.abs(N).max())
         off = self._off(Cr, axial(N), size)
         if J1 is not None:
@@ -258,7 +258,7 @@ class _Terms:
 
     @staticmethod
     def _off(x: Array, y: Array, size: float) -> float:
-        """How far two arrays differ, relative to a size of theirs."""
+        """Difference of two arrays, relative to a size of theirs."""
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.abs(x - y).max(initial=0.0) / (size or 1.0))
 
@@ -323,7 +323,7 @@ def _by_axis(gr: Array, ge: Array, n: int) -> tuple[Array, Array]:
 
 
 def _by_mode(gr: Array, ge: Array, n: int) -> tuple[Array, Array]:
-    """The same, of columns that are axes for each mode."""
+    """Moments by mode, of columns that are axes for each mode."""
     return _field(gr.reshape(3, n, 3).transpose(1, 0, 2)), 0.5 * ge.reshape(n, n, 3)
 
 

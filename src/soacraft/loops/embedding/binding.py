@@ -1,4 +1,4 @@
-"""What the operators of a system with compound bodies take their numbers from."""
+"""Binding of the operators of a system with compound bodies."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _epoch_of(system: CompoundSystem) -> Epoch:
 
 
 class CompoundSystem(ABC):
-    """What has compound bodies: constraint embedding, or an aggregated tree."""
+    """Base of systems with compound bodies: constraint embedding, or an aggregated tree."""
 
     _epoch: Epoch | None = None
 
@@ -134,7 +134,7 @@ class CompoundSystem(ABC):
         return found if names is None else found[names]
 
     def binding(self, f_ext: Any = None, force: Any = None) -> EmbeddedBinding:
-        """What `sc.operators(s)` takes its numbers from: this system at the current state."""
+        """Binding of `sc.operators(s)`: this system at the current state."""
         return EmbeddedBinding(self, None, f_ext, force)
 
 
@@ -220,7 +220,7 @@ class EmbeddedBinding(SKOBinding):
         return (id(self.system), id(self.owner), id(self.snapshot) if self.snapshot is not None else None)
 
     def at(self, **state: Any) -> EmbeddedBinding:
-        """The same operators at a snapshot; v and vdot are those of the tree."""
+        """Binding to a snapshot of the same system; v and vdot are those of the tree."""
         if set(state) - {"q", "v", "vdot"}:
             unknown = ", ".join(sorted(set(state) - {"q", "v", "vdot"}))
             raise StateError(f"at() takes q=, v= and vdot=, not {unknown}.")

@@ -1,4 +1,4 @@
-"""Whether two configurations of a closed chain are on one branch; in go the embedded models at both.
+"""Branches of a closed chain: a test that two configurations are on one of them, from the embedded models at both.
 
 For given independent dofs the dependent ones have several solutions, branches, which meet where the columns of the
 dependent dofs lose rank. With A the rows of these columns at the start of a step and B at its end,
@@ -33,8 +33,9 @@ _STEPS = 8
 
 
 def on_one_branch(s: ConstraintEmbedding, start: EmbeddedModel, end: EmbeddedModel, closed: float) -> bool:
-    """Whether no branch was left from the one to the other, or each that was crosses its neighbour, at a pose that is
-    `closed` to so much. O(n_d^3), and some evaluations of the rows where one was left."""
+    """True if no branch was left from the one to the other, or each that was crosses its neighbour, at a pose that is
+    closed to within `closed`. O(n_d^3), and some evaluations of the rows where one was left.
+    """
     for u in start.compounds:
         left = _left(start, end, u)
         if len(left) and not _cross(s, start, end, u, left, closed):
@@ -53,8 +54,9 @@ def _left(start: EmbeddedModel, end: EmbeddedModel, u: int) -> npt.NDArray[np.co
 
 
 def _dependent_rows(found: EmbeddedModel, compound: Compound) -> Array:
-    """What dependent dofs move of what closures forbid: turns and slides in the axes of the closure, whatever rows are
-    taken for them, in radians and lengths of the loop; and the rows of couplings."""
+    """Rows of the dependent dofs in all motions that the closures forbid: turns and slides in the axes of the closure,
+    independent of the choice of rows, in radians and lengths of the loop; and the rows of couplings.
+    """
     G = compound.G[:, list(compound.split.dependent)] / compound.dof_units[list(compound.split.dependent)]
     parts, at = [], 0
     for loop in found.one.loops:
@@ -73,8 +75,8 @@ def _cross(
     left: npt.NDArray[np.complex128],
     closed: float,
 ) -> bool:
-    """Whether the singular pose between two configurations, where so many eigenvalues are zero at once, is closed and
-    has lost as much rank in all dofs.
+    """True if the singular pose between two configurations, where as many eigenvalues are zero at once as `left` has,
+    is closed and has lost as much rank in all dofs.
 
     Newton's method on the closures but for the directions n that are lost, and on n* G_d y = 0 along the way,
 

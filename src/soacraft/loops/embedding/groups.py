@@ -1,10 +1,10 @@
-"""Which bodies closures and couplings tie together: the groups that constraint embedding makes compound bodies of.
+"""Groups of bodies that closures and couplings tie together: constraint embedding makes compound bodies of them.
 
 A closure ties the bodies on the tree path between its ends, their closest common ancestor left out, unless that is
-flexible: its modes move the ends relative to each other. A coupling ties those on
-the paths between its dofs. Ties that share a body (an edge of the tree) belong to one group: the groups are the
-biconnected components of the graph of hinges and closures, and each hangs from one body, so that what remains when each
-is shrunk to one node is a tree (003; 004 section 8; formula F5).
+flexible: its modes move the ends relative to each other. A coupling ties those on the paths between its dofs. Ties that
+share a body (an edge of the tree) belong to one group: the groups are the biconnected components of the graph of hinges
+and closures, and each has one parent body, so that the graph is a tree after each group is shrunk to one node (003; 004
+section 8; formula F5).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Units:
         self.tree = Tree(parents, _names(tree.names, self.groups))
 
     def is_compound(self, u: int) -> bool:
-        """Whether unit u is more than one free body."""
+        """True if unit u is more than one free body."""
         group = self.groups[u]
         return len(group.members) > 1 or bool(group.ties)
 

@@ -4,7 +4,7 @@ With the group's own A_S = (I - E_S)^-1, H_S, M_S, and v_S = X v_i, vdot_S = X v
 a compound node has
 
     V_S = col of member velocities,    A(p,S) = B_p A_S,    H = X* H_S A_S,    M = M_S
-    a = A_S* (a_S + H_S* x0),    b = b_S,    A(S,c) = e_j phi(j,c)  for what hangs from member j
+    a = A_S* (a_S + H_S* x0),    b = b_S,    A(S,c) = e_j phi(j,c)  for a child of member j
 
 so that for the whole, with Xt = X extended by identities,  Mcal = Xt* Mcal_tree Xt,  C = Xt* (C_tree + Mcal_tree x0).
 """
@@ -81,7 +81,7 @@ class Compound:
         return y
 
     def _tie(self, one: Constraints, gamma: Array) -> None:
-        """G, and what G vdot + gamma = 0 has besides, of the rows of its closures and couplings."""
+        """Set G and gamma in G vdot + gamma = 0, the rows of its closures and couplings."""
         local = {int(dof): i for i, dof in enumerate(self.dofs)}
         rows = [np.zeros((0, len(local)))]
         where: list[int] = []
@@ -214,7 +214,7 @@ class EmbeddedModel:
         return u, self.compounds[u].at[k] if u in self.compounds else slice(0, self.tree.dims[k])
 
     def stacked(self, parts: Sequence[Array], u: int) -> Array:
-        """What a unit's members have, one below the other."""
+        """Arrays of a unit's members, one below the other."""
         return np.concatenate([parts[k] for k in self.units.groups[u].members])
 
     @cached_property
@@ -234,7 +234,7 @@ class EmbeddedModel:
         )
 
     def _bent_too_far(self, u: int, where: tuple[int, ...]) -> str | None:
-        """What to say of a unit without inertia to move where a flexible body is bent too far."""
+        """Message for a unit without inertia to move where a flexible body is bent too far; None otherwise."""
         return self.one.state.configuration.bent_too_far(where)
 
     def _entry_units(self) -> EntryUnits:

@@ -1,4 +1,4 @@
-"""How the blocks of a compound body change along a motion that its closures allow.
+"""Derivatives of the blocks of a compound body along a motion that its closures allow.
 
 Along velocities w = X c of the members' dofs each hinge moves with s(k) = H*(k) w(k). With x = diag{ crf(s(k)) } on the
 members, dE_S = E_S x and dB_p = B_p x, so that (formula F15)
@@ -31,7 +31,8 @@ from soacraft.spatial.transforms import crf, crm
 
 
 class UnitRate:
-    """How X and H of one unit, a body or a compound body, change along velocities w (nv) of all dofs of the tree."""
+    """Derivatives of X and H of one unit, a body or a compound body, along velocities w (nv) of all dofs of the tree.
+    """
 
     def __init__(self, found: EmbeddedModel, u: int, w: Array) -> None:
         self.found, self.u = found, u
@@ -79,7 +80,7 @@ class UnitRate:
         return self._outward(found)
 
     def _of_hinge(self, k: int) -> Array:
-        """How the hinge map of a member changes in its own axes, (nv, 6)."""
+        """Derivative of the hinge map of a member in its axes, (nv, 6)."""
         layout, w = self.found.graph.layout, self._w[k]
         hinge, q = layout.bodies[k].hinge, self.found.one.state.q[layout.q_slices[k]]
         total = np.zeros((6, hinge.nv))
@@ -92,14 +93,14 @@ class UnitRate:
 
     @cached_property
     def dH(self) -> Array:
-        """How the hinge map of the unit changes, (n_i, size)."""
+        """Derivative of the hinge map of the unit, (n_i, size)."""
         if self.u not in self.found.compounds:
             return self._dHA
         return np.asarray(self._dX.T @ self._HA + self.found.solved[self.u].X.T @ self._dHA)
 
     @cached_property
     def _dX(self) -> Array:
-        """How the dependent dofs follow the independent ones differently, (n, n_i)."""
+        """Derivative of X, the map from the independent dofs to all dofs of the unit, (n, n_i)."""
         compound, solved = self.found.compounds[self.u], self.found.solved[self.u]
         split, dX = compound.split, np.zeros_like(solved.X)
         opened = self._opened(solved.X)
@@ -142,7 +143,8 @@ class UnitRate:
         return np.asarray(loop.Q @ (dJ_b - T @ dJ_a + crm(j) @ T @ J_a - turned @ inverse @ J))
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
-        """How a frame moves relative to what carries the group, and how that changes in its own axes, (6, n) each."""
+        """Motion of a frame relative to the parent of the group, and its derivative, in the frame's axes, (6, n) each.
+        """
         body = frame.carrier
         k = self.found.graph.layout.index[body] if isinstance(body, Body) else -1
         if k not in self._at:

@@ -63,7 +63,7 @@ class IndependentVelocity(Source):
 
 
 def second(u: Direction) -> ModelError:
-    """Why there is no second derivative."""
+    """Error for a second derivative, with its reason."""
     return ModelError(
         "the derivative of a system with compound bodies cannot be differentiated again, here by "
         f"{'dot' if u.body is None else 'diff'}({u.call}): that needs third derivatives of its closures. Take "
@@ -87,7 +87,7 @@ class EmbeddedDirection(Direction):
         return found
 
     def changes(self) -> dict[int, UnitRate]:
-        """How the units that move change, by number; kept for the state."""
+        """Derivatives of the units that move, by number; stored for the state."""
         found = self.binding.embedded()
         token: object = found.sko.memo if self.body is not None else found
         kept: tuple[object, dict[int, UnitRate]] | None = self.__dict__.get("_kept")
@@ -120,7 +120,7 @@ class EmbeddedLeaf(SensitivityLeaf):
         return EmbeddedLeaf, (self.u, self.kind, self.nodes)
 
     def _varies(self) -> bool:
-        """Whether it can be other than zero."""
+        """True if it can be other than zero."""
         if self.kind == "dH":
             return any(self._map_varies(u) for u in self.u.nodes)
         return self.kind in ("X", "B_hat")

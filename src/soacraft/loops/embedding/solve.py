@@ -58,7 +58,7 @@ def unbalanced(task: Task, vdot: Array, known: Array) -> Array:
 
 
 def multipliers_of(found: EmbeddedModel, left: Array, known: Array) -> Array:
-    """The multipliers of the embedded rows, G_S* lambda = what is left of the forces on the group, of least norm."""
+    """Multipliers of the embedded rows, of least norm: G_S* lambda equals the remaining forces on the group."""
     multipliers = known.copy()
     for compound in found.compounds.values():
         if len(compound.rows):

@@ -41,8 +41,8 @@ class ConstraintEmbedding(Solver):
 
     `embed` names the loops and couplings to embed (default: all); the rest stay rows, solved for on the embedded tree
     as the tree-augmented solver does on the plain one. `independent` names dofs to be independent; without it they are
-    found by pivoting, and found anew when another choice is much better conditioned or the rank changes: `changes`
-    tells. Modal coordinates of flexible bodies stay independent where the rank allows: `dependent_modes` tells.
+    found by pivoting, and again when another choice is much better conditioned or the rank changes: `changes` tells.
+    Modal coordinates of flexible bodies stay independent where the rank allows: `dependent_modes` tells.
     `sc.operators(s)` gives the operators; they belong to one choice and raise `StaleError` after another was made.
 
     >>> import soacraft as sc
@@ -127,7 +127,7 @@ class ConstraintEmbedding(Solver):
         return self.system.operators(q, v, names, f_ext, force)
 
     def binding(self, f_ext: Any = None, force: Any = None) -> EmbeddedBinding:
-        """What `sc.operators(s)` takes its numbers from: the embedded system at the current state."""
+        """Binding of `sc.operators(s)`: the embedded system at the current state."""
         return self.system.binding(f_ext, force)
 
     # -- plans -------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class ConstraintEmbedding(Solver):
         return super()._project(task, weight)
 
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
-        """For a choice of independent dofs the rank that it was made with."""
+        """Partition for a choice of independent dofs, with the rank that it was made with."""
         if not self._whole:
             return self._choice(rows)
         if chosen is None:

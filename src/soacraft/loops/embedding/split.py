@@ -17,7 +17,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True)
 class Split:
-    """Which columns of G are dependent and which independent."""
+    """Columns of G that are dependent, and those that are independent."""
 
     dependent: tuple[int, ...]
     independent: tuple[int, ...]

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class EmbeddedSystem(CompoundSystem):
     """A closed chain as a tree of bodies and compound bodies, for the solver that has it. `sc.operators(...)` takes it.
 
-    Its choice of independent dofs is made at the first state, and made anew where it serves badly; operators belong to
-    one choice.
+    Its choice of independent dofs is made at the first state, and again where it is ill conditioned; operators belong
+    to one choice.
     """
 
     def __init__(self, solver: ConstraintEmbedding, embedded: frozenset[str], wanted: Mask | None) -> None:

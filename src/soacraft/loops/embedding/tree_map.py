@@ -39,7 +39,7 @@ class TreeMap(ModelMap):
 
     @property
     def hinge_isometry(self) -> bool:  # type: ignore[override]
-        """Without loops the dofs are those of the tree in another order."""
+        """True without loops: the dofs are those of the tree in another order."""
         return not self.a.embedded().rank
 
     def hinge(self) -> BlocksBy:

@@ -40,7 +40,7 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A joint of the tree: which body hangs from which. `turned`: the child is the joint's body a."""
+    """Joint of the tree with its parent and child. `turned`: the child is the joint's body a."""
 
     joint: Joint
     parent: str
@@ -48,7 +48,7 @@ class Edge:
 
     @property
     def turned(self) -> bool:
-        """Whether the hinge is passed from b to a."""
+        """True if the hinge is passed from b to a."""
         return self.child == self.joint.a
 
 

@@ -85,7 +85,7 @@ class Cut:
 def cut(
     joints: Graph | Iterable[Any], keep: Iterable[Any] = (), cut: Iterable[Any] = (), root: str = "inertial"
 ) -> Cut:
-    """Which joints of a graph to cut so that a tree is left. O(joints log joints).
+    """Choose the joints of a graph to cut so that a tree remains. O(joints log joints).
 
     `joints` is a list of `(name, body_a, body_b, hinge)`, or with the places of the hinge's two frames on the bodies
     `(name, body_a, frame_a, body_b, frame_b, hinge)`, or a model with closures. The joints with most freedom are

@@ -1,8 +1,8 @@
 """`recut`: the same closed chain with another hinge of a loop as its closure.
 
-With frame b on a by the closure's hinge, and the bodies k_0, k_1, ... from the end of the loop at b to the one whose
-hinge is cut, the tree hangs k_0 from a by the closure's hinge and each k_i from k_(i-1) by the hinge between them,
-turned around (formula F9); the hinge of the last, between it and its old parent, closes the loop.
+Frame b is on a by the closure's hinge, and k_0, k_1, ... are the bodies from the end of the loop at b to the one whose
+hinge is cut. In the new tree the parent of k_0 is a, by the closure's hinge, and that of each k_i is k_(i-1), by the
+hinge between them, reversed (formula F9); the hinge of the last, between it and its old parent, closes the loop.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from soacraft.spatial.transforms import crm
 
 
 class Plan:
-    """What is cut and what hangs anew."""
+    """Hinge that is cut, and bodies that get another parent."""
 
     def __init__(self, mb: Multibody, loop: Closure, cut: Body, side: list[Body], at_a: bool) -> None:
         self.mb, self.loop, self.cut = mb, loop, cut
@@ -56,7 +56,7 @@ class Plan:
             self.hung[inner] = Hung.around(outer, self.turned[outer].hinge)
 
     def parent(self, body: Body) -> Carrier:
-        """What a body hangs from in the new tree."""
+        """Parent of a body in the new tree."""
         return self.hung[body].parent if body in self.hung else body.parent
 
     def state(self, other: Multibody, state: State) -> tuple[Array, Array, Array]:
@@ -98,16 +98,15 @@ class Plan:
 
 
 def recut(mb: Multibody, loop: Closure | str, hinge: Body | str, tolerance: float = CLOSED) -> Multibody:
-    """The same closed chain with `hinge`, one on the way around `loop`, as the closure, and the old closure as a hinge
-    of the tree: a new model in the same state. O(n).
+    """Model of the same closed chain with `hinge`, one on the way around `loop`, as the closure, and the old closure as
+    a hinge of the tree: a new model in the same state. O(n).
 
     The joints keep their names: the new closure has that of the hinge, the new hinge that of the closure. `hinge` is
-    the name of a hinge, or the body that hangs by it. Bodies between the two ends hang the other way round, their
-    hinges turned; flexible ones are held by the nodes that held others. All bodies have the same poses and velocities
-    and, under the same forces, the same accelerations. Nodes, geometry, other loops and couplings stay; the cut hinge
-    must have none of what only a hinge of the tree can have: armature, springs, dampers, friction, limits, actuators,
-    couplings. The loop must be closed within `tolerance`, as for `report`; a keyframe in which it is open has its gap
-    at the new closure.
+    the name of a hinge, or its body. Bodies between the two ends have reversed hinges; flexible ones are held by the
+    nodes that held others. All bodies have the same poses and velocities and, under the same forces, the same
+    accelerations. Nodes, geometry, other loops and couplings stay; the cut hinge must have no part that only a hinge of
+    the tree can have: armature, springs, dampers, friction, limits, actuators, couplings. The loop must be closed
+    within `tolerance`, as for `report`; a keyframe in which it is open has its gap at the new closure.
 
     >>> import soacraft as sc
     >>> mb = sc.load("five_bar")
@@ -183,7 +182,7 @@ def _refuse_open(mb: Multibody, loop: Closure, tolerance: float) -> None:
 
 
 def _refuse_lost(plan: Plan) -> None:
-    """What belongs to the hinge that is cut, and names that would be there twice."""
+    """Refuse a cut that would lose parts of the hinge, or make two things of one name."""
     mb, cut, loop, name = plan.mb, plan.cut, plan.loop, plan.cut.hinge_name
     if cut.hinge.nv >= 6:
         raise LoopError(f"recut: hinge {name!r} ({cut.hinge!r}) leaves all six freedoms: cut, it closes nothing.")
@@ -211,7 +210,7 @@ def _refuse_lost(plan: Plan) -> None:
 
 
 def _refuse_actuators(plan: Plan) -> None:
-    """Those of the hinge that is cut, and of dofs that are told in other axes."""
+    """Refuse actuators of the hinge that is cut, and of dofs that get other axes."""
     gone, name = _dofs(plan.cut), plan.cut.hinge_name
     anew = {dof for body in plan.turned if isinstance(body.hinge, Spherical | Free) for dof in _dofs(body)}
     for actuator in plan.mb.actuators:
@@ -235,7 +234,7 @@ def _dofs(body: Body) -> tuple[str, ...]:
 
 
 def _parents_first(plan: Plan) -> list[Body]:
-    """The bodies in the order of the old model, but each after what it hangs from in the new one."""
+    """Bodies in the order of the old model, but each after its parent in the new one."""
     order: dict[Body, None] = {}
     for body in plan.mb.bodies:
         path: list[Body] = []

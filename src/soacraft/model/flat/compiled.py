@@ -2,8 +2,8 @@
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
 and no element for a weld, whose inertia is merged into what carries it (`rigid/model/assembly.hpp` of the core). An
-element's frame is on the hinge axis, z along it. Elements are numbered depth first. A flexible body is on an element of
-its own; its nodes that deform, the spots, are numbered behind the elements. This file alone builds `_core.RigidModel`.
+element's frame is on the hinge axis, z along it. Elements are numbered depth first. A flexible body has one element;
+its nodes that deform, the spots, are numbered behind the elements. This file alone builds `_core.RigidModel`.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class CompiledModel:
 
     @staticmethod
     def knows(hinge: Hinge) -> bool:
-        """Whether the kernels know a hinge: a built-in one, not a subclass of it, of a kind they have."""
+        """True for a hinge that the kernels know: a built-in one, not a subclass of it, of a kind they have."""
         return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
 
     def frame(self, layout: Layout, frame: Frame) -> Array:
@@ -138,7 +138,7 @@ class CompiledModel:
 
 
 def _tree(layout: Layout) -> dict[str, Any]:
-    """By body: its parent, the number of its hinge's group, and where its coordinates and velocities begin."""
+    """Parent, number of the hinge's group, and first coordinate and velocity, by body."""
     hinge = np.empty(layout.n, dtype=np.int64)
     for number, group in enumerate(layout.groups):
         hinge[group.bodies] = number
@@ -178,7 +178,7 @@ class Modal:
         return {"modal": data, "modal_of": modal_of, "held": held, "rides": rides, "large_turn": LARGE_TURN}
 
     def spots(self, bodies: list[int], count: int) -> dict[tuple[int, int], int]:
-        """By body and node: the number of the spot, behind `count` elements."""
+        """Number of the spot by body and node, after `count` elements."""
         found: dict[tuple[int, int], int] = {}
         for k in bodies:
             for node in self._nodes[id(self._layout.modal(k))]:
@@ -211,14 +211,15 @@ def _row(x: Array | None) -> Array:
 
 
 def passive_in_python(layout: Layout) -> bool:
-    """Whether some passive forces are such that the kernels of a layout do not know them: springs and bushings between
-    nodes are known for rigid bodies alone."""
+    """True if the kernels of a layout do not know some of its passive forces: springs and bushings between nodes are
+    known for rigid bodies alone.
+    """
     return layout.passive_in_python or bool(layout.flexible and layout.has_links)
 
 
 def _hinges(layout: Layout) -> dict[str, Any]:
-    """By group of hinges: the kind, one past the last of its screws, the numbers of a rolling ball. Then by screw: its
-    kind; the frame on its axis, its scale and pitch.
+    """Arrays by group of hinges: the kind, one past the last of its screws, the numbers of a rolling ball. Then by
+    screw: its kind; the frame on its axis, its scale and pitch.
     """
     hinges = [group.hinge for group in layout.groups]
     kind = [PRODUCT if isinstance(x, ScrewProduct) else _KINDS[type(x)] for x in hinges]
@@ -398,10 +399,10 @@ def fast_call(
     tied: bool = False,
     ignores: bool = False,
 ) -> Callable[..., Any]:
-    """A call of one kernel on single states and batches, with arguments of these names; what it is not sure of it
-    hands to `fallback`. `forces` act besides those of the call. `frames` gives nodes as the kernels read them.
-    `tied`: loops tie the model that the kernel does not know; then only a call is answered that ignores them, by
-    `ignore_loops=True` or, when nothing is said, by `ignores`.
+    """Call of one kernel on single states and batches, with arguments of these names; inputs that it is not sure of go
+    to `fallback`. `forces` act in addition to those of the call. `frames` gives nodes as the kernels read them. `tied`:
+    loops tie the model that the kernel does not know; it then answers only calls that ignore them, by
+    `ignore_loops=True` or, where the call does not say, by `ignores`.
     """
     forces, frames = {} if forces is None else forces, {} if frames is None else frames
     call = _core.call(model.kernels, kernel, arguments, forces, fallback, frames, wrap, tied, ignores)

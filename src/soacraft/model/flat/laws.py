@@ -29,7 +29,7 @@ def tension(x: Spring | Tendon, length: Array, rate: Array) -> Array:
 
 
 def energy(x: Spring | Tendon, length: Array) -> Array:
-    """What is in the spring."""
+    """Energy stored in the spring."""
     if isinstance(x.stiffness, Curve):
         return curves.integral(x.stiffness.pieces, length)
     return np.asarray(0.5 * x.stiffness * (length - np.clip(length, *x.rest)) ** 2)

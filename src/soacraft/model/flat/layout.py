@@ -52,12 +52,12 @@ class HingeGroup:
 
     @cached_property
     def q_index(self) -> Indices:
-        """Where the coordinates of each hinge are in q, (bodies, nq)."""
+        """Indices of the coordinates of each hinge in q, (bodies, nq)."""
         return np.array(self.q_starts, dtype=np.intp)[:, None] + np.arange(self.hinge.nq)
 
     @cached_property
     def v_index(self) -> Indices:
-        """Where the dofs of each hinge are in v, (bodies, nv)."""
+        """Indices of the dofs of each hinge in v, (bodies, nv)."""
         return np.array(self.v_starts, dtype=np.intp)[:, None] + np.arange(self.hinge.nv)
 
 
@@ -148,7 +148,7 @@ class Layout:
 
     @property
     def is_current(self) -> bool:
-        """Whether the model still has the structure and the parameters of this layout."""
+        """True if the model still has the structure and the parameters of this layout."""
         return self.parameters == self._model.parameters and self.version == self._model.version
 
     def require_current(self) -> None:
@@ -177,12 +177,12 @@ class Layout:
 
     @cached_property
     def hinge_q(self) -> tuple[slice, ...]:
-        """Where the coordinates of each hinge are in q: the first of its body's."""
+        """Slices of the hinges' coordinates in q: the first of each body's."""
         return self._of_hinges(self.q_slices)
 
     @cached_property
     def hinge_v(self) -> tuple[slice, ...]:
-        """Where the dofs of each hinge are in v: the first of its body's."""
+        """Slices of the hinges' dofs in v: the first of each body's."""
         return self._of_hinges(self.v_slices)
 
     def _of_hinges(self, nodes: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -192,7 +192,7 @@ class Layout:
 
     @cached_property
     def own(self) -> Own:
-        """Where the coordinates and dofs of bodies themselves are, those of one body after those of its hinge."""
+        """Indices of the bodies' modal coordinates and dofs, which follow those of the hinge of the body."""
         none = np.zeros(0, dtype=np.intp)
         if self.rigid:
             return Own(none, none)
@@ -215,13 +215,13 @@ class Layout:
 
     @cached_property
     def riding(self) -> dict[int, ModalNode]:
-        """By body, the node of a flexible parent in this graph that its inboard hinge frame rides on."""
+        """Nodes of flexible parents in this graph that inboard hinge frames are fixed on, by body."""
         bodies = () if self.rigid else zip(self.bodies, self.parents, strict=True)
         return {self.index[x]: x._rides for x, p in bodies if x._rides is not None and p >= 0}
 
     @cached_property
     def held(self) -> dict[int, ModalNode]:
-        """By body, its own node that its outboard hinge frame is on, where that deforms."""
+        """Deforming nodes of bodies that their outboard hinge frames are fixed on, by body."""
         bodies = () if self.rigid else self.bodies
         return {self.index[x]: x._held for x in bodies if x._held is not None and x._held.deforms}
 
@@ -232,12 +232,12 @@ class Layout:
 
     @cached_property
     def extended(self) -> bool:
-        """Whether a node is larger than six: a body has armature, or coordinates of its own."""
+        """True if a node has more than six entries: a body has armature, or modal coordinates."""
         return any(dim > 6 for dim in self.dims)
 
     @cached_property
     def dims(self) -> tuple[int, ...]:
-        """The size of each node: six, one more for every coordinate of its own and for every dof with armature."""
+        """Size of each node: six, one more for every modal coordinate and for every dof with armature."""
         sizes = zip(self.bodies, self.armature, strict=True)
         return tuple(6 + len(body._own) + (0 if J is None else J.size) for body, J in sizes)
 
@@ -259,7 +259,7 @@ class Layout:
 
     @parameter
     def passive_in_python(self) -> bool:
-        """Whether some passive forces are such that compiled code does not know them."""
+        """True if compiled code does not know some of the passive forces."""
         return bool(self.compensated) or self.sprung_in_vain is not None or bool(self.bent_ends)
 
     @cached_property
@@ -289,12 +289,12 @@ class Layout:
 
     @cached_property
     def bent_ends(self) -> tuple[int, ...]:
-        """Which of these nodes are on flexible bodies."""
+        """Indices of these nodes that are on flexible bodies."""
         return () if self.rigid else tuple(i for i, x in enumerate(self.link_frames) if x.modal_node is not None)
 
     @parameter
     def link_ends(self) -> Ends:
-        """Where these nodes are on their bodies; of flexible ones, undeformed."""
+        """Bodies of these nodes and their poses on them; on flexible bodies undeformed."""
         frames = self.link_frames
         find: Callable[[Any, int], int] = self.index.get
         bodies = np.array([find(x.carrier, -1) for x in frames], dtype=np.intp)
@@ -304,7 +304,7 @@ class Layout:
 
     @cached_property
     def spring_nodes(self) -> int:
-        """How many nodes springs have."""
+        """Number of nodes of all springs."""
         return sum(len(x.nodes) for x in self.springs)
 
     @cached_property
@@ -399,7 +399,7 @@ def _group_key(hinge: Hinge) -> Hashable:
 
 
 def _on_bodies(nodes: Iterable[Frame], bodies: Container[object]) -> bool:
-    """Whether all nodes are on these bodies or on the inertial frame, at least one on a body."""
+    """True if all nodes are on these bodies or on the inertial frame, at least one on a body."""
     carriers = [x.carrier for x in nodes]
     return any(x in bodies for x in carriers) and all(x in bodies or not isinstance(x, Body) for x in carriers)
 
@@ -415,7 +415,7 @@ def dof_names(name: str, hinge: Hinge) -> list[str]:
 
 
 def dofs_of(body: Body) -> list[str]:
-    """The names of the dofs of a body: those of its hinge, then `body.name` for those of its own."""
+    """Names of the dofs of a body: those of its hinge, then `body.name` for those of its modes."""
     return [*dof_names(body.hinge_name, body.hinge), *(f"{body.name}.{name}" for name in body._own)]
 
 

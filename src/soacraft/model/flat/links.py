@@ -4,10 +4,10 @@
                towards its neighbours
     bushing    x = log(rest^-1 X_ab),  xdot = J(x) nu,  f_b = -J(x)* (K x + D xdot),  f_a = -phi(X_ab) f_b
 
-on a flexible body a node moves with the modes besides, and a wrench on it acts along them, Pi* f;
-with X_ab the pose of node b relative to node a, nu the twist of b relative to a at b in its axes, and J the rate of the
-logarithm (`se3_log_rate`). The energy is that of the tension's law and x* K x / 2; dampers only take energy away. Along
-the dofs they give J* f. This is the specification of `rigid/links.hpp` of the core.
+on a flexible body a node also moves with the modes, and a wrench on it acts along them, Pi* f; with X_ab the pose of
+node b relative to node a, nu the twist of b relative to a at b in its axes, and J the rate of the logarithm
+(`se3_log_rate`). The energy is that of the tension's law and x* K x / 2; dampers only take energy away. Along the dofs
+they give J* f. This is the specification of `rigid/links.hpp` of the core.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Moving(NamedTuple):
 
 
 def moving(state: State) -> Moving:
-    """Where the nodes of all springs and bushings are and how they move."""
+    """Poses and twists of the nodes of all springs and bushings."""
     ends, own = _bent(state, state.configuration.layout.link_ends)
     R, p = state.configuration.world
     V = state.motion.V
@@ -136,7 +136,7 @@ def _lines(layout: Layout, at: Moving) -> Iterator[tuple[Spring, Line]]:
 
 
 def _of_springs(layout: Layout, at: Moving, tensions: Array | None) -> Array:
-    """On the nodes of springs, in node axes."""
+    """Wrenches on the nodes of springs, in node axes."""
     found = np.zeros((*at.p.shape[:-2], layout.spring_nodes, 6))
     for i, (spring, line) in enumerate(_lines(layout, at)):
         tension = _tension(spring, line) if tensions is None else tensions[..., i]
@@ -149,7 +149,7 @@ def _of_springs(layout: Layout, at: Moving, tensions: Array | None) -> Array:
 
 
 def _tension(spring: Spring, line: Line) -> Array:
-    """By its law; refused where it pulls without a direction."""
+    """Tension by the law of a spring; refused where it pulls without a direction."""
     none = line.parts <= 0.0
     parting = none & (np.sum(line.rates * line.rates, axis=-1) > 0.0) if spring.is_damped else none & False
     held = np.where(none.any(axis=-1), laws.elastic(spring, line.length), 0.0)
@@ -163,7 +163,7 @@ def _tension(spring: Spring, line: Line) -> Array:
 
 
 def _of_bushings(layout: Layout, at: Moving) -> Array:
-    """On the nodes of bushings, first all a, then all b, in node axes."""
+    """Wrenches on the nodes of bushings, first all a, then all b, in node axes."""
     count = len(layout.bushings)
     if not count:
         return np.zeros((*at.p.shape[:-2], 0, 6))
@@ -177,7 +177,9 @@ def _of_bushings(layout: Layout, at: Moving) -> Array:
 
 
 def _refuse_half_a_turn(layout: Layout, x: Array) -> None:
-    """Where the displacement x (..., bushings, 6) turns by pi, w and -w are equally near, and the force is either."""
+    """Refuse a displacement x (..., bushings, 6) that turns by pi: w and -w are equally near there, and the force is
+    either.
+    """
     turn = np.linalg.norm(x[..., :3], axis=-1)
     over = turn > np.pi - _HALF_A_TURN
     if over.any():
@@ -205,7 +207,7 @@ def _relative(layout: Layout, at: Moving) -> tuple[Array, Array, Array, Array]:
 
 
 def energy(state: State) -> Array:
-    """Of all springs and bushings, (...)."""
+    """Energy of all springs and bushings, (...)."""
     layout = state.configuration.layout
     at = moving(state)
     total = np.zeros(at.p.shape[:-2])
@@ -220,7 +222,7 @@ def energy(state: State) -> Array:
 
 
 def forces(state: State) -> Forces:
-    """The same wrenches as forces at the bodies they act on; at the nodes of flexible ones."""
+    """Wrenches as forces at the bodies they act on; at the nodes of flexible ones."""
     layout = state.configuration.layout
     if not layout.has_links:
         return ()
@@ -250,13 +252,14 @@ def _finite_wrenches(state: State, tensions: Array | None = None) -> WithModes:
 
 
 def along_dofs(state: State, tensions: Array | None = None) -> Array:
-    """The same wrenches as one generalized force J* f, (..., nv). O(n)."""
+    """Wrenches projected to one generalized force J* f, (..., nv). O(n)."""
     return state.configuration.projected(_finite_wrenches(state, tensions))
 
 
 def _require_smooth(state: State, length: float) -> float:
-    """How far nodes of springs may move, in radians and lengths of the model, before one has no direction or a bushing
-    turns over; raises where that, or the end of a slack range, is here."""
+    """Distance, in radians and lengths of the model, that nodes of springs may move before one has no direction or a
+    bushing turns over; raises where that, or the end of a slack range, is here.
+    """
     layout = state.configuration.layout
     at = moving(state)
     corners: list[tuple[float, str]] = []
@@ -278,7 +281,7 @@ def _require_smooth(state: State, length: float) -> float:
 
 
 def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array]:
-    """How `along_dofs` varies along the dofs and in v, (nv, nv) each, at one state. With g = -dL/dq the force along
+    """Derivatives of `along_dofs` along the dofs and in v, (nv, nv) each, at one state. With g = -dL/dq the force along
     the dofs of a tension of 1,
 
         d(g T)/dq = dg/dq T + g (T_L dL/dq + T_Ldot dLdot/dq),     d(g T)/dv = g T_Ldot dL/dq

@@ -111,7 +111,7 @@ def displacement(body: Body, q: Array) -> Array:
 
 
 def displacement_rate(body: Body, q: Array) -> Array:
-    """How `displacement` varies along the dofs, (..., nv, nv).
+    """Derivative of `displacement` along the dofs, (..., nv, nv).
 
     I for true coordinates; the rate of the rotation vector for a spherical hinge; [[., 0], [u~, I]] for a free one
     with the travel u.
@@ -131,13 +131,13 @@ def displacement_rate(body: Body, q: Array) -> Array:
 
 
 def rest_of(body: Body) -> Array:
-    """Where the springs of a hinge are relaxed."""
+    """Coordinates at which the springs of a hinge are relaxed."""
     rest = body.passive.rest
     return np.asarray(body.hinge.neutral(), dtype=np.float64) if rest is None else rest
 
 
 def _differences(body: Body, q: Array) -> Array:
-    """For a hinge of the user's own: central differences along `integrate`."""
+    """Rate of the displacement for a hinge of the user's own: central differences along `integrate`."""
     hinge, columns = body.hinge, []
     for e in np.eye(hinge.nv):
         total = np.zeros((*q.shape[:-1], hinge.nv))

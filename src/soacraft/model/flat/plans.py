@@ -52,8 +52,8 @@ BODY_RECORD, SCREW_RECORD, SPOT_RECORD = (_dtype(name) for name in ("RigidBody",
 
 
 def rigid_plan(layout: Layout, axes: Axes) -> Plan | None:
-    """The plan of a rigid tree in these axes; None when a hinge is the user's own, when a body has coordinates of its
-    own, or when there is no body.
+    """Plan of a rigid tree in these axes; None when a hinge is the user's own, when a body has modal coordinates, or
+    when there is no body.
     """
     if not layout.n or not layout.rigid or not all(CompiledModel.knows(group.hinge) for group in layout.groups):
         return None
@@ -126,6 +126,6 @@ def spots_of(layout: Layout, frames: Sequence[Frame]) -> Records:
 
 
 def quaternions_of(layout: Layout) -> Integers:
-    """Where the quaternions begin in q."""
+    """Indices in q at which quaternions begin."""
     groups = [g for g in layout.groups if isinstance(g.hinge, (Spherical, Free, RollingBall))]
     return np.array([start for group in groups for start in group.q_starts], dtype=np.int64)

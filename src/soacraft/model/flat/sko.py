@@ -41,7 +41,8 @@ class EntryUnits(NamedTuple):
 
 
 class OfStates(NamedTuple):
-    """What only a model of functions takes: the state it begins with, derivatives of its blocks, how it moves."""
+    """Arguments of a model of functions alone: the state it begins with, derivatives of its blocks, its way of moving.
+    """
 
     q: npt.ArrayLike | None
     v: npt.ArrayLike | None
@@ -183,7 +184,7 @@ class SKOModel(Strict):
         lock: Lock | None = None,
         units: Callable[[], EntryUnits] | None = None,
     ) -> SKOModel:
-        """Without checks, for models that are right by construction; a and b are computed when first asked for.
+        """Model without checks, for blocks that are right by construction; a and b are computed when first needed.
 
         `memo` holds what was derived from A, H and M alone: pass the same one for states that differ in velocity only.
         `lock` says of a node whether its hinge is in gimbal lock, for the errors of `singular`.
@@ -325,7 +326,7 @@ class SKOModel(Strict):
         vars(self)["memo"] = other.memo
 
     def __getstate__(self) -> dict[str, Any]:
-        """Its blocks; what was derived from them is derived again."""
+        """State for pickling: its blocks; derived values are computed again."""
         a, b = (None if x is None else [f(k) for k in self.nodes] for x, f in ((self._a, self.a), (self._b, self.b)))
         kept = {name: x for name, x in vars(self).items() if name != "_book"}
         return kept | {"_a": a, "_b": b, "_units": self.units, "memo": {}, "lock": None}
@@ -339,7 +340,7 @@ class SKOModel(Strict):
 
     @property
     def units(self) -> EntryUnits:
-        """Which entries share a unit; all of a node when nothing was said."""
+        """Units of the entries: equal letters share a unit; by default all entries of a node."""
         if self._units is None:
             self._units = EntryUnits(*(tuple("x" * size for size in sizes) for sizes in (self.dims, self.nvs)))
         elif not isinstance(self._units, EntryUnits):
@@ -422,7 +423,7 @@ def _least(M: Array, root: Array) -> float:
 
 
 def _has_full_rank(H: Array) -> bool:
-    """Whether the rows are independent, after rows and columns are brought to one size: units do not matter."""
+    """True if the rows are independent, after rows and columns are brought to one size: units do not matter."""
     if not H.shape[-2]:
         return True
     for axis in (-1, -2):

@@ -1,4 +1,4 @@
-"""The force b of an SKO model of functions that has none of its own: it follows from the kinetic energy.
+"""Force b of an SKO model of functions that was made without one: it follows from the kinetic energy.
 
 With V = A* H* v and p = M V, Lagrange's equations for V* M V / 2 are T = H A (M alpha + b) with
 

@@ -32,7 +32,7 @@ CHECKED = 3
 
 
 class Rates(NamedTuple):
-    """How the blocks change along a velocity; None for all of a kind that stays as it is."""
+    """Derivatives of the blocks along a velocity; None for a kind that is constant."""
 
     A: Blocks | None
     H: Blocks | None
@@ -222,7 +222,8 @@ class SKOFunctions(SKOModel):
         return SKOModel(self._parents, A, H, M, names=self._labels, units=self._words)
 
     def _moving(self, at: SKOModel, q: Array, v: Array) -> SKOModel:
-        """With the a and b of a velocity, computed when first asked for; what follows from q is shared."""
+        """Model with the a and b of a velocity, computed when first needed; values that depend on q alone are shared.
+        """
 
         def a() -> list[Array]:
             return self._vector("a", q, v, lambda: self.carried(q, v, v))
@@ -303,7 +304,7 @@ class SKOFunctions(SKOModel):
     # -- derivatives --------------------------------------------------------------------------------------------
 
     def rates(self, q: npt.ArrayLike, w: npt.ArrayLike) -> Rates:
-        """How A, H and M change along the velocity w at q: by the functions given, or by differences."""
+        """Derivatives of A, H and M along the velocity w at q: by the functions of the user, or by differences."""
         here, along = self.read("q", q), self.read("v", w)
         lead = np.broadcast_shapes(here.shape[:-1], along.shape[:-1])
         if not lead:
@@ -359,7 +360,7 @@ class SKOFunctions(SKOModel):
 
     @property
     def derivatives(self) -> str:
-        """Where the derivatives of its blocks come from.
+        """Source of the derivatives of its blocks, in words.
 
         >>> import soacraft as sc
         >>> m = sc.SKOModel([-1], [None], [[[1.0]]], lambda q: [[[1.0 + q[0]**2]]], q=[0.0])
@@ -403,17 +404,17 @@ class SKOFunctions(SKOModel):
 
     @property
     def memo(self) -> dict[str, Any]:  # type: ignore[override]
-        """What was derived from the A, H and M of the current state."""
+        """Memo of the values derived from the A, H and M of the current state."""
         return self.at().memo
 
     @property
     def units(self) -> EntryUnits:
-        """Which entries share a unit."""
+        """Units of the entries."""
         return self._configured(self._state[0]).units
 
     @property
     def lock(self) -> None:  # type: ignore[override]
-        """Its hinges have no gimbal lock that is known."""
+        """None: no gimbal lock is known for its hinges."""
         return None
 
     def __getstate__(self) -> dict[str, Any]:

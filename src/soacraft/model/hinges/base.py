@@ -1,4 +1,4 @@
-"""What a hinge is, and how the model layer calls one.
+"""Base class of hinges, and the functions by which the model layer calls them.
 
 A hinge lets its outboard frame move relative to its inboard frame. To write one, derive from `Hinge`, set
 `nq` and `nv`, and give `neutral()`, `pose(q)` and `H_T(q)`; if nq differs from nv, also `qdot`, `integrate`
@@ -115,7 +115,7 @@ class Hinge(Watched, ABC):
         return self._differences(lambda x: self.derivative_of_H_T(x, dofs[:-1]), q, inner)[0]
 
     def H_T_varies(self, dofs: tuple[int, ...]) -> bool:
-        """Whether `derivative_of_H_T` along these dofs can be other than zero. Default: unless `constant_H`."""
+        """True if `derivative_of_H_T` along these dofs can be other than zero. Default: unless `constant_H`."""
         return not self.constant_H and self.nv > 0
 
     def bias(self, q: Any, v: Any) -> Array:
@@ -189,7 +189,7 @@ class Hinge(Watched, ABC):
         return self.dof_units if self.nq == self.nv else "x" * self.nq
 
     def parameters(self) -> dict[str, Any]:
-        """What `__init__` takes, read from the attributes of the same names; used to print and to compare."""
+        """Arguments of `__init__`, read from the attributes of the same names; used to print and to compare."""
         names = _parameter_names(type(self))
         if all(hasattr(self, n) for n in names):
             return {n: getattr(self, n) for n in names}
@@ -323,7 +323,7 @@ def place_of(hinge: Hinge, pose: Pose) -> Array:
 
 
 def has_coordinates(hinge: Hinge) -> bool:
-    """Whether each velocity of a hinge is the rate of one coordinate.
+    """True if each velocity of a hinge is the rate of one coordinate.
 
     >>> from soacraft.model.hinges import Pin, Spherical
     >>> has_coordinates(Pin((0, 0, 1))), has_coordinates(Spherical())

@@ -43,7 +43,7 @@ class HingeCheck(NamedTuple):
 
 
 class HingeReport:
-    """What `check_hinge` found: a list of checks; `ok`, and true, if all passed. Prints as a table.
+    """Report of `check_hinge`: a list of checks; `ok`, and true, if all passed. Prints as a table.
 
     >>> from soacraft.model.hinges import Weld
     >>> print(str(check_hinge(Weld())).splitlines()[0])
@@ -55,7 +55,7 @@ class HingeReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every check passed."""
+        """True if every check passed."""
         return all(check.ok for check in self.checks)
 
     def __bool__(self) -> bool:
@@ -127,8 +127,8 @@ def check_hinge(hinge: Hinge, seed: Seed = 0) -> HingeReport:
 
 
 class Sizes:
-    """What numbers of a hinge are measured by: lengths by its own, the largest travel per radian of its dofs, or a
-    metre where it has none; angles by a radian.
+    """Units that numbers of a hinge are compared in: for lengths the largest travel per radian of its dofs, or a metre
+    where there is none; for angles a radian.
     """
 
     def __init__(self, hinge: Hinge, neutral: Array) -> None:

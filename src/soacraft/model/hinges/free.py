@@ -42,7 +42,7 @@ class Free(Hinge):
     coordinate_units = "xxxxmmm"
 
     def neutral(self) -> Array:
-        """At the inboard frame: [0, 0, 0, 1, 0, 0, 0]."""
+        """Coordinates at which the outboard frame is at the inboard one: [0, 0, 0, 1, 0, 0, 0]."""
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
     def pose(self, q: Any) -> Pose:

@@ -55,7 +55,7 @@ class KnifeEdge(Hinge):
         return self._tangents
 
     def neutral(self) -> Array:
-        """At the inboard frame."""
+        """Coordinates at which the blade is at the inboard frame."""
         return _FREE.neutral()
 
     def pose(self, q: Any) -> Pose:
@@ -68,7 +68,7 @@ class KnifeEdge(Hinge):
         return np.broadcast_to(self._H_T, (*lead, 6, 5)) if lead else self._H_T
 
     def qdot(self, q: Any, v: Any) -> Array:
-        """That of a free hinge with the velocity H* v."""
+        """Rate of the coordinates: that of a free hinge with the velocity H* v."""
         return _FREE.qdot(q, np.asarray(v, dtype=np.float64) @ self._H_T.T)
 
     def integrate(self, q: Any, dv: Any) -> Array:
@@ -76,14 +76,14 @@ class KnifeEdge(Hinge):
         return _FREE.integrate(q, np.asarray(dv, dtype=np.float64) @ self._H_T.T)
 
     def difference(self, q0: Any, q1: Any) -> NoReturn:
-        """Refused: where it ends depends on its path."""
+        """Refuse: the end depends on the path."""
         raise StateError(
             f"{self!r} has no difference(q0, q1): it is nonholonomic (a blade does not move across), so where it ends "
             "depends on its path. Use integrate along the motion instead"
         )
 
     def place(self, pose: Pose) -> Array:
-        """Its coordinates at a pose: it may be anywhere."""
+        """Coordinates at a pose; any pose can be taken."""
         return np.concatenate([pose.as_quaternion(), pose.translation])
 
     def normalize(self, q: Any, what: str = "q") -> Array:

@@ -162,7 +162,7 @@ class ScrewProduct(Hinge):
         return columns
 
     def H_T_varies(self, dofs: tuple[int, ...]) -> bool:
-        """Not along the first one: there is nothing inboard of it."""
+        """True unless H* is constant, or the first dof is among `dofs`: no screw is inboard of it."""
         return not self.constant_H and min(dofs) > 0
 
     def bias(self, q: Any, v: Any) -> Array:
@@ -219,7 +219,7 @@ class ScrewProduct(Hinge):
         return float(np.linalg.svd(H / np.sqrt(np.sum(H * H, axis=0)), compute_uv=False)[-1])
 
     def _independent(self) -> bool:
-        """Whether the columns are independent somewhere, in units of the hinge's own length: its largest travel per
+        """True if the columns are independent somewhere, with lengths in units of the hinge's largest travel per
         radian.
         """
         turning = [s.vector for s in self._screws if s.turns]

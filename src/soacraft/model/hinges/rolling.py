@@ -1,4 +1,4 @@
-"""What all things have in common that roll on a plane without slipping: nonholonomic hinges of three dofs."""
+"""Base of shapes that roll on a plane without slipping: nonholonomic hinges of three dofs."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Rolling(Hinge):
         return self._tangents
 
     def neutral(self) -> Array:
-        """Not turned, in contact at the inboard origin."""
+        """Coordinates of a shape that is not turned and touches at the inboard origin."""
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
 
     def difference(self, q0: Any, q1: Any) -> NoReturn:
-        """Refused: where it ends depends on its path."""
+        """Refuse: the end depends on the path."""
         raise StateError(
             f"{self!r} has no difference(q0, q1): it is nonholonomic (rolls without slipping), so where the "
             f"{self._thing} ends depends on its path, and no constant velocity leads from one configuration to another "

@@ -16,7 +16,7 @@ _PANEL = 0.5  # radians: over so much of a turn twelve points are exact to round
 
 
 class Lever(NamedTuple):
-    """Where the shape touches, in its own axes."""
+    """Contact point of the shape, in its axes."""
 
     l: Array
     """From the centre to the contact point."""
@@ -34,7 +34,7 @@ class RollingShape(Rolling):
 
     @abstractmethod
     def _lever(self, R: Array) -> Lever:
-        """Where the shape touches at an attitude, and how that point moves in its axes."""
+        """Contact point at an attitude, and its rate in the axes of the shape."""
 
     def pose(self, q: Any) -> Pose:
         """Attitude of the shape; its centre at `px t1 + py t2 - R l`."""

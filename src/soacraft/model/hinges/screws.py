@@ -15,8 +15,8 @@ from soacraft.spatial import Array, finite, frozen
 class Screws(ScrewProduct):
     """A product of any one-dof screws: `pose(q) = exp(S_1 q_1) exp(S_2 q_2) ...`
 
-    Each item is a 6-vector [angular; linear], used as it is (not normalised), or a hinge with one degree of
-    freedom, which stands for its screw. A turn about an axis through the point r is `[axis; r x axis]`.
+    Each item is a 6-vector [angular; linear], used as it is (not normalised), or a hinge with one degree of freedom,
+    which is taken as its screw. A turn about an axis through the point r is `[axis; r x axis]`.
 
     >>> from soacraft.model.hinges import Pin, Prismatic
     >>> polar = Screws([Pin((0, 0, 1)), Prismatic((1, 0, 0))])
@@ -40,7 +40,7 @@ class Screws(ScrewProduct):
 
 
 def _vector(item: Any, i: int) -> Array:
-    """The screw that an item of the list stands for."""
+    """Screw of an item of the list."""
     what = f"screw {i} of Screws"
     if isinstance(item, Hinge):
         if item.nv != 1 or item.nq != 1 or not item.constant_H:

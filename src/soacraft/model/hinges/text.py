@@ -1,4 +1,4 @@
-"""How the parameters of a hinge print and compare."""
+"""Text and comparison of the parameters of a hinge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def value_text(value: Any) -> str:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two parameters are equal: numbers and arrays entry by entry, anything else with ==.
+    """True if two parameters are equal: numbers and arrays entry by entry, anything else with ==.
 
     >>> same_value(np.array([1.0, 2.0]), (1, 2)), same_value("a", "b")
     (True, False)
@@ -32,7 +32,7 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def _numeric(value: Any) -> bool:
-    """Whether this is a number or an array (or nested sequence) of numbers."""
+    """True for a number or an array (or nested sequence) of numbers."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return False
     try:

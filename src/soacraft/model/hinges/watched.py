@@ -1,7 +1,7 @@
-"""Hinges whose attributes change: the models that use one of a user's own class are told.
+"""Hinges whose attributes change: models that use a hinge of a user's class are notified.
 
-A built-in hinge does not change. A user's may: what was computed from it belongs to another version of the parameters
-from then on. Arrays that are changed in place are not seen; set the attribute anew.
+A built-in hinge does not change. A user's may: results computed from it then belong to an older version of the
+parameters. Changes within an array are not seen; assign the attribute again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WATCHERS = "_watchers"
 
 
 class Watcher:
-    """Who wants to know that a hinge changes: a model."""
+    """Observer of the changes of a hinge: a model."""
 
     def _hinge_changes(self) -> None:
         """A hinge of it is about to change, or has changed."""
@@ -52,7 +52,7 @@ class Watched(Strict):
             each._hinge_changes()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but who watches: a copy has models of its own."""
+        """State for pickling: all but the watchers, since a copy belongs to other models."""
         return {name: x for name, x in vars(self).items() if name != _WATCHERS}
 
 
@@ -75,5 +75,5 @@ def ask(hinge: Watched, method: Callable[..., R], *args: Any) -> R:
 
 
 def is_builtin(hinge: Watched) -> bool:
-    """Whether a hinge is one of ours, not of a class of the user's own."""
+    """True for a hinge of soacraft, not of a user's class."""
     return type(hinge).__module__.partition(".")[0] == "soacraft"

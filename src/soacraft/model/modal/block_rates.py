@@ -1,4 +1,4 @@
-"""How the blocks A(p,k), H(k), M(k) of a tree with flexible bodies change along a vector w of dof rates. Body axes.
+"""Derivatives of the blocks A(p,k), H(k), M(k) of a tree with flexible bodies along a vector w of dof rates. Body axes.
 
 With s_C = C w(p's modes), s_h = H* w(hinge), s_E = E w(own modes) the parts of the twist of k relative to p:
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class BlockRates(NamedTuple):
-    """By body; None where a block does not change."""
+    """Derivatives of blocks by body; None for a block that does not change."""
 
     A: list[Array | None]
     H: list[Array | None]
@@ -36,7 +36,7 @@ class BlockRates(NamedTuple):
 
 
 def block_rates(c: Configuration, w: Array) -> BlockRates:
-    """Of all blocks at a configuration, along rates w (..., nv). O(n)."""
+    """Derivatives of all blocks at a configuration, along rates w (..., nv). O(n)."""
     layout, flex = c.layout, c.flex
     assert flex is not None
     edges, hinges, maps = c.edges("body"), c.hinges("body"), _hinge_map_rates(c, w)
@@ -96,7 +96,7 @@ def _hinge_map_rates(c: Configuration, w: Array) -> list[Array]:
 
 
 def pick_off_rate(c: Configuration, node: Any, k: int, w: Array) -> Array:
-    """Of a node of flexible body k, [phi(k,O); Pi*] along w, (..., 6 + n, 6)."""
+    """Derivative of the pick-off of a node of flexible body k, [phi(k,O); Pi*], along w, (..., 6 + n, 6)."""
     from soacraft.model.modal.deformation import Pi_on, pose_on
 
     flex = c.flex

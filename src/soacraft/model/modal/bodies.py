@@ -90,8 +90,8 @@ class ForceSlopes(NamedTuple):
 def force_slopes(
     data: ModalData, eta: Array, rate: Array, V: Array, W: Array, stiffness: bool = True
 ) -> ForceSlopes:
-    """Of one flexible body, all of b but external forces; gravity is in W, as an acceleration -g. `stiffness=False`
-    leaves K out.
+    """Derivatives of b of one flexible body without external forces; gravity is in W, as an acceleration -g.
+    `stiffness=False` leaves K out.
 
     dF_r = dM_i W + (d Mdot_i U + crf(V) dM_i U)_r,    dF_j = (dM_i W)_j - 1/2 V* d2M_ij V + K_ij
     """
@@ -124,10 +124,10 @@ def weights(layout: Layout, M: dict[int, Array], g: Array, rigid: Array) -> With
 
 
 def not_positive(layout: Layout, k: int, M: Array, eta: Array) -> str | None:
-    """What to say of M(eta) (6 + n, 6 + n) of a flexible body at one state where it is not positive.
+    """Text about M(eta) (6 + n, 6 + n) of a flexible body at one state where it is not positive; None where it is.
 
-    It may be so along motions that no hinge has: a line of masses, whose modes leave out what is of third order. So it
-    is asked for where a hinge or a mass matrix is not positive, and not before.
+    It may be not positive along motions that no hinge has: a line of masses, whose modes leave out terms of third
+    order. So it is tested only where a hinge or a mass matrix is not positive.
     """
     diagonal = np.abs(np.diagonal(M))
     root = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a negative one becomes -1
@@ -153,7 +153,7 @@ def largest_turn(data: ModalData, eta: Array) -> tuple[str, float]:
 
 @contextmanager
 def turns_unreported() -> Iterator[None]:
-    """For states that nobody claims to be in, as a picture draws that shows a deformation larger than it is."""
+    """Context without reports of large turns, for states that are only drawn, such as a deformation shown enlarged."""
     before = _UNREPORTED.set(True)
     try:
         yield

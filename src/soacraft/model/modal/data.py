@@ -69,7 +69,7 @@ class ModalNode:
 
     @property
     def deforms(self) -> bool:
-        """Whether any mode moves or turns it."""
+        """True if any mode moves or turns it."""
         return any(x is not None and bool(x.any()) for x in (self.gam, self.lam, self.gam2, self.lam2))
 
 
@@ -233,7 +233,7 @@ class ModalData:
 
     @property
     def geometric(self) -> bool:
-        """Whether it has the second-order displacement that geometric stiffening comes from."""
+        """True if it has the second-order displacement that geometric stiffening comes from."""
         return self.S is not None
 
     @property
@@ -244,7 +244,7 @@ class ModalData:
 
     @cached_property
     def inertia(self) -> Inertia:
-        """Of the undeformed body."""
+        """Inertia of the undeformed body."""
         com = self.first / self.mass
         about = np.trace(self.second) * np.eye(3) - self.second
         return Inertia(self.mass, com, about - self.mass * (com @ com * np.eye(3) - np.outer(com, com)))
@@ -262,7 +262,7 @@ class ModalData:
         return next(name for x in (self.nodes, self.fe_nodes) for name, each in x.items() if each is node)
 
     def report(self) -> Any:
-        """What the modes are, as a table: `soacraft.flexible.report`."""
+        """Table of the modes: `soacraft.flexible.report`."""
         return higher("report")(self)
 
     def recover(self, what: str, eta: Any) -> Array:
@@ -274,7 +274,7 @@ class ModalData:
         return np.asarray(np.tensordot(x, table, axes=(-1, -1)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Its fields; mappings that cannot be written to cannot be packed."""
+        """State for pickling: its fields, with read-only mappings as dictionaries."""
         fields = {name: x for name, x in vars(self).items() if name != "inertia"}
         return fields | {name: dict(getattr(self, name)) for name in ("nodes", "fe_nodes", "recovery")}
 

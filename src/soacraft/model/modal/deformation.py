@@ -1,4 +1,4 @@
-"""What modal coordinates make of the constant poses of a tree: hinges on deforming nodes. Body axes, batches.
+"""Poses and twists of hinges on deforming nodes of a tree, at modal coordinates. Body axes, batches.
 
 Formulas F16 and F18.
 
@@ -67,7 +67,7 @@ class Deformation:
 
     @cached_property
     def inboard(self) -> Poses:
-        """Of the inboard hinge frames in the parents."""
+        """Poses of the inboard hinge frames in the parents."""
         return self._moved(self.layout.inboard, {
             k: pose_on(node, self.layout.bodies[k].inboard, self.eta(self.layout.parents[k]))
             for k, node in self.layout.riding.items()
@@ -75,7 +75,7 @@ class Deformation:
 
     @cached_property
     def outboard(self) -> Poses:
-        """Of the body frames in the outboard hinge frames."""
+        """Poses of the body frames in the outboard hinge frames."""
         moved = {}
         for k, node in self.layout.held.items():
             R, l = pose_on(node, self.layout.bodies[k].outboard.inv, self.eta(k))
@@ -154,7 +154,7 @@ class Deformation:
         return total
 
     def add_coriolis(self, a: Array, relative: Poses, hinge_twists: Array, V: Array, v: Array) -> Array:
-        """What the modes add to a(k) = crm(V(k)) H* v + X Hdot* v (..., n, 6)."""
+        """Add the terms of the modes to a(k) = crm(V(k)) H* v + X Hdot* v (..., n, 6)."""
         layout = self.layout
         lead = np.broadcast_shapes(a.shape[:-2], V.shape[:-2], v.shape[:-1], self.q.shape[:-1])
         total = np.array(np.broadcast_to(a, (*lead, *a.shape[-2:])))

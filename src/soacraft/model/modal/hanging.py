@@ -1,4 +1,4 @@
-"""How a flexible body hangs on its hinge: what is read of its modal data, and what is refused."""
+"""Modal data of a body and the node that its hinge holds: reading and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the twists of a node change along the modes: what derivatives of dynamics need of it. Batches of eta.
+"""Derivatives of the twists of a node along the modes, for derivatives of dynamics. Batches of eta.
 
 With Jr(theta) = Jl(-theta) the node's angular part is R0* Jr(theta) theta_j for each mode j, with theta_j = lam_j +
 lam2_j eta, its linear part R* gam_j(eta). Along mode i
@@ -36,7 +36,7 @@ class NodeRates(NamedTuple):
 
 
 def node_rates(node: ModalNode, undeformed: Pose, eta: Array, rate: Array) -> NodeRates:
-    """Of a frame fixed on a node, from its pose on the undeformed body, at modal coordinates and rates."""
+    """Twists of a frame fixed on a node, from its pose on the undeformed body, at modal coordinates and rates."""
     eta, rate = np.broadcast_arrays(eta, rate)
     R0_T, turn = node.pose.rotation.T, theta(node, eta)
     R_T = (exp(turn) @ node.pose.rotation).mT

@@ -1,4 +1,4 @@
-"""Where a node of a flexible body is at modal coordinates eta, and how it moves with them (formula F16). Batches.
+"""Pose and twists of a node of a flexible body at modal coordinates eta (formula F16). Batches.
 
     theta = lam eta + 1/2 eta lam2 eta,   R = exp(theta~) R0,   l = l0 + gam eta + 1/2 eta gam2 eta
     Pi = [R* Jl(theta) (lam + lam2 eta); R* (gam + gam2 eta)]          the node's twist in B is Pi d eta/dt, in its axes
@@ -87,7 +87,7 @@ def coefficients(x: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def second_coefficients(x: Array) -> tuple[Array, Array]:
-    """The same step (d/dt) / t taken once more, of (dB/dt) / t and (dC/dt) / t."""
+    """Second application of (d/dt) / t, to (dB/dt) / t and (dC/dt) / t."""
     s = np.sum(x * x, axis=-1)
     small = s < SMALL_TURN**2
     t = np.sqrt(np.where(small, 1.0, s))

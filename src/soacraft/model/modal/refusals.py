@@ -1,4 +1,4 @@
-"""What is for trees of rigid bodies alone says so here, naming the flexible body that it met."""
+"""Refusals of functions for trees of rigid bodies alone; the errors name the flexible body."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ModalSkin:
         return int(self.gam.shape[2])
 
     def corners(self, eta: Array) -> Array:
-        """Where the corners are in the body frame, (..., c, 3)."""
+        """Positions of the corners in the body frame, (..., c, 3)."""
         places = self.at + np.einsum("kaj,...j->...ka", self.gam, eta)
         if self.gam2 is not None:
             places = places + 0.5 * np.einsum("kaij,...i,...j->...ka", self.gam2, eta, eta, optimize=True)
@@ -88,7 +88,7 @@ class ModalSkin:
         return None if self.normals is None else self._turned(eta, self.normals)
 
     def deflections(self, eta: Array) -> Array:
-        """How far the corners are from where they are on the undeformed body, seen from its frame, (..., c)."""
+        """Distances of the corners from their positions on the undeformed body, seen from its frame, (..., c)."""
         return np.asarray(np.linalg.norm(self.corners(eta) - self.corners(np.zeros(self.n)), axis=-1))
 
     def _turned(self, eta: Array, x: Array) -> Array:

@@ -29,11 +29,10 @@ def random_tree(
 ) -> Multibody:
     """A random tree of n bodies in a random state; the same for the same seed.
 
-    Hinges are drawn from `hinges` (default: one of every kind); each is used once before any is used twice.
-    The first `bases` bodies hang from the inertial frame. Every other body hangs, with probability
-    `branching`, from one drawn among all earlier bodies, otherwise from the end of its chain: 0 gives serial
-    chains, 1 a random recursive tree. Inboard and outboard poses are rotated and translated, inertias are
-    full, and every second body has a node `tip`.
+    Hinges are drawn from `hinges` (default: one of every kind); each is used once before any is used twice. The first
+    `bases` bodies are on the inertial frame. The parent of every other body is, with probability `branching`, drawn
+    among all earlier bodies, otherwise it is the end of its chain: 0 gives serial chains, 1 a random recursive tree.
+    Inboard and outboard poses are rotated and translated, inertias are full, and every second body has a node `tip`.
 
     >>> mb = random_tree(5, seed=3, branching=0.0)
     >>> len(mb), mb.topology.is_serial, bool(np.all(mb.q == random_tree(5, seed=3, branching=0.0).q))

@@ -58,7 +58,7 @@ def length_of(graph: Graph) -> float:
 
 
 def longest_arm(graph: Graph) -> float:
-    """In metres: of a body from the inertial frame, along the links, even where they lead back to it. O(n depth).
+    """Longest arm in metres: from the inertial frame to a body along the links, even where they lead back. O(n depth).
 
     >>> from soacraft.model import serial_chain
     >>> longest_arm(serial_chain(3))
@@ -84,7 +84,7 @@ def _length_of(graph: Graph) -> float:
 
 
 def _radius(body: Body) -> float:
-    """How far a body reaches from its hinge: to its nodes, or its radius of gyration about its centre of mass."""
+    """Reach of a body from its hinge: to its nodes, or its radius of gyration about its centre of mass."""
     hinge, inertia = hinge_point(body), body.inertia
     far = [float(np.linalg.norm(node.pose.translation - hinge)) for node in body.nodes]
     if inertia.mass > 0.0:
@@ -94,7 +94,7 @@ def _radius(body: Body) -> float:
 
 
 def hinge_point(body: Body) -> Array:
-    """Where the hinge of a body is, in body axes: the origin of its outboard frame."""
+    """Position of the hinge of a body, in body axes: the origin of its outboard frame."""
     return np.asarray(body.outboard.inv.translation)
 
 

@@ -1,4 +1,4 @@
-"""What closures are measured by: the mechanism's own lengths, so that no choice of units opens or closes a loop.
+"""Units for closures: the mechanism's own lengths, so that no choice of units opens or closes a loop.
 
     a loop       is open by the larger of its angle and its distance / length, the length being that of its links
     a coupling   is off by its sum / the largest of its terms, at one radian or at one length of the model
@@ -96,7 +96,7 @@ def _measure(graph: Graph, length: float) -> Measure:
 
 
 def _columns(body: Body) -> tuple[Array, Array]:
-    """How much the dofs of a hinge turn and slide at its neutral coordinates."""
+    """Sizes of the turns and slides of the dofs of a hinge at its neutral coordinates."""
     H_T = H_T_of(body.hinge, np.asarray(body.hinge.neutral(), dtype=np.float64))
     return np.linalg.norm(H_T[:3], axis=0), np.linalg.norm(H_T[3:6], axis=0)
 

@@ -1,4 +1,4 @@
-"""The length and the time of a model, and random states of its own scale: what it is looked at through in any units.
+"""Length and time of a model, and random states scaled to it: tests of numbers with a unit do not depend on the units.
 
 A molecule, a watch and a moon get the same answer when numbers with a unit are compared with numbers of that unit from
 the model itself. Travels of a metre, or turns of a radian in a second, are nothing to one model and everything to

@@ -12,7 +12,7 @@ from soacraft.spatial.checks import Array
 
 
 def state_card(state: State) -> str:
-    """Its numbers by hinge, and the external forces."""
+    """Card of the numbers by hinge, and the external forces."""
     parts = [part("by hinge" if not state.batch else "from the least to the largest", lambda: _numbers(state), True)]
     if state.forces:
         rows = [(frame.full_name, repr(wrench)) for frame, wrench in state.forces[: markup.ROWS]]

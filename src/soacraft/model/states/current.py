@@ -28,7 +28,7 @@ HingeState = tuple[Array, Array, Array]
 
 
 class CurrentState:
-    """What changes when a model moves and nothing of it is edited."""
+    """State that changes when a model moves without an edit."""
 
     def __init__(self, mb: Multibody) -> None:
         self._mb = mb
@@ -42,7 +42,7 @@ class CurrentState:
     # -- what edits tell -------------------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """Before a structural change: store the state by body."""
+        """Store the state by body, before a structural change."""
         if self._state is not None:
             self.parts = self.by_body()
             self._state = None
@@ -51,7 +51,7 @@ class CurrentState:
             self.store = None
 
     def count(self, parameters: int) -> None:
-        """Before a parameter changes: compiled calls see that their numbers are of older ones."""
+        """Tell compiled calls, before a parameter changes, that their numbers are of older parameters."""
         if self.store is not None:
             self.store.parameters = parameters
 

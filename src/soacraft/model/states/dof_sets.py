@@ -38,8 +38,9 @@ def modal_dofs(graph: Graph) -> Mask:
 
 
 def held_dofs(mb: Graph, held: Held = _NOTHING) -> Mask:
-    """Dofs of the objects in hands, (nv): of each object, of what hangs from it, and of what it hangs from up to the
-    inertial frame or to a body that carries a hand. O(n)."""
+    """Dofs of the objects in hands, (nv): of each object, of all bodies outboard of it, and of those inboard of it up
+    to the inertial frame or to a body that carries a hand. O(n).
+    """
     found = np.zeros(mb.nv, dtype=np.bool_)
     for obj, hands in held.items():
         carrying = {x for hand in hands for x in _inboard(mb.frame(hand).carrier)}
@@ -94,7 +95,7 @@ def movable_dofs(graph: Graph, held: Held = _NOTHING) -> Mask:
 
 
 def _inboard(frame: Any) -> list[Any]:
-    """A body and all that it hangs from, without the inertial frame."""
+    """Body and all bodies inboard of it, without the inertial frame."""
     found = []
     while isinstance(frame, Body):
         found.append(frame)

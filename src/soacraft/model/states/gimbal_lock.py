@@ -12,7 +12,7 @@ DEPENDENT = 1e-6
 
 
 def is_locked(hinge: Hinge, q: Array) -> bool:
-    """Whether the columns of H*(q) are dependent. Lengths are measured by the longest lever of an axis.
+    """True if the columns of H*(q) are dependent. Lengths are measured by the longest lever of an axis.
 
     >>> from soacraft.model.hinges import Gimbal, Spherical
     >>> is_locked(Gimbal(), np.array([0.3, np.pi / 2, 0.1])), is_locked(Gimbal(), np.zeros(3))
@@ -30,7 +30,7 @@ def is_locked(hinge: Hinge, q: Array) -> bool:
 
 
 def gimbal_lock(hinge: Hinge, name: str, q: Array) -> str | None:
-    """What to say of a hinge in gimbal lock, with the cure; None if it is not.
+    """Message for a hinge in gimbal lock, with the cure; None if it is not.
 
     >>> from soacraft.model.hinges import Gimbal
     >>> print(gimbal_lock(Gimbal(), "neck", np.array([0.0, np.pi / 2, 0.0])))

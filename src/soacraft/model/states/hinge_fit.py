@@ -113,13 +113,14 @@ def least_squares(X: Array, y: Array) -> Array:
 
 
 def _units(length: float) -> Array:
-    """What turns and slides are measured by, (6)."""
+    """Units of turns and slides, (6)."""
     return np.array([1.0, 1.0, 1.0, length, length, length])
 
 
 def _followed(hinge: Hinge, target: Pose, guess: Array, length: float) -> Array:
-    """From a guess; where that leaves much more than a start at which the translation fits, from there: a screw that
-    turned on since by whole turns is on another thread."""
+    """Fit from a guess; where its residual is more than twice that of a fit of the translation first, the latter: a
+    screw after some whole turns is on another thread.
+    """
     found = _fitted(hinge, target, guess, length)
     left = gap_size(hinge_gap(hinge, found, target), length)
     if left < REACHED:

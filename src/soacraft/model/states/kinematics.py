@@ -77,8 +77,9 @@ def node_block(state: State, frame: Frame) -> Array:
 
 
 def node_bias(state: State, frame: Frame) -> Array:
-    """What the acceleration of a frame in its axes has besides `node_block` times that of the node of its body:
-    Pidot etad - crm(Pi etad) phi* V; zero on a rigid body, (..., 6)."""
+    """Acceleration of a frame in its axes less `node_block` times that of the node of its body: Pidot etad - crm(Pi
+    etad) phi* V; zero on a rigid body, (..., 6).
+    """
     c = state.configuration
     assert isinstance(frame.carrier, Body)
     if frame.modal_node is None or c.flex is None:
@@ -116,7 +117,9 @@ def _modal_twist(state: State, frame: Frame, rates: Array) -> Twist | None:
 
 
 def velocity_of_frame(state: State, frame: Frame) -> Twist:
-    """Angular velocity of a frame and velocity of its origin: `w`, `v + w x r`, and what a moving frame has besides."""
+    """Angular velocity of a frame and velocity of its origin: `w`, `v + w x r`, plus the prescribed motion of a moving
+    frame.
+    """
     if isinstance(frame, MovingFrame):
         w, v, r, (own_w, own_v) = *velocity_of_frame(state, frame.on), *_own_motion(state, frame, frame.now.velocity)
         return w + own_w, v + cross(w, r) + own_v
@@ -135,7 +138,7 @@ def acceleration_of_frame(state: State, frame: Frame) -> Twist:
     """d w/dt of a frame and d^2 p/dt^2 of its origin: `wdot`, `vdot + w x v + wdot x r + w x (w x r)`.
 
     The body-axes alpha(k) is the rate of the components, so the origin's acceleration is `alpha_v + w x v`. A moving
-    frame has its own besides, with `w x w_own` and `2 w x v_own`.
+    frame adds its prescribed motion, with `w x w_own` and `2 w x v_own`.
     """
     if isinstance(frame, MovingFrame):
         (w, _), (wdot, a) = velocity_of_frame(state, frame.on), acceleration_of_frame(state, frame.on)
@@ -189,7 +192,7 @@ def relative_pose(state: State, of: Frame, to: Frame) -> Poses:
 
 
 def relative_velocity(state: State, of: Frame, to: Frame) -> Twist:
-    """As seen by an observer moving with `to`: `w - w_to`, `v - v_to - w_to x r`, r from `to` to `of`."""
+    """Velocity seen by an observer moving with `to`: `w - w_to`, `v - v_to - w_to x r`, r from `to` to `of`."""
     (w, v), (w_to, v_to) = velocity_of_frame(state, of), velocity_of_frame(state, to)
     r = pose_of_frame(state, of)[1] - pose_of_frame(state, to)[1]
     return w - w_to, v - v_to - cross(w_to, r)

@@ -1,4 +1,6 @@
-"""Where the limits of hinges let coordinates be: a range for each dof that is a coordinate, an angle for each ball."""
+"""Ranges of coordinates by the limits of hinges: lower and upper for each dof that is a coordinate, an angle for each
+ball.
+"""
 
 from __future__ import annotations
 

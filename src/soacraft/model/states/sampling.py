@@ -32,7 +32,7 @@ def draw(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def draw_within(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The same within the limits of coordinates and velocities, with every active coupling kept by q and v.
+    """Draw (q, v) within the limits of coordinates and velocities, with every active coupling satisfied by q and v.
 
     Coordinates are uniform between two limits and reflected at a single one. Steps of least squares onto the couplings
     and back within the limits, by turns, lead to where both hold. O(nv) a step for a bounded number of couplings.
@@ -83,7 +83,7 @@ class Ties:
         self.scale = np.where(np.isfinite(width) & (width > 0.0), width, 1.0)  # so that steps depend on no units
 
     def errors(self, q: Array) -> tuple[Array, Array]:
-        """What each coupling is off by, and the sizes of its terms."""
+        """Residual of each coupling, and the sizes of its terms."""
         values = [[np.polynomial.polynomial.polyval(q[i], c) for i, c in terms] for terms in self.terms]
         offsets = np.array([x.offset for x in self.couplings])
         sizes = np.array([sum(map(abs, x)) for x in values]) + np.abs(offsets)

@@ -99,14 +99,14 @@ class Configuration:
         self._next: Configuration | None = None
 
     def renewed(self, layout: Layout) -> Configuration:
-        """The same q with other parameters; the same object for all states that share it."""
+        """Configuration with this q and other parameters; the same object for all states that share it."""
         if self._next is None or self._next.layout is not layout:
             self._next = Configuration(layout, self.q, self._memo.counters, self._base)
         return self._next
 
     @property
     def flex(self) -> Deformation | None:
-        """What modal coordinates make of the poses of hinges; None for a tree of rigid bodies."""
+        """Poses and twists of hinges at the modal coordinates; None for a tree of rigid bodies."""
         if self.layout.rigid:
             return None
         return self._memo("flex", self._deformed)
@@ -196,8 +196,9 @@ class Configuration:
         return self._memo(("inertias", axes), work)
 
     def lock(self, k: int, where: tuple[int, ...]) -> str | None:
-        """What to say of the hinge of body k in one state of the batch if it is in gimbal lock, or where a flexible
-        body is bent too far."""
+        """Message for the hinge of body k in one state of the batch if it is in gimbal lock, or for a flexible body
+        that is bent too far; None otherwise.
+        """
         bent = self.bent_too_far(where)
         if bent is not None:
             return bent
@@ -205,7 +206,7 @@ class Configuration:
         return gimbal_lock(body.hinge, body.hinge_name, q[where]) if len(where) == q.ndim - 1 else None
 
     def bent_too_far(self, where: tuple[int, ...]) -> str | None:
-        """What to say of a flexible body whose inertia is not positive in one state of the batch."""
+        """Message for a flexible body whose inertia is not positive in one state of the batch; None otherwise."""
         for k, M in self.modal_inertias.items():
             assert self.flex is not None
             eta = self.flex.eta(k)
@@ -234,7 +235,7 @@ class Motion:
         self._next: Motion | None = None
 
     def renewed(self, layout: Layout) -> Motion:
-        """The same q and v with other parameters; the same object for all states that share it."""
+        """Motion with these q and v and other parameters; the same object for all states that share it."""
         if self._next is None or self._next.configuration.layout is not layout:
             self._next = Motion(self.configuration.renewed(layout), self.v, self._memo.counters, self._base)
         return self._next
@@ -357,7 +358,7 @@ class State(Strict):
         return Memo(motion.configuration.layout, self._graph.counters, "acceleration")
 
     def _now(self) -> tuple[Motion, Memo]:
-        """The motion, and what was computed besides, with the parameters that the model has now."""
+        """Motion and memo with the present parameters of the model."""
         motion, memo = self._parts
         if motion.configuration.layout.parameters != self._graph.parameters and self._version == self._graph.version:
             layout = self._graph.layout
@@ -369,12 +370,15 @@ class State(Strict):
 
     @property
     def configuration(self) -> Configuration:
-        """What depends on q only; the same object for states that share q, another after a change of parameters."""
+        """Values that depend on q only; the same object for states that share q, another after a change of parameters.
+        """
         return self._now()[0].configuration
 
     @property
     def motion(self) -> Motion:
-        """What depends on q and v; the same object for states that share both, another after a change of parameters."""
+        """Values that depend on q and v; the same object for states that share both, another after a change of
+        parameters.
+        """
         return self._now()[0]
 
     @property
@@ -425,7 +429,7 @@ class State(Strict):
         return state_card(self)
 
     def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
-        """The same state with some parts new; unchanged parts keep what was computed for them.
+        """State with some parts replaced; unchanged parts keep the values computed for them.
 
         A part may be given by names: `s.replace(q={"elbow": 0.3})` moves that hinge alone.
         """
@@ -449,7 +453,7 @@ class State(Strict):
         return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
 
     def at_numbers(self, q: Array, v: Array, vdot: Array) -> State:
-        """The same state at other numbers, which are checked; unchanged parts keep what was computed for them."""
+        """State at other numbers, which are checked; unchanged parts keep the values computed for them."""
         g, motion = self._graph, self.motion
         configuration = motion.configuration
         if not _same(q, configuration.q):
@@ -459,7 +463,7 @@ class State(Strict):
         return State(g, motion, frozen(vdot), self._forces)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its graph and its numbers; what was computed for it is computed again."""
+        """Graph and numbers, for pickling; computed values are computed again."""
         self.require_fresh()
         motion = self.motion
         c, anchor = motion.configuration, (motion.configuration._base, motion._base)
@@ -510,7 +514,7 @@ class State(Strict):
         return memo("b", lambda: self._bias(motion, self._forces)).bodies
 
     def sko(self, axes: Axes, forces: Forces = ()) -> SKOModel:
-        """The SKO model at this state; `forces` act besides the state's own."""
+        """SKO model at this state; `forces` act in addition to those of the state."""
         motion, memo = self._now()
         if forces:
             return self._sko(motion, memo, axes, forces)
@@ -553,7 +557,7 @@ class State(Strict):
         return WithModes(frozen(b), modes)
 
     def node_vectors(self, bodies: Array, rates: Array) -> list[Array]:
-        """By body the velocity or acceleration of its node, [V; d eta/dt; rotors], from those of bodies and dofs."""
+        """Velocities or accelerations of the nodes by body, [V; d eta/dt; rotors], from those of bodies and dofs."""
         return armature.vectors(self.configuration.layout, bodies, rates)
 
     @property
@@ -611,5 +615,5 @@ def _restored(
 
 
 def _same(x: Array, y: Array) -> bool:
-    """Whether two arrays are equal bit for bit; -0.0 is not 0.0."""
+    """True if two arrays are equal bit for bit; -0.0 is not 0.0."""
     return x.shape == y.shape and x.tobytes() == y.tobytes()

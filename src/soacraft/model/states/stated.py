@@ -53,7 +53,7 @@ class Stated(Graph):
         self.set_state(vdot=self._given("vdot", value))
 
     def _given(self, what: str, value: Any) -> Any:
-        """What is to be set; None, which elsewhere stands for what there is, would set nothing."""
+        """Value to be set; None is refused, since elsewhere it means the current value."""
         if value is None:
             rest = "mb.neutral()" if what == "q" else "np.zeros(mb.nv)"
             raise StateError(f"{what} of {self.name!r} cannot be None; give its numbers, such as {rest}.")
@@ -104,7 +104,7 @@ class Stated(Graph):
         return sampling.draw_within(self, rng) if limits else sampling.draw(self, rng)
 
     def integrate_jacobians(self, q: Any, dv: Any) -> tuple[Array, Array]:
-        """How `integrate` varies: its derivatives along q and in dv, (nv, nv) each, in tangent spaces. O(nv^2).
+        """Derivatives of `integrate` along q and in dv, (nv, nv) each, in tangent spaces. O(nv^2).
 
             integrate(integrate(q, d), dv) = integrate(integrate(q, dv), first d + ...)
             integrate(q, dv + d)           = integrate(integrate(q, dv), second d + ...)
@@ -122,7 +122,7 @@ class Stated(Graph):
         return call(q, dv)
 
     def difference_jacobians(self, q0: Any, q1: Any) -> tuple[Array, Array]:
-        """How `difference` varies: its derivatives along q0 and along q1, (nv, nv) each, in tangent spaces. O(nv^2).
+        """Derivatives of `difference` along q0 and along q1, (nv, nv) each, in tangent spaces. O(nv^2).
 
             difference(integrate(q0, d), q1) = difference(q0, q1) + first d + ...
             difference(q0, integrate(q1, d)) = difference(q0, q1) + second d + ...

@@ -60,7 +60,7 @@ def difference(graph: Graph, q0: Any, q1: Any) -> Array:
 
 @steady
 def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
-    """How `integrate` varies with q and with dv."""
+    """Derivatives of `integrate` with respect to q and dv."""
     refuse_nonholonomic(graph, "integrate_jacobians")
     q, dv = _broadcast(graph, q=read_q(graph, q), dv=read_v(graph, dv, "dv"))
 
@@ -72,7 +72,7 @@ def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
 
 @steady
 def difference_jacobians(graph: Graph, q0: Any, q1: Any) -> Pair:
-    """How `difference` varies with q0 and with q1."""
+    """Derivatives of `difference` with respect to q0 and q1."""
     refuse_nonholonomic(graph, "difference_jacobians")
     q0, q1 = _broadcast(graph, q0=read_q(graph, q0, "q0"), q1=read_q(graph, q1, "q1"))
 
@@ -164,7 +164,7 @@ def _difference_rates(hinge: Hinge, q0: Array, q1: Array) -> Pair:
 
 
 def _plain(hinge: Hinge, function: str) -> bool:
-    """Whether a hinge has true coordinates, which are added and subtracted."""
+    """True if a hinge has true coordinates, which are added and subtracted."""
     return has_coordinates(hinge) and getattr(type(hinge), function) is getattr(Hinge, function)
 
 
@@ -218,7 +218,7 @@ def _adjoint_back(R: Array, p: Array) -> Array:
 
 
 def _varied(hinge: Hinge, move: Callable[[Array], Array], q: Array) -> Array:
-    """For a hinge of the user's own: the rates of `move(d)` at d = 0 by central differences."""
+    """Rates of `move(d)` at d = 0 by central differences, for a hinge of the user's own."""
     columns = []
     for e in np.eye(hinge.nv):
         total = np.zeros((*q.shape[:-1], hinge.nv))

@@ -32,7 +32,7 @@ def read_role(role: Any, node: str) -> str:
 
 
 def read_pose(pose: Any, what: str) -> Pose:
-    """A single pose; None stands for the identity."""
+    """Single pose; the identity for None."""
     if pose is None:
         return Pose()
     if not isinstance(pose, Pose):
@@ -43,7 +43,7 @@ def read_pose(pose: Any, what: str) -> Pose:
 
 
 def read_inertia(inertia: Any, name: str) -> Inertia:
-    """An inertia; None stands for a massless body."""
+    """Inertia; that of a massless body for None."""
     if inertia is None:
         return Inertia()
     if not isinstance(inertia, Inertia):

@@ -1,5 +1,5 @@
-"""`Attachments`: what a model has besides its tree and its state. Loop closures, couplings, tendons, springs and
-bushings are part of its structure; actuators, keyframes, materials and records describe it. The methods of
+"""`Attachments`: the parts of a model that are neither its tree nor its state. Loop closures, couplings, tendons,
+springs and bushings are part of its structure; actuators, keyframes, materials and records describe it. The methods of
 `Multibody` of the same names have the documentation.
 """
 
@@ -198,7 +198,7 @@ class Attachments:
         return told
 
     def set_import_report(self, report: Any) -> None:
-        """What became of every element of a file."""
+        """Set the report of every element of a file."""
         self.import_report = None if report is None else _of(ImportReport, report)
 
     def set_mesh_folder(self, folder: Any) -> None:
@@ -263,12 +263,12 @@ class Attachments:
 
 
 def _moves(frame: Frame, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None) -> bool:
-    """Whether a frame goes with others, or is of a hinge that is to change."""
+    """True if a frame goes with others, or is of a hinge that is to change."""
     return frame.needs(gone) or (hinge is not None and isinstance(frame, HingeFrame) and frame.body is hinge[0])
 
 
 def _ties(record: Closure | Coupling | Tendon | Spring | Bushing) -> bool:
-    """Whether it ties coordinates now; a tendon or a spring pulls at them."""
+    """True if it ties coordinates now; a tendon or a spring only pulls at them."""
     return isinstance(record, Closure | Coupling) and record.active
 
 

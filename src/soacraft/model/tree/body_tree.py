@@ -1,4 +1,4 @@
-"""`BodyTree`: the frames of a model by name, and what hangs from what."""
+"""`BodyTree`: the frames of a model by name, with parents and children."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ class BodyTree:
         raise ModelError(f"{mb.name!r} has no frame {frame!r}{hint}")
 
     def attachment(self, parent: Any) -> Frame:
-        """What a new body is to hang from: a body, a node on one, or the inertial frame for None."""
+        """Parent of a new body: a body, a node on one, or the inertial frame for None."""
         frame = self.root if parent is None else self.frame(parent)
         require_point(frame, "hang the body on")
         return frame
 
     def carrier(self, parent: Any) -> Carrier:
-        """What a body is to hang from: the inertial frame for None."""
+        """Parent of a body that is moved: a body, or the inertial frame for None."""
         frame = self.root if parent is None else self.frame(parent)
         if not isinstance(frame, Carrier):
             raise ModelError(
@@ -144,7 +144,7 @@ class BodyTree:
         body._parent._children[body.name] = body
 
     def remove(self, bodies: list[Body]) -> None:
-        """Take a body, the first, out with all that hangs from it; the frames are stale from then on."""
+        """Take out a body, the first, with all bodies outboard of it; the frames are stale from then on."""
         del bodies[0].parent._children[bodies[0].name]
         for body in bodies:
             del self.bodies[body.name], self.hinges[body.hinge_name]

@@ -21,7 +21,7 @@ _NAMED = 6
 
 
 def model_card(graph: Graph) -> str:
-    """What the model is at its head; then parts that fold."""
+    """Card of a model: a head, then parts that fold."""
     count = len(graph.bodies)
     parts = [
         part("in short", lambda: facts(_sizes(graph)), True),
@@ -51,7 +51,8 @@ def _sizes(graph: Graph) -> list[tuple[str, str]]:
 
 
 def _acting(graph: Graph) -> list[tuple[str, str]]:
-    """What acts in dynamics without being asked for, and what waits to be: limits, friction, actuators."""
+    """Forces that act in dynamics by themselves, and parts that act only in simulations: limits, friction, actuators.
+    """
     bodies = graph.bodies
     rows = [
         ("gravity", f"{markup.numbers(graph.gravity)} m/s²" if np.any(graph.gravity) else "none"),

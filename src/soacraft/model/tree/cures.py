@@ -1,4 +1,4 @@
-"""What to do instead, for attributes that models and bodies do not have or do not let be set."""
+"""Cures for attributes that models and bodies do not have or do not let be set."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ class Drawn(Graph):
     """A graph that users look at."""
 
     def tree(self) -> Text:
-        """The topology as text: bodies under what they hang from, with their hinges; then loops and couplings.
+        """Text of the topology: bodies below their parents, with their hinges; then loops and couplings.
 
-        What hangs deeper than 24 bodies is continued in a part of its own, so that the text grows with n.
+        A branch deeper than 24 bodies is continued in a separate part, so that the text grows with n.
 
         >>> from soacraft.model import serial_chain
         >>> serial_chain(2).tree()
@@ -132,7 +132,7 @@ def dot(graph: Graph) -> Text:
 
 
 def _anchors(graph: Graph) -> dict[Carrier, list[Body]]:
-    """What root bodies hang from, with those that do."""
+    """Parents of the root bodies, each with those bodies."""
     layout = graph.layout
     found: dict[Carrier, list[Body]] = {} if layout.n else {graph.root: []}
     for k in layout.tree.children(-1):

@@ -79,7 +79,7 @@ def hang(
 
 
 def remove(mb: Multibody, body: Any, subtree: bool) -> None:
-    """Take a body, and with `subtree` what hangs from it, out."""
+    """Remove a body, and with `subtree` all bodies outboard of it."""
     top = mb.body(body)
     if top._children and not subtree:
         raise ModelError(

@@ -20,7 +20,7 @@ Tell = Callable[["CompiledModel", int, Any], None]
 
 
 class Told(Protocol):
-    """What is told of an edit before it happens: the current state of the model."""
+    """Receiver of notices before an edit: the current state of the model."""
 
     def keep(self) -> None:
         """The structure is about to change."""
@@ -46,14 +46,14 @@ class Edits(Watcher):
         self._state = state
 
     def changed(self, kind: str) -> None:
-        """Something changed that subscribers are told of."""
+        """Announce a change to the subscribers."""
         if kind != "state":
             self.revision += 1
         if self.announcer is not None:
             self.announcer.changed(kind)
 
     def structure(self) -> None:
-        """Before a structural change: keep the state by body, drop the flat form, count the version up."""
+        """Prepare a structural change: store the state by body, drop the flat form, count the version up."""
         self._state.keep()
         if self.layout is not None:
             for model in self.layout.compiled:
@@ -64,7 +64,7 @@ class Edits(Watcher):
         self.changed("structure")
 
     def parameter(self) -> None:
-        """Before a parameter changes: count the version up."""
+        """Prepare a change of a parameter: count the version up."""
         self.parameters += 1
         self._state.count(self.parameters)
         self.changed("parameters")

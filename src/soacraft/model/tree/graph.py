@@ -1,6 +1,6 @@
-"""`Graph`: what operators and algorithms ask a model, or a sub-graph of it, for.
+"""`Graph`: the interface of a model, or of a sub-graph of it, for operators and algorithms.
 
-What users ask for besides is in `lookup`, `drawing`, `soacraft.model.states.stated` and `frame_motion`.
+Further methods for users are in `lookup`, `drawing`, `soacraft.model.states.stated` and `frame_motion`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Graph(Strict, ABC):
     @property
     @abstractmethod
     def counters(self) -> Counter[str]:
-        """How many configuration, velocity and acceleration quantities were computed."""
+        """Numbers of configuration, velocity and acceleration quantities that were computed."""
 
     @property
     @abstractmethod
@@ -108,7 +108,7 @@ class Graph(Strict, ABC):
     @property
     @abstractmethod
     def couplings(self) -> Catalogue[Coupling]:
-        """The couplings of coordinates, by name or number (of a sub-graph: those of its own dofs)."""
+        """Couplings of coordinates, by name or number (of a sub-graph: those of its dofs)."""
 
     @abstractmethod
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
@@ -156,7 +156,7 @@ class Graph(Strict, ABC):
 
     @property
     def tendons(self) -> Catalogue[Tendon]:
-        """The fixed tendons, by name or number (of a sub-graph: those of its own dofs)."""
+        """Fixed tendons, by name or number (of a sub-graph: those of its dofs)."""
         return Catalogue(self.layout.tendons, "tendon")
 
     @property
@@ -171,7 +171,7 @@ class Graph(Strict, ABC):
 
     @property
     def is_closed(self) -> bool:
-        """Whether a loop closure or a coupling is active."""
+        """True if a loop closure or a coupling is active."""
         return any(x.active for x in self.loops) or any(x.active for x in self.couplings)
 
     def index(self, body: Body | str) -> int:
@@ -228,7 +228,7 @@ class Graph(Strict, ABC):
     def sko(self, state: State | None = None, axes: str = "body", f_ext: Any = None) -> SKOModel:
         """The SKO model at a state, in `body`, `inertial` or `origin` axes. O(n).
 
-        Gravity, the state's external forces and `f_ext` (`{node: wrench}`, besides the state's own) enter b.
+        Gravity, the state's external forces and `f_ext` (`{node: wrench}`, in addition to the state's) enter b.
         Requests for the same state and axes give the same model.
 
         >>> from soacraft.model import serial_chain

@@ -51,7 +51,7 @@ class Lookup(Graph):
         return found
 
     def q_slice(self, of: Body | str) -> slice:
-        """Where the coordinates of a hinge are in q: of a hinge, its body, or a dof that is one coordinate.
+        """Slice of the coordinates of a hinge in q: of a hinge, its body, or a dof that is one coordinate.
 
         >>> import soacraft as sc
         >>> sc.load("panda").q_slice("joint4"), sc.load("anymal_b").q_slice("base")
@@ -60,7 +60,7 @@ class Lookup(Graph):
         return names.q_place(self, of)
 
     def v_slice(self, of: Body | str) -> slice:
-        """Where the velocities of a hinge are in v: of a hinge, its body, or a dof.
+        """Slice of the velocities of a hinge in v: of a hinge, its body, or a dof.
 
         >>> import soacraft as sc
         >>> sc.load("anymal_b").v_slice("base"), sc.load("anymal_b").v_slice("base.5")

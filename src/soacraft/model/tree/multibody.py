@@ -173,7 +173,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
         With a `compliance` the hinge is flexible: it gives way in directions that it does not allow, [turn; travel] by
         [moment; force] in the axes of the outboard hinge frame, six numbers (rad/N m, m/N) or a symmetric (6, 6)
-        matrix. It is then a hinge of its own dofs and an elastic one for each such direction, whose springs are in
+        matrix. It is then a hinge of its rigid dofs and an elastic one for each such direction, whose springs are in
         `body.passive`; where the compliance is zero it is rigid.
 
         >>> from soacraft.model import Multibody
@@ -190,9 +190,10 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         )
 
     def remove(self, body: Body | str, subtree: bool = False) -> None:
-        """Take a body, with `subtree=True` also all that hangs from it, out; their handles become stale.
+        """Remove a body, with `subtree=True` also all bodies outboard of it; their handles become stale.
 
-        The state of what remains is kept. What loops, couplings, actuators or stored forces need is refused.
+        The state of the remaining bodies is kept. Bodies that loops, couplings, actuators or stored forces need are
+        refused.
 
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(3)
@@ -256,10 +257,10 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     ) -> Body:
         """Hang a link on `parent` by a hinge of one dof that a rotor drives through a gear (formula F12). O(1).
 
-        Besides the link there are then a body `name_rotor`, on the same parent by a pin about `rotor_axis` (default:
-        the axis of the hinge) at `rotor_pose` (default: `inboard`), and a coupling `name_gear`: the rotor turns by
-        `ratio` for each radian or metre of the hinge. The rotor's inertia is exact, its gyroscopic moments included.
-        `sc.loops` solves for both: `ConstraintEmbedding` as one compound body, `sc.loops.geared_sko` in closed form.
+        It also adds a body `name_rotor`, on the same parent by a pin about `rotor_axis` (default: the axis of the
+        hinge) at `rotor_pose` (default: `inboard`), and a coupling `name_gear`: the rotor turns by `ratio` for each
+        radian or metre of the hinge. The rotor's inertia is exact, its gyroscopic moments included. `sc.loops` solves
+        for both: `ConstraintEmbedding` as one compound body, `sc.loops.geared_sko` in closed form.
 
         >>> from soacraft.model.tree.multibody import Multibody
         >>> from soacraft.model.hinges import Pin
@@ -287,15 +288,15 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         )  # fmt: skip
 
     def subscribe(self, function: Callable[[Change], Any]) -> Subscription:
-        """Call a function after every change of this model, until `cancel()` of what this gives or the end of a `with`.
+        """Call a function after every change of this model, until `cancel()` of the result or the end of a `with`.
 
-        It is told a `Change`: `change.model`, and `change.kinds`, of "state" (q, v, vdot, stored forces), "structure",
-        "parameters", "geometry" and "records"; an edit of several steps is told once. It is called in the thread that
+        It gets a `Change`: `change.model`, and `change.kinds`, of "state" (q, v, vdot, stored forces), "structure",
+        "parameters", "geometry" and "records"; an edit of several steps makes one call. It is called in the thread that
         made the change, when the change is complete and the model's lock is free: two threads may call it at once. The
-        model keeps it (a strong reference) until it is cancelled; copies and files do not. What it changes in the model
-        is told after it has returned, in a next round. An exception in it does not undo the change nor keep others from
-        being told; it is raised to who made the change, several as an `ExceptionGroup`. Without subscribers a change
-        costs what it did.
+        model keeps it (a strong reference) until it is cancelled; copies and files do not. Changes that it makes are
+        announced after it has returned, in a next round. An exception in it does not undo the change nor stop the other
+        calls; it is raised in the code that made the change, several as an `ExceptionGroup`. Without subscribers a
+        change costs what it did.
 
         >>> from soacraft.model import serial_chain
         >>> mb, seen = serial_chain(2), []
@@ -346,7 +347,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def extract(
         self, body: Body | str, inboard: Pose | None = None, prefix: str = "", name: str | None = None
     ) -> Multibody:
-        """A body, with all that hangs from it, as a model of its own; this model stays as it is. O(n).
+        """Copy a body, with all bodies outboard of it, as a separate model; this model is not changed. O(n).
 
         The inertial frame of the new model is the frame of the body's parent, or is at the pose `inboard` in it:
         `mb.extract(body, inboard, prefix)` gives back what `mb.add_model(other, parent, None, inboard, prefix)` took.
@@ -385,7 +386,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def is_closed(self) -> bool:
-        """Whether a loop closure or a coupling is active. O(1)."""
+        """True if a loop closure or a coupling is active. O(1)."""
         return self._attachments.active > 0
 
     @property
@@ -696,7 +697,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def records(self) -> Catalogue[Record]:
-        """What a file said besides, in its order: sensors, cameras, contact pairs."""
+        """Further elements of a file, in its order: sensors, cameras, contact pairs."""
         return Catalogue(self._attachments.records, "record")
 
     def add_record(self, record: Record) -> Record:
@@ -705,7 +706,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def import_report(self) -> ImportReport | None:
-        """What became of every element of the file the model was read from; None for one built in Python."""
+        """Report of every element of the file the model was read from; None for one built in Python."""
         return self._attachments.import_report
 
     @import_report.setter
@@ -726,7 +727,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def mesh_roots(self) -> tuple[Path, ...]:
-        """Folders besides `mesh_folder` in which meshes may be read: those where `sc.load` found some, in its
+        """Further folders, after `mesh_folder`, in which meshes may be read: those where `sc.load` found some, in its
         `mesh_roots` or in packages, and those of models that were added.
 
         >>> from soacraft.model import serial_chain
@@ -755,7 +756,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def counters(self) -> Counter[str]:
-        """How many configuration, velocity and acceleration quantities were computed so far."""
+        """Numbers of configuration, velocity and acceleration quantities computed so far."""
         return self._state.counters
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
@@ -804,11 +805,10 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     # -- parts and copies ------------------------------------------------------------------------------------
 
     def subgraph(self, bodies: Iterable[Body | str], anchor: str = "rest") -> SubGraph:
-        """Connected bodies as a graph of their own, with the same interface for operators and algorithms.
+        """Connected bodies as a graph, with the same interface for operators and algorithms.
 
-        What its root hangs from (its anchor) is at rest at its pose in the bound state; with
-        `anchor="moving"` it has its velocity and acceleration. Connected sets that all hang from the inertial
-        frame may be joined.
+        The parent of its root (its anchor) is at rest at its pose in the bound state; with `anchor="moving"` it has its
+        velocity and acceleration. Connected sets whose roots are all on the inertial frame may be joined.
 
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(4)

@@ -1,4 +1,4 @@
-"""What a name means: the one place where bodies, hinges and dofs are found, from themselves or their names.
+"""Meaning of names: the one place where bodies, hinges and dofs are found, from themselves or their names.
 
 A name is looked for as the kind of thing that is wanted, and only then as another kind:
 
@@ -121,7 +121,7 @@ def find_coordinates(graph: Graph, given: Any, error: Error = ModelError) -> Dof
 
 
 def find_keyed(graph: Graph, given: Any) -> Frame:
-    """What `mb[given]` is: a frame, else the body of a hinge of that name."""
+    """Frame meant by `mb[given]`: a frame of that name, else the body of a hinge of that name."""
     tree = _tree(graph)
     if isinstance(given, str) and given in tree.hinges and tree.find(given) is None:
         return find_body(graph, given)
@@ -129,7 +129,7 @@ def find_keyed(graph: Graph, given: Any) -> Frame:
 
 
 def q_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
-    """Where the coordinates of a hinge, or of a dof that is one coordinate, are in q."""
+    """Slice of the coordinates of a hinge, or of a dof that is one coordinate, in q."""
     body, part = find_coordinates(graph, given, error)
     k, nv = graph.layout.index[body], body.hinge.nv
     at = graph.layout.hinge_q[k]
@@ -146,14 +146,14 @@ def q_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
 
 
 def v_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
-    """Where the velocities of a hinge, or of one dof, are in v."""
+    """Slice of the velocities of a hinge, or of one dof, in v."""
     body, part = find_coordinates(graph, given, error)
     start = graph.layout.v_slices[graph.layout.index[body]].start
     return slice(start + part.start, start + part.stop)
 
 
 def hinge_note(graph: Graph, name: str) -> str:
-    """What to say besides where a frame is wanted and the name is that of a hinge."""
+    """Note for an error where a frame is wanted and the name is that of a hinge."""
     body = _tree(graph).hinges.get(name)
     return "" if body is None else f"; {name!r} is the hinge of body {body.name!r}, whose frame is {body.name!r}."
 
@@ -167,7 +167,7 @@ def frame_names(graph: Graph) -> Iterator[str]:
 
 
 def key_names(graph: Graph) -> list[str]:
-    """What `mb[...]` takes: frames, and hinges with names of their own."""
+    """Keys of `mb[...]`: the names of frames, and of hinges whose names differ from their bodies'."""
     return list(dict.fromkeys(chain(frame_names(graph), (body.hinge_name for body in graph.bodies))))
 
 

@@ -24,7 +24,7 @@ _PARTS = {"_tree", "_attachments", "_state", "_edits"}
 
 
 def reduced_model(mb: Multibody) -> Reduced:
-    """What `__reduce__` of a model gives: the names of its frames, then what model and frames hold. O(n)."""
+    """Result of `__reduce__` of a model: the names of its frames, then the contents of model and frames. O(n)."""
     tree, state = mb._tree, mb._state
     names = [(x.name, tuple(node.name for node in x.nodes)) for x in (tree.root, *tree.bodies.values())]
     attached = {name: x for name, x in vars(mb._attachments).items() if name != "_mb"}
@@ -48,7 +48,7 @@ def _frames(tree: BodyTree) -> list[Frame]:
 
 
 def _held(frame: Frame) -> dict[str, Any]:
-    """What a frame holds, but its model, its other frames, and what operators keep with the inertial frame."""
+    """Contents of a frame without its model, its other frames, and the memos of operators on the inertial frame."""
     return {name: x for name, x in vars(frame).items() if name not in ("_graph", "_name", "_nodes", "_frames", "_book")}
 
 
@@ -83,7 +83,7 @@ def fill(mb: Multibody, held: dict[str, Any]) -> None:
 
 
 def reduced_frame(frame: Frame) -> Reduced:
-    """What `__reduce__` of a frame gives: its model and its name; a frame that was removed has no model."""
+    """Result of `__reduce__` of a frame: its model and its name; a removed frame has no model."""
     frame.require_present()
     if isinstance(frame, HingeFrame):
         return find_hinge_frame, (frame.graph, frame.body.name, frame.name)

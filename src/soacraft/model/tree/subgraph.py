@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class SubGraph(Lookup, Drawn, Stated, FrameMotion):
     """Connected bodies of a model, with their own q and v; made by `mb.subgraph([...])`.
 
-    What its root hangs from, the anchor, is at its pose in the model's current state: at rest, or with
-    `anchor="moving"` with its velocity and acceleration. Gravity acts in the true inertial direction.
+    The parent of its root, the anchor, is at its pose in the model's current state: at rest, or with `anchor="moving"`
+    with its velocity and acceleration. Gravity acts in the true inertial direction.
 
     >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(4)
@@ -98,12 +98,12 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def anchor(self) -> Body | Root:
-        """What its root body hangs from."""
+        """Parent of its root body."""
         return self._anchor
 
     @property
     def anchor_moves(self) -> bool:
-        """Whether the root gets the anchor's velocity and acceleration."""
+        """True if the root gets the anchor's velocity and acceleration."""
         return self._moving
 
     @property
@@ -141,7 +141,7 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def is_closed(self) -> bool:
-        """Whether one of those is active; computed once."""
+        """True if a loop closure or a coupling is active; computed once."""
         self._require_fresh()
         if self._closed is None:
             self._closed = super().is_closed
@@ -184,7 +184,7 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
 
     @property
     def current(self) -> State:
-        """Its part of the model's current state; a new object after each change of that."""
+        """Part of the model's current state; a new object after each change of that."""
         layout, model_state = self.layout, self._mb.current
         if self._bound is None or self._bound[0] is not model_state:
             self._bound = (model_state, self._bind(layout, model_state))
@@ -219,11 +219,11 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
         return State(self, motion, frozen(np.asarray(model_state.vdot)[..., self._v_index]), forces)
 
     def _base_pose(self, model_state: State) -> AnchorPose | None:
-        """What gives the anchor's pose; None on the inertial frame."""
+        """Function that gives the anchor's pose; None on the inertial frame."""
         return AnchorPose(self._seen_anchor, model_state) if isinstance(self._anchor, Body) else None
 
     def _base_motion(self, model_state: State) -> AnchorMotion | None:
-        """What gives the anchor's velocity and acceleration in its body axes; None at rest."""
+        """Function that gives the anchor's velocity and acceleration in its body axes; None at rest."""
         moves = isinstance(self._anchor, Body) and self._moving
         return AnchorMotion(self._seen_anchor, model_state) if moves else None
 
@@ -254,7 +254,7 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
 
 @dataclass(frozen=True)
 class AnchorPose:
-    """Where an anchor is in a state of its model, with the parameters that the model has when it is asked.
+    """Pose of an anchor in a state of its model, with the present parameters of the model at the call.
 
     A hinge may ride on a deforming node of the anchor: then `frame` is the body frame as if fixed on that node, so that
     the constant inboard pose holds.
@@ -269,7 +269,7 @@ class AnchorPose:
 
 @dataclass(frozen=True)
 class AnchorMotion:
-    """How an anchor moves in a state of its model: velocity and acceleration in its body axes."""
+    """Motion of an anchor in a state of its model: velocity and acceleration in its body axes."""
 
     frame: Frame
     model_state: State
@@ -300,7 +300,7 @@ def _chosen(multibody: Multibody, bodies: Iterable[Body | str]) -> set[Body]:
 
 
 def _anchor(multibody: Multibody, layout: Layout) -> Body | Root:
-    """What the root bodies hang from; they must be one, or all on the inertial frame."""
+    """Parent of the root bodies; there must be one, or all are on the inertial frame."""
     roots = [layout.bodies[k] for k in layout.tree.children(-1)]
     if len(roots) == 1 or all(isinstance(body.parent, Root) for body in roots):
         return roots[0].parent

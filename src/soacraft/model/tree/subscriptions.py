@@ -1,7 +1,7 @@
-"""Telling others that a model changed: functions called after each change, for views and other modules.
+"""Subscriptions to changes of a model: functions called after each change, for views and other modules.
 
-Edits happen under the lock of a model. While somebody is subscribed that lock is an `AnnouncingLock`: what changed
-while a thread held it is told by that thread when it has given it back, once for the whole edit.
+Edits happen under the lock of a model. While there is a subscriber that lock is an `AnnouncingLock`: changes made while
+a thread held it are announced by that thread when it has released it, once for the whole edit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = ("state", "structure", "parameters", "geometry", "records")
 
 
 class Change(NamedTuple):
-    """What is told after a change: the model, and the kinds of what changed.
+    """Change of a model: the model, and the kinds of its changed parts.
 
     "state": q, v, vdot or the stored forces. "structure": bodies, hinges, nodes, loops, couplings, tendons, springs.
     "parameters": inertias, constant poses, armature, springs of hinges, gravity. "geometry": shapes and materials.
@@ -36,7 +36,7 @@ Subscriber = Callable[[Change], Any]
 
 
 class Subscription:
-    """What `mb.subscribe` gives: `cancel()` ends it, as does the end of a `with` block."""
+    """Result of `mb.subscribe`: `cancel()` ends it, as does the end of a `with` block."""
 
     def __init__(self, announcer: AnnouncingLock, function: Subscriber) -> None:
         self._announcer, self._function = announcer, function
@@ -87,7 +87,7 @@ class AnnouncingLock:
     # -- changes -----------------------------------------------------------------------------------------------
 
     def changed(self, kind: str) -> None:
-        """Something changed: told at once, or when the thread gives the lock back."""
+        """Announce a change: at once, or when the thread releases the lock."""
         if self._holder == get_ident():
             self._pending.add(kind)
         else:

@@ -1,4 +1,4 @@
-"""What an operator maps changes: delta of every kind of expression, the turning of the axes left out.
+"""Derivatives of every kind of expression, the turning of the axes left out.
 
     delta (A + B) = delta A + delta B                 each in the axes of the sum
     delta (A B)   = (delta A) B + A (delta B)         and the turning that is left between A and B

@@ -50,7 +50,7 @@ class Derivation:
     # -- the turning of the axes ----------------------------------------------------------------------------------
 
     def gauge(self, x: Operator) -> Gauges:
-        """How axes enter what x gives and what it takes."""
+        """Gauges of the result of x and of its argument."""
         if self.axes == "body":
             return "", ""
         if id(x) not in self._gauges:
@@ -62,7 +62,7 @@ class Derivation:
         return "f" if g == "v" and self.axes == "inertial" else g
 
     def connection(self, g: Gauge) -> Term:
-        """How the axes turn."""
+        """Connection of a gauge: the rate at which its axes turn."""
         if not g:
             return None
         if isinstance(g, tuple):
@@ -70,7 +70,7 @@ class Derivation:
         return self.u.W if g == "f" else -self.u.W.T
 
     def connections(self, x: Operator) -> tuple[Term, Term]:
-        """How the axes turn of what x gives and of what it takes; an identity has nothing to turn."""
+        """Connections of the result of x and of its argument; None for both of an identity."""
         to, from_ = self.gauge(x)
         return self.connection(to), self.connection(from_)
 
@@ -83,15 +83,15 @@ class Derivation:
         return self._seams[g, h]
 
     def seam(self, left: Operator, right: Operator) -> Term:
-        """What is left of the turnings between two factors: nothing, when they fit as they do in mechanics."""
+        """Remainder of the turnings between two factors: None, when they fit as they do in mechanics."""
         return self._between(self.gauge(right)[0], self.gauge(left)[1])
 
     def offsets(self, term: Operator, whole: Operator) -> tuple[Term, Term]:
-        """How the axes of a term turn relative to those of its sum."""
+        """Turning of the axes of a term relative to those of its sum."""
         return self.turning(term, self.gauge(whole))
 
     def turning(self, x: Operator, wanted: Gauges) -> tuple[Term, Term]:
-        """How the axes of x turn relative to given ones."""
+        """Turning of the axes of x relative to the wanted ones."""
         to, from_ = self.gauge(x)
         if to is None:
             return None, self._between(*wanted)
@@ -111,7 +111,7 @@ class Derivation:
 
     @staticmethod
     def whole(u: Direction, x: Operator, change: Term) -> Term:
-        """The same for a leaf."""
+        """Change of a leaf, as a term joined to x if it is a sum."""
         return change if type(change) is not Sum else Derivation(u).joined(x, change)
 
     # -- both -----------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def differentiated(expr: Operator, step: Step, turning: bool = True) -> Operator
 
 
 def direction_along(expr: Operator, body: Any = None, dof: Any = 0) -> Direction:
-    """What an expression is differentiated along; without a body the current velocity."""
+    """Direction that an expression is differentiated along; without a body the current velocity."""
     bindings = {leaf.binding.identity(): leaf.binding for leaf in expr.leaves()}
     if not bindings:
         raise SpaceError(f"{expr.text()} is bound to no model, so there is nothing to differentiate along.")

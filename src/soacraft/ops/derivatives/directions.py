@@ -51,10 +51,10 @@ class Source(ABC):
 
     @abstractmethod
     def rate(self, u: Direction) -> Source | None:
-        """Its derivative along a direction, None for zero."""
+        """Derivative of the source along a direction, None for zero."""
 
     def token(self, binding: GraphBinding) -> object:
-        """What is another object whenever the numbers change."""
+        """Object that is replaced by another one whenever the numbers change."""
         return binding.state.motion
 
     def nodes(self, binding: GraphBinding) -> frozenset[int]:
@@ -136,7 +136,7 @@ def _refuse_third(order: int) -> None:
 
 
 class Direction:
-    """What operators are differentiated along: dof `dof` of the hinge of a body, or with None the current velocity."""
+    """Direction of a derivative: dof `dof` of the hinge of a body, or with None the current velocity."""
 
     def __init__(self, ops: Operators, body: str | None, dof: int = 0) -> None:
         self.ops, self.body, self.dof = ops, body, dof
@@ -168,14 +168,14 @@ class Direction:
 
     @property
     def call(self) -> str:
-        """What is in the parentheses of `diff`."""
+        """Text between the parentheses of `diff`."""
         if self.body is None:
             return ""
         return repr(self.body) + (f", {self.dof}" if self.dof else "")
 
     @property
     def latex(self) -> str:
-        """What is in a subscript."""
+        """Subscript in LaTeX."""
         if self.body is None:
             return "v"
         name = r"\mathrm{" + latex_words(self.body) + "}"
@@ -200,17 +200,17 @@ class Direction:
 
     @cached_property
     def X(self) -> Operator:
-        """How phi(p,k) changes."""
+        """Derivative of phi(p,k): phi(p,k) X."""
         return self.leaf("X")
 
     @cached_property
     def W(self) -> Operator:
-        """How the axes turn."""
+        """Turning of the axes."""
         return self.leaf("W")
 
     @cached_property
     def dH(self) -> Operator | None:
-        """How the hinge maps change, None where they do not."""
+        """Derivative of the hinge maps, None where they are constant."""
         found = self.leaf("dH")
         return found if found.terms else None
 

@@ -32,14 +32,14 @@ Array = npt.NDArray[np.float64]
 
 
 class Machine:
-    """What works on y and dy: numbers, or a list of what would be run."""
+    """Machine that works on y and dy: on numbers, or on a list of the steps that would be run."""
 
     def times(self, x: Operator, T: bool, *ys: Any) -> tuple[Any, ...]:
         """x y, or x* y, for several y at once; None stays None."""
         raise AssertionError("each kind of machine multiplies")
 
     def change(self, x: Operator, T: bool, y: Any) -> Any:
-        """The same for the derivative of a factor: it is kept as blocks where it is sparse."""
+        """Product with the derivative of a factor, as `times`; a sparse derivative is stored as blocks."""
         raise AssertionError("each kind of machine multiplies")
 
     def add(self, x: Any, y: Any, c: float = 1.0) -> Any:
@@ -78,8 +78,8 @@ class Numbers(Machine):
 
 
 class Steps(Machine):
-    """What would be run, in its order, in words; `runs` has the operators, once for each vector, `kept` counts the
-    products with blocks that are kept.
+    """Steps that would be run, in order and in words; `runs` has the operators, once for each vector, `kept` counts the
+    products with stored blocks.
     """
 
     def __init__(self, why: str) -> None:
@@ -237,7 +237,7 @@ class Derivative(Sum):
 
     @property
     def called(self) -> str:
-        """What makes it, such as K.diff('link')."""
+        """Text of the call that makes it, such as K.diff('link')."""
         verb = "dot" if self.d.u.body is None else "diff"
         if not self.turning and self.d.axes != "body":
             verb = "along"
@@ -248,7 +248,7 @@ class Derivative(Sum):
         return tuple({id(leaf): leaf for x in (self.of, *self.terms) for leaf in x.leaves()}.values())
 
     def leaves(self) -> Iterator[Leaf]:
-        """Those of what is differentiated and of its rates, each once."""
+        """Leaves of the differentiated expression and of its rates, each once."""
         return iter(self._leaves)
 
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
@@ -296,7 +296,8 @@ class Derivative(Sum):
         return self.cached("blocks", super().blocks)
 
     def listed(self, transposed: bool, why: str) -> Steps:
-        """What a product with a vector runs: the operators, each as often as it does, and how many kept blocks."""
+        """Steps of a product with a vector: the operators, each as often as it runs, and the number of stored blocks.
+        """
         machine = Steps(why)
         self.run(machine, transposed, True)
         return machine

@@ -55,7 +55,7 @@ class FlexibleDirection(SKODirection):
         return FlexibleRateLeaf(self, kind)
 
     def varies(self, what: str) -> bool:
-        """Whether a kind of block changes along it."""
+        """True if a kind of block changes along it."""
         layout, moved = self.binding.graph.layout, self.nodes
         held = any(k in moved for k in layout.held)
         if what == "M":
@@ -68,7 +68,7 @@ class FlexibleDirection(SKODirection):
         return SKORates(self, whole)
 
     def moves(self, nodes: tuple[str, ...]) -> bool:
-        """Whether modes that change along it move one of these nodes on their bodies."""
+        """True if modes that change along it move one of these nodes on their bodies."""
         layout, graph = self.binding.graph.layout, self.binding.graph
         bodies = {layout.index[graph.frame(name).carrier] for name in nodes}
         return bool(bodies & self.nodes & set(layout.flexible))

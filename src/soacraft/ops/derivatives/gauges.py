@@ -1,7 +1,7 @@
-"""How axes enter what an operator gives and takes.
+"""Gauges: the axes in which an operator's result and argument are expressed.
 
-"f" as forces on bodies, "v" as velocities, "" not at all (hinges), the names of nodes for their axes; None for an
-identity, which takes any. In a product the gauges in the middle fit, as they do in mechanics; see
+"f" for forces on bodies, "v" for velocities, "" for hinges, which have no axes, the names of nodes for their axes; None
+for an identity, which takes any. In a product the gauges in the middle fit, as they do in mechanics; see
 `soacraft.ops.derivatives.diff`.
 """
 
@@ -31,7 +31,7 @@ _SENSITIVITIES: dict[str, Gauges] = {"X": ("f", "f"), "W": ("f", "f"), "B_hat": 
 
 @singledispatch
 def gauges(x: Operator) -> Gauges:
-    """How axes enter what x gives and what it takes."""
+    """Gauges of the result of x and of its argument."""
     raise SpaceError(f"{x.text()} has no derivative: no rule is known for it.")
 
 

@@ -82,7 +82,9 @@ class SensitivityLeaf(BlockLeaf):
         return own | {(id(self.binding), source): partial(source.token, self.binding) for source in moving}
 
     def _once(self, what: str, work: Callable[[], Any]) -> Any:
-        """Kept for as long as the numbers stay: in the memo of the configuration, if nothing else matters."""
+        """Value stored for as long as the numbers stay: in the memo of the configuration, if it depends on nothing
+        else.
+        """
         moving = any(source.moving for source in self.sources())
         return self.cached(what, work) if moving else self.kept(what, work)
 
@@ -100,7 +102,7 @@ class SensitivityLeaf(BlockLeaf):
         return found
 
     def extended(self, u: Direction) -> SensitivityLeaf:
-        """The same leaf of one derivative more."""
+        """Leaf of one derivative more."""
         return make(self.binding, self.kind, (*self.path, u.step), self.nodes)
 
     def derived(self, u: Direction, delta: Delta) -> Sequence[Any]:

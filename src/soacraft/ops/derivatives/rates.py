@@ -113,7 +113,7 @@ class LyapunovRate(LyapunovLeaf):
         self.claims = frozenset({"symmetric", "block_diagonal"})
 
     def named(self, of: Leaf, u: Direction) -> LyapunovRate:
-        """With the name `P.diff('link')`."""
+        """Set the name to `P.diff('link')` and return it."""
         body = u.axes == "body"
         verb = ("dot" if u.body is None else "diff") if body else "along"
         self.shown = f"{of.name}.{verb}({u.call})", f"[{of.latex_name}]_{{{u.latex}}}"
@@ -162,7 +162,7 @@ def _inboard(tree: Tree, nodes: Iterable[int]) -> set[int]:
 
 
 class Part:
-    """Some nodes of a tree with all nodes inboard of them, numbered anew, base first."""
+    """Some nodes of a tree with all nodes inboard of them, numbered from 0, base first."""
 
     def __init__(self, tree: Tree, nodes: set[int]) -> None:
         self.nodes = sorted(nodes, key=lambda k: tree.depth[k])

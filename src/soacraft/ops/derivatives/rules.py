@@ -53,7 +53,7 @@ def constant_map(s: Operators, body: Any, dof: Any) -> bool:
 
 
 def on_base(s: Operators, body: Any, dof: Any) -> bool:
-    """The body has no edge: it hangs from the inertial frame or an anchor."""
+    """True for a body without an edge: its parent is the inertial frame or an anchor."""
     assert isinstance(s.binding, GraphBinding)
     graph = s.binding.graph
     return graph.layout.parents[graph.index(body)] < 0
@@ -78,7 +78,7 @@ def papers_pin(s: Operators, body: Any, dof: Any) -> bool:
 
 
 def off_axis(body: Any) -> float:
-    """How far the frame of a body that hangs by a pin is off the axis, in metres."""
+    """Distance in metres of the frame of a body from the axis of its pin."""
     return float(np.linalg.norm(np.cross(body.hinge.axis, body.outboard.translation)))
 
 

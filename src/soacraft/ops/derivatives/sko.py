@@ -35,7 +35,7 @@ WORDS = {"dE_phi": r"\partial\mathcal{E}_{\phi}", "dH": r"\partial H", "dM": r"\
 
 
 def second(what: str, u: Direction) -> ModelError:
-    """Why there is no second derivative."""
+    """Error for a second derivative, with its reason."""
     whose = "an SKO model of functions gives" if not hasattr(u.binding, "graph") else "flexible bodies give"
     return ModelError(
         f"{what} cannot be differentiated again, here by {'dot' if u.body is None else 'diff'}({u.call}): {whose} "
@@ -92,7 +92,7 @@ class SKODirection(Direction):
         return found
 
     def changes(self) -> BlockChanges:
-        """How the blocks change; kept for the state."""
+        """Derivatives of the blocks; stored for the state."""
         q, v, _ = self.binding.state
         token = (q, v if self.body is None else None)
         kept = self.__dict__.get("_kept")
@@ -119,7 +119,7 @@ class SKODirection(Direction):
         return BlockRateLeaf(self, kind)
 
     def varies(self, what: str) -> bool:
-        """Whether a kind of block is a function of q."""
+        """True if a kind of block is a function of q."""
         found: bool = self.binding.functions.varies(what)
         return found
 
@@ -133,7 +133,7 @@ class SKODirection(Direction):
 
     @cached_property
     def dM(self) -> Operator | None:
-        """How the inertias change, None where they do not."""
+        """Derivative of the inertias, None where they are constant."""
         return self.leaf("dM") if self.varies("M") else None
 
     @cached_property

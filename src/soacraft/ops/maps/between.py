@@ -100,7 +100,7 @@ def _binding(model: Any) -> Bound:
 
 
 def _way(a: Bound, b: Bound) -> list[Step]:
-    """From a to the tree of its bodies, to the tree of the bodies of b, to b."""
+    """Steps from a to the tree of its bodies, on to the tree of the bodies of b, and on to b."""
     start, end = _tree_of(a, b), _tree_of(b, a)
     if start is None or end is None:
         raise _unknown(a, b)
@@ -125,7 +125,7 @@ def _tree_of(s: Bound, other: Bound) -> GraphBinding | None:
 
 
 def _trees(a: GraphBinding, b: GraphBinding) -> list[Step]:
-    """Between trees: of one model, through its axes; of two models, through body axes."""
+    """Steps between trees: of one model, through its axes; of two models, through body axes."""
     if a.identity() == b.identity():
         return []
     mine, theirs = set(a.graph.bodies), set(b.graph.bodies)

@@ -28,7 +28,7 @@ class GraphMap(ModelMap):
     b: GraphBinding
 
     def check(self) -> None:
-        """The same coordinates, of the bodies that both have."""
+        """Refuse different coordinates of the bodies that both have."""
         if self.a.state is self.b.state:
             return
         mine, other = ({body: s.state.q[..., body_slice] for body, body_slice in _coordinates(s)} for s in self._both())
@@ -49,7 +49,7 @@ def _coordinates(s: GraphBinding) -> list[tuple[Any, slice]]:
 
 
 class AxesMap(GraphMap):
-    """The same bodies in other axes: V_b = T_b T_a^-1 V_a, body by body, rotors as they are; v is v."""
+    """Map of the same bodies to other axes: V_b = T_b T_a^-1 V_a, body by body, rotors unchanged; v is v."""
 
     hinge_isometry = True
 
@@ -127,7 +127,7 @@ class NamedMap(GraphMap):
     """
 
     def check(self) -> None:
-        """The same bodies in the same places."""
+        """Refuse bodies in different poses."""
         (R, p), (S, r) = (s.state.configuration.world for s in (self.a, self.b))
         order = self._order()
         R, p = R[..., order, :, :], p[..., order, :]
@@ -142,7 +142,7 @@ class NamedMap(GraphMap):
             )
 
     def _check_velocities(self) -> None:
-        """The same bodies with the same velocities: x0 depends on them."""
+        """Refuse bodies with different velocities: x0 depends on them."""
         V, other = (s.state.motion.V * np.repeat([1.0, 1.0 / (self.arm() or 1.0)], 3) for s in (self.a, self.b))
         gap = np.abs(V[self._order()] - other).max(axis=-1)
         if (gap > APART * max(np.abs(V).max(initial=0.0), np.abs(other).max(initial=0.0))).any():
@@ -230,7 +230,7 @@ class NamedMap(GraphMap):
         return found
 
     def keeps_inertia(self) -> bool:
-        """Of rigid bodies alone: the speeds of rotors are told by other entries."""
+        """True if all bodies are rigid and have equal inertias; False with rotors, whose speeds are other entries."""
         if any(d != 6 for s in (self.a, self.b) for d in s.body.dims):
             return False
         return np.array_equal(self.a.graph.layout.M[self._order()], self.b.graph.layout.M)

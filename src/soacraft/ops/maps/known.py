@@ -1,4 +1,4 @@
-"""What `prove` knows of maps between models, and of the operators of the second model of a proof."""
+"""Relations of maps between models, and of the operators of the second model, for `prove`."""
 
 from __future__ import annotations
 

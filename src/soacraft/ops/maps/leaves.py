@@ -25,7 +25,7 @@ PARTS = {"hinge": "Xt", "body": "Xb", "left_hinge": "St", "left_body": "Sb"}
 
 
 class ModelMap(ABC):
-    """How the motions of model a are motions of model b, of one system in one pose:
+    """Map of the motions of model a to motions of model b, of one system in one pose:
 
         v_b = Xt v_a,    V_b = Xb V_a,    vdot_b = Xt vdot_a + x0
         T_a = Xt* T_b,   f_a = Xb* f_b                                  (the same power)
@@ -69,11 +69,11 @@ class ModelMap(ABC):
 
     @abstractmethod
     def keeps_inertia(self) -> bool:
-        """Whether M_a = Xb* M_b Xb."""
+        """True if M_a = Xb* M_b Xb."""
 
     @abstractmethod
     def moved(self, a: Bound, b: Bound) -> ModelMap:
-        """The same map between other bindings of the same models."""
+        """Map between other bindings of the same models."""
 
 
 class MapBinding:
@@ -88,7 +88,7 @@ class MapBinding:
         return np.broadcast_shapes(self.numbers.a.batch, self.numbers.b.batch)
 
     def token(self) -> object:
-        """That of the first; leaves look at both (`MapLeaf.changes`)."""
+        """Token of the first binding; leaves compare both (`MapLeaf.changes`)."""
         return self.numbers.a.token()
 
     def identity(self) -> Hashable:
@@ -96,7 +96,7 @@ class MapBinding:
         return ("between", self.numbers.a.identity(), self.numbers.b.identity())
 
     def at(self, **state: Any) -> MapBinding:
-        """The same map between both models at a snapshot."""
+        """Map between both models at a snapshot."""
         return MapBinding(self.numbers.moved(self.numbers.a.at(**state), self.numbers.b.at(**state)))
 
     def product_call(
@@ -138,7 +138,7 @@ class MapLeaf(BlockLeaf):
         return found
 
     def magnitude(self) -> Blocks:
-        """Of solved numbers: the largest of a block, told in turns and in travels of the arm."""
+        """Sizes of solved numbers: the largest of a block, in turns and in travels of the arm."""
         arm, own = self.numbers.arm(), self.blocks()
         if not arm:
             return own.magnitude
@@ -174,5 +174,5 @@ class MapLeaf(BlockLeaf):
 
 
 def is_mixed(*exprs: Operator) -> bool:
-    """Whether an expression has a map between models in it."""
+    """True if an expression contains a map between models."""
     return any(isinstance(leaf, MapLeaf) for expr in exprs for leaf in expr.leaves())

@@ -102,7 +102,7 @@ class CompiledExpression(Compiled):
         return call
 
     def _checked(self, q: Any, v: Any = None, *vectors: Any) -> Any:
-        """The same for what the quick call is not sure of: the expression at a snapshot of the state."""
+        """Value by the expression at a snapshot of the state, for arguments that the quick call does not accept."""
         self._binding.owner.check()
         CompiledModel.of(self.graph.layout)  # newer parameters, for the calls to come
         state = {"q": read_q(self.graph, q)} | ({} if v is None else {"v": read_v(self.graph, v)})
@@ -112,11 +112,11 @@ class CompiledExpression(Compiled):
         return np.asarray(expr * vectors[0]) if vectors else expr.array()
 
     def _in_parts(self, q: Array, v: Array | None, vectors: tuple[Any, ...]) -> Array:
-        """The same for many states, some at a time: what is on the way to a result is many times its size."""
+        """Value for many states, some at a time, since the memory for steps is many times that of the result."""
         axes, count = q.shape[:-1], math.prod(q.shape[:-1])
 
         def rows(x: Any) -> Any:
-            """Those of an array that has a row for each state; what serves all states as it is."""
+            """Rows of an array that has one for each state; any other array unchanged."""
             x = np.asarray(x)
             return x.reshape(count, *x.shape[len(axes) :]) if x.shape[: len(axes)] == axes else x
 
@@ -145,8 +145,8 @@ class CompiledExpression(Compiled):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the program for C++: `soacraft::Expression::load(path)` multiplies it with vectors at any q.
 
-        The file holds the parameters of the model as they are now. An expression without a program of its own is
-        refused: one that depends on v, on a hinge of your own, or on what a sub-graph hangs from.
+        The file holds the present parameters of the model. An expression without a program is refused: one that depends
+        on v, on a hinge of your own, or on the motion of the frame that carries a sub-graph.
 
         >>> import tempfile
         >>> import soacraft as sc
@@ -172,7 +172,7 @@ class CompiledExpression(Compiled):
         write_bytes(target, lowered.program.saved(numbers))
 
     def explain(self) -> Explanation:
-        """What a call runs, and what it took on this machine: the least of a few calls at the current state.
+        """Steps of a call and its time on this machine: the least of a few calls at the current state.
 
         >>> import soacraft as sc
         >>> H, psi = sc.operators(sc.load("arm7"), "H psi")
@@ -192,7 +192,7 @@ class CompiledExpression(Compiled):
         return replace(plain, program=() if lowered is None else lowered.listing, microseconds=took)
 
     def _microseconds(self) -> float | None:
-        """Of one call at the current state; None where the expression has no value there."""
+        """Time of one call at the current state, in microseconds; None where the expression has no value there."""
         q, x = np.array(self.graph.current.q), np.ones(self.expr.shape[1])
         elsewhere = self.graph.integrate(q, np.full(self.graph.nv, 1e-3))  # so that no call is at the state it was at
         calls = []
@@ -238,13 +238,13 @@ class CompiledFunctions(Compiled):
         return found[0] if len(found) == 1 else found
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Refused: the blocks are functions of Python."""
+        """Refuse: the blocks are functions of Python."""
         raise ModelFileError(
             f"{self.expr.text():.200} cannot be saved for C++: the blocks of its SKO model are functions in Python."
         )
 
     def explain(self) -> Explanation:
-        """What a call runs, and what it took on this machine: the least of a few calls at the current state."""
+        """Steps of a call and its time on this machine: the least of a few calls at the current state."""
         q, x = self._binding.functions.q, np.ones(self.expr.shape[1])
         calls = []
         for i in range(4):

@@ -28,7 +28,7 @@ FORCE_CROSS, TURNING, MOMENTUM_CROSS = range(3)
 
 
 class Written(Machine):
-    """What works on registers: the steps of a program."""
+    """Machine that works on registers: it writes the steps of a program."""
 
     def __init__(self, low: Lowering) -> None:
         self.low = low
@@ -113,7 +113,7 @@ def _unit(source: Unit, leaf: TwistLeaf, fields: Fields) -> int:
 
 
 def _bodies_of_nodes(leaf: TwistLeaf) -> Any:
-    """Of the leaf of nodes, on which body each is; of bodies nothing need be said."""
+    """Index of the body of each node of the leaf."""
     graph = leaf.binding.graph
     carriers = [graph.frame(name).carrier for name in leaf.nodes]
     if not all(isinstance(carrier, Body) for carrier in carriers):
@@ -123,7 +123,9 @@ def _bodies_of_nodes(leaf: TwistLeaf) -> Any:
 
 @_field.register
 def _(expr: HingeRateLeaf, need: Needed) -> int:
-    """Along a dof of a hinge that C++ knows; further derivatives, and hinges of the user's own, are given by Python."""
+    """Field of a rate along a dof of a hinge that C++ knows; Python computes further derivatives, and hinges of the
+    user's own.
+    """
     _refuse_too_many(need.fields)
     if not expr.terms:
         return _zero(expr, need)

@@ -14,7 +14,7 @@ from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf
 
 @once
 def form(expr: Operator) -> Any:
-    """What is written, whatever it is bound to: equal for expressions that one program serves."""
+    """Form of an expression, independent of its binding: equal for expressions that one program serves."""
     return _form(expr)
 
 
@@ -36,7 +36,9 @@ def _(expr: DefinedLeaf) -> Any:
 
 @_form.register
 def _(expr: DerivedLeaf) -> Any:
-    """Its key names its arguments, and names may have had other meanings; a key of the user's own may say more."""
+    """Form by the key and the arguments: a key names its arguments, and names may have had other meanings; a key of the
+    user's own may say more.
+    """
     args = map(form, expr.args)
     if type(expr).key in (DerivedLeaf.key, LyapunovLeaf.key):
         return (type(expr), *args)

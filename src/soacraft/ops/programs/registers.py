@@ -1,4 +1,4 @@
-"""Registers of a program: steps are written as if each had a register of its own, then registers are used again.
+"""Registers of a program: steps are first written with one register each, then registers are used again.
 
 Steps are tuples (act, field, in, other, out, a, b) (`soacraft.ops.programs.steps`). Register 0 is the argument.
 """

@@ -1,8 +1,8 @@
-"""Where programs meet numbers: the plan of a binding, the numbers at its state, the program of an expression.
+"""Plans and numbers of programs: the plan of a binding, the numbers at its state, the program of an expression.
 
 A plan and its programs belong to a structure and its axes, numbers to a state: those of a model follow its current
-state, a snapshot keeps its own. What a program is not sure of - a hinge without inertia, numbers that overflow - is
-left to the recursions in Python, which compute it or say what is wrong.
+state, a snapshot keeps its own. Where a program cannot be sure - a hinge without inertia, numbers that overflow - the
+recursions in Python compute the result or raise the error.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _numbers_of_blocks(sko: SKOModel, road: Road) -> Numbers:
 
 @once
 def binding_of(expr: Operator) -> Bound | None:
-    """What the numbers of all leaves are taken from; None for several bindings."""
+    """Binding of all leaves; None for several bindings."""
     bindings: tuple[Any, ...] = expr.bindings()
     return bindings[0] if bindings and len({binding.identity() for binding in bindings}) == 1 else None
 
@@ -260,7 +260,7 @@ def blocks(expr: Operator) -> Blocks | None:
 
 
 def _batch(binding: Bound, road: Road, lowered: Lowered, x: Array) -> Array | None:
-    """The same for a batch of states, several side by side."""
+    """Product for a batch of states, several side by side."""
     batch, numbers = binding.batch, make_numbers(road.fields.plan)
     lead = np.broadcast_shapes(batch, x.shape[:-2])
     if lead != batch:

@@ -16,7 +16,7 @@ from soacraft.ops.proofs.translate import Translator
 
 @dataclass(frozen=True)
 class Reason:
-    """Why two expressions are equal: a name, its source, and the rule when it is one."""
+    """Reason for an equality: a name, its source, and the rule when it is one."""
 
     name: str
     source: str
@@ -32,12 +32,12 @@ class Chain:
 
     @property
     def stated(self) -> bool:
-        """Whether it rests on an identity that was stated for one model."""
+        """True if it rests on an identity that was stated for one model."""
         return any(name in self.translator.stated for name in self._names())
 
     @property
     def serial(self) -> bool:
-        """Whether it rests on what holds on chains only."""
+        """True if it rests on relations that hold on chains only."""
         return any(name.endswith(SERIAL) for name in self._names())
 
     def _names(self) -> set[str]:
@@ -81,7 +81,7 @@ def _is_word(x: Operator) -> bool:
 
 
 def _descent(translator: Translator, p: Polynomial, system: System) -> Iterator[tuple[Polynomial, Reason]]:
-    """From a polynomial down to its normal form, one named step at a time."""
+    """Steps from a polynomial down to its normal form, each with its name."""
     yield p, MULTIPLIED
     letters = translator.alphabet
     for definition in (*reversed(translator.definitions), *definitions.DEFINITIONS):

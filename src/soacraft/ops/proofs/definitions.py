@@ -1,8 +1,8 @@
-"""The defining relations of the operators, and the rules that follow from them: what `prove` and `simplify` know.
+"""Defining relations of the operators, and the rules that follow from them: the knowledge of `prove` and `simplify`.
 
-`DEFINITIONS` writes each named operator by others; `RELATIONS` are the equations that define what is left. Nothing
-else is assumed: every other rule is derived, with its parents, from these and their adjoints by completion. 000 is
-the PyCraft paper, 004 the SKO-models paper; misprints are corrected.
+`DEFINITIONS` writes each named operator by others; `RELATIONS` are the equations that define the remaining ones.
+Nothing else is assumed: every other rule is derived, with its parents, from these and their adjoints by completion. 000
+is the PyCraft paper, 004 the SKO-models paper; misprints are corrected.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def base() -> System:
 
 @cache
 def named() -> System:
-    """The same with all names but Upsilon as letters: about a hundred identities, all derived. Made once."""
+    """Rules with all names but Upsilon as letters: about a hundred identities, all derived. Computed once."""
     letters = alphabet()
     relations = [*(d.relation for d in DEFINITIONS), *RELATIONS]
     found = complete(letters, with_adjoints(relations, letters), Budget(30.0))
@@ -189,7 +189,8 @@ class Inverses:
 
 @cache
 def inverses() -> Mapping[Polynomial, Inverses]:
-    """What the papers know, by the reduced operator over its leading coefficient, both ways and for adjoints."""
+    """Inverses known from the papers, by the reduced operator over its leading coefficient, both ways and for adjoints.
+    """
     system, letters = base(), alphabet()
     one = Polynomial.of()
     found: dict[Polynomial, Inverses] = {}

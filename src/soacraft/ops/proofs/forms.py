@@ -25,7 +25,7 @@ def write(translator: Translator, form: Form, rows: Space | None) -> Operator:
 
 
 def _sum(translator: Translator, form: Form, rows: Space | None) -> Operator:
-    """What is added, the identity first, then what is taken away; (X - Y).T where that saves stars."""
+    """Sum of the terms, the identity first, then the negative ones; (X - Y).T where that saves stars."""
     made = _added_up(translator, form, rows)
     if made.rows != made.cols or ".T" not in made.text():
         return made

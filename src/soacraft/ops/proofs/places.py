@@ -1,4 +1,4 @@
-"""Where the steps of a proof are checked with numbers, and how well they agree there."""
+"""Models and states at which the steps of a proof are checked with numbers, and the errors there."""
 
 from __future__ import annotations
 

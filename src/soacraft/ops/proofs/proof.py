@@ -1,4 +1,4 @@
-"""What `sc.prove` answers: a chain of named steps, in short or whole, as text, LaTeX and HTML."""
+"""Result of `sc.prove`: a chain of named steps, short or complete, as text, LaTeX and HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Proof:
-    """What `prove` found: true with its steps, false with the reason. Prints in short; `full()` is the whole, and a
+    """Result of `prove`: true with its steps, false with the reason. Prints in short; `full()` prints all steps, and a
     notebook shows the formula of each step.
     """
 
@@ -46,7 +46,7 @@ class Proof:
 
     @property
     def found(self) -> bool:
-        """Whether a chain was found."""
+        """True if a chain was found."""
         return not self.reason
 
     def __bool__(self) -> bool:

@@ -74,7 +74,7 @@ def _sides(left: Side, right: Side) -> tuple[Operator, Operator]:
 
 @cache
 def _anywhere() -> Operators:
-    """A model that stands for all: functions of a namespace are proved on it."""
+    """Random model on which functions of a namespace are proved, in the place of all models."""
     found: Operators = operators(random_sko(5, seed=7))
     return found
 

@@ -1,4 +1,6 @@
-"""What a leaf brings to a proof: its letter, if it is one of the papers', and the relations its kind is defined by."""
+"""Relations that a leaf adds to a proof: its letter, if it is one of the papers', and the relations that define its
+kind.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +42,18 @@ def _(leaf: DefinedLeaf) -> str | None:
 
 
 def is_path(x: Operator) -> TypeGuard[PropagatorLeaf]:
-    """Whether it is phi or psi."""
+    """True for phi or psi."""
     return isinstance(x, PropagatorLeaf) and not x.what.tilde
 
 
 def is_serial(leaf: Leaf) -> bool:
-    """Whether it is of a single chain."""
+    """True if it is of a single chain."""
     tree = leaf.spaces[0].tree
     return tree is not None and tree.is_serial
 
 
 def own_relations(leaf: Leaf) -> Iterator[SideRule]:
-    """What a leaf brings along: what does not change is zero; what its kind is defined by."""
+    """Relations of a leaf: zero for one that does not change; the relations that define its kind."""
     if leaf.pattern() == frozenset():
         yield f"{leaf.name} is zero", leaf.source, leaf, None
     yield from defining_relations(leaf)
@@ -59,7 +61,7 @@ def own_relations(leaf: Leaf) -> Iterator[SideRule]:
 
 @singledispatch
 def defining_relations(leaf: Leaf) -> Iterable[SideRule]:
-    """What a kind of leaf is defined by."""
+    """Relations that define a kind of leaf."""
     return ()
 
 
@@ -75,7 +77,7 @@ def _(leaf: RootRate) -> Iterable[SideRule]:
 
 @defining_relations.register
 def _(leaf: LyapunovLeaf) -> Iterable[SideRule]:
-    """What a Lyapunov solution solves (004 Eq. 12, 22)."""
+    """Equation that a Lyapunov solution solves (004 Eq. 12, 22)."""
     E, X, other = leaf.E, leaf.X, leaf.other
     if E.pattern() == UP:
         yield f"forward Lyapunov equation of {leaf.name}", "004 Eq. 12", leaf - E * leaf * other.T, X

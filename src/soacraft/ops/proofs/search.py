@@ -50,7 +50,7 @@ class Search:
             return best  # so far
 
     def _renamed(self, p: Polynomial) -> Polynomial:
-        """With the user's other names for single operators, where the expression was written with them."""
+        """Polynomial with the user's names for single operators, where the expression was written with them."""
         letters = self.translator.alphabet
         for d in self.translator.definitions:
             word = next(iter(d.meaning), ())
@@ -64,7 +64,9 @@ class Search:
         return self.factoring.form(p).price if p else self.factoring.nothing
 
     def _starts(self) -> Iterator[Polynomial]:
-        """As written, in the names of the papers, and reduced in several ways."""
+        """Polynomials to start from: the expression as written, in the names of the papers, and reduced in several
+        ways.
+        """
         paper = self.translator.paper(self.start)
         yield self.start
         yield paper
@@ -97,7 +99,7 @@ class Search:
         yield from (rule.zero for rule in self.system.rules)
 
     def _indexed(self) -> dict[str, list[tuple[Word, Number, Polynomial]]]:
-        """By the first letter: a word of a relation, its coefficient, the relation."""
+        """Words of the relations by their first letter: the word, its coefficient, the relation."""
         found: dict[str, list[tuple[Word, Number, Polynomial]]] = {}
         for zero in dict.fromkeys(self._relations()):
             if len(zero) > LONG:

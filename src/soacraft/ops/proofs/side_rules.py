@@ -1,7 +1,7 @@
-"""What `prove` and `simplify` know of the leaves of derivatives: H X = 0 for hinges of one dof, and the like.
+"""Relations of the leaves of derivatives for `prove` and `simplify`: H X = 0 for hinges of one dof, and the like.
 
-Along the velocity such a relation holds where it does along every dof. What is made as a skew matrix is skew along any
-direction and however often it is differentiated: B_hat, and W in inertial axes.
+Along the velocity such a relation holds where it does along every dof. A skew matrix stays skew along any direction and
+however often it is differentiated: B_hat, and W in inertial axes.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ def simplify(expr: Operator, seconds: float = 2.0) -> Operator:
 
 
 def _rests_on_parameters(expr: Operator, binding: Bound) -> bool:
-    """Whether relations may have been used that hold for some parameters of a model: those of X for a pin on whose axis
-    the body frame is (000 Eq. 39), and what was stated.
+    """True if relations may have been used that hold for some parameters of a model only: those of X for a pin whose
+    axis passes through the body frame (000 Eq. 39), and stated identities.
     """
     known = stated.book_of(binding).identities.values()
     return bool(known) or any(isinstance(leaf, SensitivityLeaf) for leaf in expr.leaves())
@@ -86,7 +86,7 @@ def _cheaper(expr: Operator, binding: Bound, seconds: float) -> Operator:
 
 
 def _by_parts(expr: Operator, binding: Bound, seconds: float) -> Operator:
-    """What is too long to be multiplied out: halves of a product, terms of a sum, each for itself."""
+    """Simplify an expression that is too long to be multiplied out: halves of a product, terms of a sum, one by one."""
     parts = expr.parts()
     if isinstance(expr, Product) and len(parts) > 2:
         parts = tuple(reduce(product, half) for half in (parts[: len(parts) // 2], parts[len(parts) // 2 :]))
@@ -128,20 +128,20 @@ class Simplifier:
     # -- prices ---------------------------------------------------------------------------------------------------
 
     def letter_price(self, letter: str) -> Price:
-        """What a letter costs, with its adjoint."""
+        """Price of a letter, with its adjoint."""
         plain = letter.removesuffix(".T")
         if plain not in self._prices:
             self._prices[plain] = self.price(self.translator.operator(plain))
         return self._prices[plain]
 
     def price(self, expr: Operator) -> Price:
-        """What is compared, from left to right."""
+        """Price of an expression; prices are compared from left to right."""
         assert self.translator.binding is not None
         return price(expr, self.own, self.translator.binding)
 
 
 def price(expr: Operator, own: set[str], binding: Bound) -> Price:
-    """What is compared, from left to right; `own` are the names of leaves that cost nothing to write."""
+    """Price of an expression, compared from left to right; `own` are the names of leaves that cost nothing to write."""
     tree = binding.body.tree
     assert tree is not None
     leaves = _leaves(expr)

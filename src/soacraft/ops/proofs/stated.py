@@ -39,8 +39,8 @@ Key = tuple[str, Space]
 
 
 class Book:
-    """What was defined and stated for one model, by name and space of its bodies. A definition lives as long as its
-    operator is kept. A copy of the model starts with an empty book.
+    """Definitions and stated identities of one model, by name and space of its bodies. A definition lives as long as
+    its operator is referenced. A copy of the model starts with an empty book.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def book_of(binding: Bound) -> Book:
 
 
 def moved(expr: Operator, binding: Bound) -> Operator:
-    """The same expression at the state of another binding of the same model."""
+    """Expression at the state of another binding of the same model."""
     here = next((leaf.binding.identity() for leaf in expr.leaves()), None)
     if here == binding.identity():
         return expr

@@ -82,11 +82,11 @@ class Translator(Letters):
         return Relation(r.name, r.source, self.paper(r.zero))
 
     def paper(self, p: Polynomial) -> Polynomial:
-        """In the names of the papers: user's names and inverses replaced."""
+        """Polynomial in the names of the papers: user's names and inverses replaced."""
         return definitions.expanded(p, self.alphabet, reversed(self.definitions))
 
     def base(self, p: Polynomial) -> Polynomial:
-        """In the letters that decide equality."""
+        """Polynomial in the letters that decide equality."""
         return definitions.expanded(self.paper(p), self.alphabet)
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Translator(Letters):
         return self.times(repeat(self.read(expr.arg), expr.n))
 
     def _vanishing_power(self, expr: Power, longest: int) -> Polynomial:
-        """A letter of its own, which is zero on this tree: no path has more bodies than its depth."""
+        """New letter for the power, which is zero on this tree: no path has more bodies than its depth."""
         key = expr.key()
         if key not in self._letters:
             self._letters[key] = letter = self._fresh(expr.text(), expr)
@@ -155,7 +155,7 @@ class Translator(Letters):
         return self._letters[key]
 
     def _is_first(self, leaf: Leaf) -> bool:
-        """Whether it belongs to the model whose rules are ready, not to another that a map leads to."""
+        """True if it belongs to the model whose rules are ready, not to another that a map leads to."""
         own = self.binding
         return own is None or leaf.binding is own or leaf.binding.identity() == own.identity()
 
@@ -166,7 +166,7 @@ class Translator(Letters):
         return name
 
     def _learn(self, leaf: Leaf, letter: str) -> None:
-        """What a new letter brings along."""
+        """Add the definition and the relations of a new letter."""
         if "symmetric" in leaf.tags:
             self.symmetric.append(letter)
         if isinstance(leaf, DefinedLeaf):
@@ -186,7 +186,8 @@ class Translator(Letters):
             self.relations.append(Relation(name, source, zero))
 
     def _learn_upsilon(self, leaf: Leaf) -> None:
-        """Its backward Lyapunov equation; on a single chain that needs no diagOf (000 Eq. 36-37)."""
+        """Add the backward Lyapunov equation of Upsilon; on a single chain also the one without diagOf (000 Eq. 36-37).
+        """
         self.relations.append(definitions.UPSILON)
         if is_serial(leaf):
             zero = words("Upsilon - E_psi.T Upsilon E_psi - H.T D.inv H")
@@ -253,7 +254,7 @@ class Translator(Letters):
     # -- inverses -------------------------------------------------------------------------------------------------
 
     def inverse(self, expr: Inverse) -> Polynomial:
-        """Of the whole where the papers know it, else part by part."""
+        """Inverse of the complete product where the papers know it, else of its parts one by one."""
         p, parts = self.read(expr.arg), square_parts(expr.arg)
         normal = definitions.base().reduce(self.base(p), self.budget)
         if not normal:
@@ -348,7 +349,7 @@ def _(expr: Inverse, t: Translator) -> Polynomial:
 
 @singledispatch
 def of_inverse(arg: Operator, expr: Inverse, t: Translator) -> Polynomial:
-    """The polynomial of an inverse, by the kind of what is inverted: as the papers know it, or a letter of its own."""
+    """Polynomial of an inverse, by the kind of its argument: as the papers know it, or a new letter."""
     return t.inverse(expr)
 
 

@@ -100,7 +100,7 @@ class Memory:
         return version, document
 
     def changes(self, rb: Robot, since: Any) -> Changes:
-        """What changed since a version that was told."""
+        """Changes since a version of the robot."""
         if not isinstance(since, str) or not re.fullmatch("[0-9a-f]{64}", since):
             raise ModelError(f"since is a version, as rb.version told it: 64 hexadecimal digits, got {since!r:.80}.")
         if since not in self._known:
@@ -218,7 +218,7 @@ def _do(rb: Robot, change: list[Any], wanted: Document) -> None:
 
 
 def _kinds(change: list[Any]) -> set[str] | None:
-    """Which fields of bodies change, and `gravity`; None where anything else of the model does."""
+    """Fields of bodies that change, and `gravity`; None where any other part of the model changes."""
     if change[0] != "{" or "model" in change[2]:
         return None
     model = change[1].get("model")

@@ -1,5 +1,5 @@
-"""What differs between two documents of plain data (objects, arrays, texts, numbers), and how to get from one to the
-other. A document is what JSON can hold; numbers are equal where their bits are.
+"""Differences of two documents of plain data (objects, arrays, texts, numbers), and their application. A document is
+any JSON value; numbers are equal where their bits are.
 
     ["=", value]                        put this in its place
     ["{", {name: difference}, [name]]   of an object: what differs, and what is taken away
@@ -19,7 +19,7 @@ _DEEP = 24
 
 
 def difference(old: Any, new: Any) -> list[Any] | None:
-    """How to get from one document to another; None where they are the same. O(size).
+    """Difference that turns one document into another; None where they are equal. O(size).
 
     >>> a = {"bodies": [{"name": "a", "q": [0.0]}, {"name": "b"}], "gravity": [0, 0, -9.81]}
     >>> b = {"bodies": [{"name": "b", "v": [1.0]}, {"name": "a", "q": [0.0]}], "gravity": [0, 0, -9.81]}

@@ -37,7 +37,7 @@ class LimbRecord(schema.Object):
 
 
 class FreeRecord(schema.Object):
-    """How an object hung when it was free: its hinge, the frames of it, its coordinates and the pose they gave."""
+    """Hinge of an object when it was free: the hinge, its frames, its coordinates and the pose they gave."""
 
     hinge: schema.AnyHinge
     hinge_name: str
@@ -93,7 +93,7 @@ def version_of(document: Document) -> str:
 
 
 def holds_of(document: Document) -> dict[tuple[str, str], Hold]:
-    """What a robot holds, as its document says."""
+    """Holds of a robot, read from its document."""
     found = {}
     for x in document.holds:
         place, q, pose = None, np.zeros(0), Pose()

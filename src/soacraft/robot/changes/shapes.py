@@ -110,7 +110,7 @@ def data_of(name: str, shape: Shape) -> ShapeData:
 
 
 def shape_of(name: str, data: ShapeData) -> Shape:
-    """The same shape again, bit by bit; data that are of none are a `ModelFileError`."""
+    """Shape made of its data, bit by bit; data of no shape are a `ModelFileError`."""
     try:
         return _MAKERS[type(data)](data)
     except (SoacraftError, ValueError, OverflowError) as error:

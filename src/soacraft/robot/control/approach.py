@@ -1,4 +1,4 @@
-"""How the way to a moving target changes, and the accelerations that make it change as told.
+"""Rates of the way to a moving target, and the accelerations that give the way prescribed rates.
 
     e = difference(q, q_d),     edot = J0 v + J1 v_d,     eddot = J0 vdot + J1 vdot_d + b
 
@@ -61,19 +61,20 @@ class Approach(NamedTuple):
         return a + self.drift
 
     def at(self, state: tuple[int, ...]) -> Approach:
-        """The same of one state of a batch."""
+        """Approach of one state of a batch."""
         e, edot, drift = (x[state] for x in (self.e, self.edot, self.drift))
         J = None if self.J is None else (self.J[0][state], self.J[1][state])
         return Approach(e, edot, J, tuple((group, L[state]) for group, L in self.L), drift)
 
     def decides(self, dofs: Mask) -> bool:
-        """Whether eddot of some dofs (nv) depends on their accelerations alone."""
+        """True if eddot of some dofs (nv) depends on their accelerations alone."""
         chosen = (dofs[group.v_index] for group, _ in self.L)
         return all(bool((x.all(axis=1) | ~x.any(axis=1)).all()) for x in chosen)
 
     def chosen(self, free: Freedom, vdot: Array) -> Array:
-        """At one state: what comes of `vdot` where not all of it is free to choose. Of the dofs that are, eddot is as
-        told; of a hinge without true coordinates it depends on all its dofs, also those that follow."""
+        """Acceleration at one state that follows from `vdot` where not all of it is free to choose. At the free dofs
+        eddot is as prescribed; of a hinge without true coordinates it depends on all its dofs, also those that follow.
+        """
         at = free.places
         if self.J is None:
             return np.asarray(free.X @ vdot[at] + free.x0)
@@ -141,7 +142,7 @@ def _by_differences(mb: Multibody, own: list[HingeGroup], q: Array, v: Array, q_
 
 
 def _adds(hinge: Hinge) -> bool:
-    """Whether a hinge has true coordinates, which are subtracted."""
+    """True if a hinge has true coordinates, which are subtracted."""
     return has_coordinates(hinge) and type(hinge).difference is Hinge.difference
 
 

@@ -5,10 +5,10 @@
 f stacks the wrenches of the hands on the object, T_g is what the arms need with empty hands. The arms' accelerations
 are those nearest to the wanted ones, in the metric of the mass matrix, with which the hands follow the object
 
-    J_o vdot = a - dJ_o/dt v                     the object moves as told
+    J_o vdot = a - dJ_o/dt v                     the object moves as prescribed
     J_h vdot = phi* a + ... - dJ_h/dt v          every hand moves with it;  in a closed chain Gc vdot = -Gcdot v
 
-The object is a free body of its own, hung on one of the hands, or joined to all by loops (`rb.grasp`): the torques are
+The object is a free body, a body welded to one of the hands, or joined to all by loops (`rb.grasp`): the torques are
 the same, and the closed chain moves so under them with these forces in its closures.
 """
 
@@ -46,7 +46,7 @@ _RANK = 1e-10  # singular values relative to the largest that count
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """How arms carry an object along an acceleration."""
+    """Forces with which arms carry an object along an acceleration."""
 
     force: Array
     """The generalized force of the robot, (nv); zero at dofs of the object."""
@@ -83,11 +83,11 @@ def carry(
     """The force with which arms carry an object along an acceleration of its frame, [angular; linear] in inertial axes.
 
     `hands` are frames of the arms; each `transmits` a "wrench", or as a point contact a "force". Without `squeeze` the
-    load is shared so that |T|_W is least. `weight` W is numbers by dof, a matrix, or by name, {dof or hinge: number};
-    a dof without one counts by its moment, or its force times the model's length. With `squeeze`, hands press on each
+    load is shared so that |T|_W is least. `weight` W is numbers by dof, a matrix, or by name, {dof or hinge: number}; a
+    dof without one counts by its moment, or its force times the model's length. With `squeeze`, hands press on each
     other: newtons with which each presses towards the middle of all, or {hand: wrench}, of which the part that squeezes
-    counts; then f_move is the least f in the same sense of length. `vdot` (nv) is what redundant arms should do
-    besides. `actuated` as for `gravity`: a dof of the robot without a motor that needs a force is refused, and flexible
+    counts; then f_move is the least f in the same sense of length. `vdot` (nv) is the wanted acceleration of redundant
+    arms. `actuated` as for `gravity`: a dof of the robot without a motor that needs a force is refused, and flexible
     bodies stay as they are. Pure; the model is not changed. O(nv^3).
 
     >>> import numpy as np
@@ -144,7 +144,7 @@ def _read_weight(mb: Multibody, weight: Any) -> Any:
 
 
 def _hung(mb: Multibody, held: Body, hold: Holding) -> Frame | None:
-    """The hand that the object hangs from; None where it floats by itself."""
+    """Hand that is the object's parent; None where the object is free."""
     loose = [x for x in mb.bodies if x is not held and is_outboard(x, held) and x.hinge.nv]
     if loose:
         raise StateError(
@@ -165,7 +165,7 @@ def _hung(mb: Multibody, held: Body, hold: Holding) -> Frame | None:
 def _moved(
     robot: Robot, held: Body, hold: Holding, hung: Frame | None, q: Array, v: Array, a: Array, wanted: Array
 ) -> Array:
-    """Accelerations of all dofs with which object and hands move as told, nearest to the wanted ones."""
+    """Accelerations of all dofs, nearest to the wanted ones, with which object and hands move as prescribed."""
     mb, nv = robot.mb, robot.mb.nv
     frames: list[Frame | str] = [held, *hold.nodes]
     J = np.asarray(dyn.jacobian(mb, q, frames)).reshape(len(frames), 6, nv)

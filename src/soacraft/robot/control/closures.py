@@ -1,4 +1,4 @@
-"""How a closed chain can move at a state, told by the model and that state alone.
+"""Allowed motions of a closed chain at a state, by the model and that state alone.
 
     vdot = X vdot_i + x0,      Gc X = 0,  X_i = I,      Gc x0 = -Gcdot v,  x0_i = 0                     (formula F5)
 
@@ -37,7 +37,7 @@ class ClosedMotion(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the m independent dofs."""
+        """Names of the m independent dofs."""
         return dofs_named(self.task.rows, self.choice.independent)
 
     def require(self, vdot: Array) -> None:

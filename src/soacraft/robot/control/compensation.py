@@ -111,12 +111,12 @@ def friction(
 
         T = viscous v + (coulomb + stribeck exp(-(v/speed)^2)) tanh(10 v / speed)
 
-    Numbers, or one for each dof. Those of the model unless told, in `body.passive`: `viscous` is its `damping`,
-    `coulomb` its `friction`, `stribeck`, the static friction less the dry one, its `static` less that, and `speed`,
-    where the difference is gone, its `stribeck_speed`. Where `coulomb` is told, `stribeck` is zero unless told as well;
-    a hinge without a speed has 0.03 of the natural speed of the dof. `tanh` stands for the sign, so that it does not
+    Numbers, or one for each dof. Friction parameters default to those of the model in `body.passive`: `viscous` is its
+    `damping`, `coulomb` its `friction`, `stribeck`, the static friction less the dry one, its `static` less that, and
+    `speed`, where the difference is gone, its `stribeck_speed`. Where `coulomb` is given, `stribeck` defaults to zero;
+    a hinge without a speed has 0.03 of the natural speed of the dof. `tanh` replaces the sign, so that it does not
     chatter at rest. Dampers of the model are part of its dynamics, so `feed_forward` has made up for them already: take
-    `viscous=0` besides it, or `feed_forward(..., friction=True)`.
+    `viscous=0` then, or `feed_forward(..., friction=True)`.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("pendulum"))
@@ -252,7 +252,7 @@ def wrenches(mb: Multibody, payload: Payload, q: Any, v: Any, vdot: Any) -> dict
 
 
 def reactions(mb: Multibody, payload: Payload | None, q: Any, v: Any, vdot: Any) -> dict[Any, Array] | None:
-    """What payloads do to the robot, as `f_ext`."""
+    """External forces of payloads on the robot, as `f_ext`."""
     if payload is None:
         return None
     return {frame: -w for frame, w in wrenches(mb, payload, q, v, vdot).items()}

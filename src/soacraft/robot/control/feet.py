@@ -9,7 +9,7 @@ c and L, the length of the model, make forces and moments comparable. Cones are 
 them, or the cones themselves: pyramids around them, with one more face wherever a force is outside of its cone, until
 none is. Pressure is at or between the points of each foot, since all of them push. A quadratic program
 (`kinematics.qp`) with an equation for each dof that can move: those of a free base hold exactly. Where nothing holds
-them, the forces that leave least of them are told, with what is left.
+them, the result has the forces of least residual, and the residual.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Program(NamedTuple):
     """What x is multiplied by for newtons and newton metres."""
 
     def with_rows(self, cones: Array) -> Program:
-        """With more rows that are not negative, (rows, 3 k) of the contact forces."""
+        """Program with more rows that are not negative, (rows, 3 k) of the contact forces."""
         rows = np.zeros((len(cones), self.C.shape[1]))
         rows[:, -cones.shape[1] :] = cones
         low, high = (np.concatenate([x, np.full(len(cones), y)]) for x, y in ((self.lower, 0.0), (self.upper, np.inf)))
@@ -71,7 +71,7 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FootForces:
-    """What motors and the ground do."""
+    """Forces of motors and ground."""
 
     force: Array
     """The generalized force of the motors, (nv)."""
@@ -204,7 +204,7 @@ def _solved(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, Ar
 
 
 def _in_cones(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, Array, bool]:
-    """The same, with a face more wherever a force is outside of its cone, until none is."""
+    """Solution with one more face wherever a force is outside of its cone, until none is."""
     for _ in range(_CUTS):
         found = _solved(mb, stance, p)
         cuts = _outside(stance, found[1])
@@ -215,7 +215,7 @@ def _in_cones(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, 
 
 
 def _jacobian(stance: Stance) -> Array:
-    """Of all points, (3 k, nv), in inertial axes."""
+    """Jacobian of all points, (3 k, nv), in inertial axes."""
     mb, q = stance.robot.mb, stance.q
     frames: list[Frame | str] = [mb.frame(x) for x in stance.feet]
     J = np.asarray(dyn.jacobian(mb, q, frames)).reshape(len(frames), 6, mb.nv)
@@ -245,7 +245,7 @@ def _cones(stance: Stance, sides: int | None) -> tuple[Array, Array]:
 
 
 def _outside(stance: Stance, f: Array) -> Array:
-    """For each force outside of its cone the face of the cone in its direction, (rows, 3 k)."""
+    """Face of the cone in the direction of each force that is outside of its cone, (rows, 3 k)."""
     n, mu = stance.normals, stance.friction
     press = np.einsum("ij,ij->i", f, n)
     across = f - press[:, None] * n

@@ -1,4 +1,4 @@
-"""What the motors of a robot can do: the accelerations that are free to choose, and the force that gives them.
+"""Freedoms of a robot by its motors: the accelerations that are free to choose, and the force that gives them.
 
 Motors are at the actuated dofs (`model.states.dof_sets`). A tree with a motor at every dof has all of them. Dofs
 without a motor give way (formula F11), and closures tie dofs to each other (formula F2). Both leave fewer accelerations
@@ -111,7 +111,7 @@ class Freedom:
         return np.asarray(found)
 
     def locked(self, still: Mask, names: tuple[str, ...]) -> Freedom:
-        """The same where some dofs of a closed chain stay as they are: X Z with X_still Z = 0."""
+        """Freedom where some dofs of a closed chain do not move: X Z with X_still Z = 0."""
         s = self.sizes
         scaled = self.X * s[self.places] / s[:, None]
         _, values, V = np.linalg.svd(scaled[still])
@@ -281,7 +281,7 @@ def yielding(mb: Multibody, q: Array, free: Freedom, C: Array) -> Freedom:
 
 
 def needed(mb: Multibody, q: Array, v: Array, vdot: Array, f_ext: Any = None) -> Array:
-    """Mcal vdot + C of the tree, (nv): what all forces besides gravity, springs and dampers must add up to. O(n)."""
+    """Force Mcal vdot + C of the tree, (nv): the sum of all forces other than gravity, springs and dampers. O(n)."""
     return np.asarray(dyn.inverse_dynamics(mb, q, v, vdot, f_ext, ignore_loops=True))
 
 

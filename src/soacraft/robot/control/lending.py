@@ -23,7 +23,7 @@ _limbs: WeakKeyDictionary[Robot, dict[tuple[str, str], Limb]] = WeakKeyDictionar
 
 
 def lend(robot: Any) -> tuple[str, Robot]:
-    """A text that stands for a robot in this program, and the robot, which lives as long as somebody keeps it."""
+    """Text that names a robot in this program, and the robot, which lives as long as it is referenced."""
     if isinstance(robot, str):
         return robot, robot_of(robot)
     if isinstance(robot, Multibody):
@@ -39,7 +39,7 @@ def lend(robot: Any) -> tuple[str, Robot]:
 
 
 def robot_of(name: str) -> Robot:
-    """The robot that a text stands for."""
+    """Robot that a text names."""
     found = _lent.get(name) or _loaded.get(name)
     if found is None:
         if name.startswith("given "):

@@ -1,4 +1,4 @@
-"""What is not measured: readings in; predicted states, forces from outside, base, payload and offsets out."""
+"""Estimation: readings in; predicted states, forces from outside, base, payload and offsets out."""
 
 __all__: list[str] = []
 

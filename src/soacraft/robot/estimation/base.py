@@ -136,7 +136,7 @@ class BaseEstimator(Strict):
 
     @property
     def biases(self) -> tuple[Array, Array]:
-        """Of gyroscope and accelerometer, (3) each, in axes of the unit."""
+        """Biases of gyroscope and accelerometer, (3) each, in axes of the unit."""
         return np.array(self._gyro_bias), np.array(self._accelerometer_bias)
 
     @property
@@ -195,9 +195,10 @@ class BaseEstimator(Strict):
         self._R, self._u, self._p, self._P, self._w = R @ exp(w * h), u, p, P, read
 
     def correct(self, q: Any, standing: Iterable[Any]) -> float:
-        """Take readings of the dofs (nq of the robot; its base does not matter) with the feet that stand; the squared
-        distance of what they said in standard deviations. Feet that begin to stand are put where the legs say; one that
-        is named twice stands once. O(n^2), with n the errors and dofs."""
+        """Correct by readings of the dofs (nq of the robot; its base does not matter) with the feet in contact; gives
+        the squared distance of the readings in standard deviations. A foot whose contact begins is put at the place
+        that the legs give; one that is named twice counts once. O(n^2), with n the errors and dofs.
+        """
         mb = self._model()
         names = list(dict.fromkeys(x.full_name for x in _frames(mb, standing, "standing")))
         for name in names:
@@ -253,7 +254,7 @@ class BaseEstimator(Strict):
         return mb
 
     def _seen(self, here: State, name: str) -> tuple[Array, Array]:
-        """Where the legs put a foot from the unit, in its axes, and the Jacobian of that, (3, nv)."""
+        """Position of a foot from the unit by the legs, in its axes, and the Jacobian of that, (3, nv)."""
         mb, foot = self._robot.mb, self._feet[name]
         h = mb.pose(foot, self._unit, state=here).translation
         J = np.asarray(dyn.jacobian(mb, here.q, foot, self._unit, relative_to=self._unit, ignore_loops=True))[3:]

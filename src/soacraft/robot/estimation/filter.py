@@ -38,7 +38,7 @@ from soacraft.spatial.rotations import log
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """What a reading said beyond what was known."""
+    """Innovation of a reading: its difference from the prediction."""
 
     value: Array
     """z - h(x)"""

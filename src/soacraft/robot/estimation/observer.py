@@ -54,13 +54,14 @@ class Touch:
 
 
 class MomentumObserver(Strict):
-    """Follows the generalized force T_ext that acts on a robot besides its motors and gravity.
+    """Estimate of the external generalized force T_ext on a robot, beyond motors and gravity.
 
     `gain` are the rates K in 1/s, one or one for each of `dofs`. `update` takes readings at any times `dt` apart.
     Between them T is held, C* v - g goes linearly, and the filter is solved exactly, so that no gain is too high.
 
-    Where loops or couplings tie dofs, some are independent, chosen where it begins, and the force is that on these,
-    X* T_ext: what closures bear is not seen. Readings of q must close the loops; of v the independent ones are taken.
+    Where loops or couplings tie dofs, some are independent, chosen where it begins, and the force is that on these, X*
+    T_ext: forces that closures bear are not seen. Readings of q must close the loops; of v the independent ones are
+    taken.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("pendulum"))
@@ -99,7 +100,7 @@ class MomentumObserver(Strict):
         return np.array(self._r)
 
     def reset(self, q: Any = None, v: Any = None) -> None:
-        """Begin anew at a state, by default the robot's, with no force."""
+        """Restart at a state, by default the robot's, with no force."""
         mb = self._model()
         start, speed = self._start(q), read_v(mb, mb.v if v is None else v)
         if speed.ndim > 1:

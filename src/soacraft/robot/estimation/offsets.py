@@ -25,7 +25,7 @@ _ROUNDS, _ENOUGH = 50, 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Offsets:
-    """What must be added to readings of dofs for the model to be where it is seen."""
+    """Offsets to be added to readings of dofs for the model to be where it is seen."""
 
     dofs: tuple[str, ...]
     values: Array

@@ -35,7 +35,7 @@ _SEEN = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """What a hand carries besides what the model has there."""
+    """Payload of a hand, beyond the model's."""
 
     mass: float
     com: Array
@@ -52,7 +52,7 @@ class Payload:
 
     @property
     def inertia(self) -> Inertia:
-        """As an `Inertia`; one that no body has is refused."""
+        """Payload as an `Inertia`; one that no body has is refused."""
         if not self.physical:
             raise StateError(
                 f"no body has this inertia (mass {self.mass:.4g} kg): the readings are too few or too noisy; take "

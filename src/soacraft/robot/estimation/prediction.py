@@ -1,4 +1,4 @@
-"""Where a robot will be: a run under given forces, with the contacts of its world, and how well that is known.
+"""Prediction of a robot: a run under prescribed forces, with the contacts of its world, and its covariance.
 
     x(k+1) = f(x(k), T(k)),    P(k+1) = A P(k) A* + Q dt,    A = df/dx along [dq; dv]
 
@@ -224,7 +224,7 @@ class _Contact(Contact):
     _takes_out = False
 
     def go_on(self) -> None:
-        """What comes begins where steps led to, which may be in each other by the way of a step."""
+        """Go on from where steps led to, where shapes may be in each other by the way of a step."""
         self._penetration = np.inf
 
 
@@ -304,7 +304,7 @@ def read_covariance(given: Any, size: int, what: str) -> Array:
 
 
 def read_variances(noise: Any, size: int, what: str) -> Array:
-    """As `read_covariance`, or one variance for all."""
+    """Read a covariance as `read_covariance`, or one variance for all."""
     given = finite(noise, (...,), what, StateError)
     return read_covariance(given if given.ndim else np.full(size, float(given)), size, what)
 

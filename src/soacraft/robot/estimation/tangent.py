@@ -1,9 +1,9 @@
-"""Where the errors of a closed chain are: along its closures, in the 2 m directions in which its state can move.
+"""Errors of a closed chain: along its closures, in the 2 m directions in which its state can move.
 
     dq = X xi,     dv = X eta + Y xi                                        (xi, eta of m dofs; `loops.linearize`)
 
-N dx is the state next to dx that the closures allow, in the metric of the mass matrix: what is left of a push, and what
-an integrator does with a state that is off by a little.
+N dx is the state next to dx that the closures allow, in the metric of the mass matrix: the part of a push that remains,
+and the result of an integrator for a state that is slightly off.
 
     W = (X* Mcal X)^-1 X* Mcal,     N = [X 0; Y X] [W 0; -W Y W, W]
 

@@ -34,8 +34,8 @@ _WHOSE = re.compile(r"^(?:state \d+ of the rollout of ('[^']*')|(?:the run|state
 
 @contextmanager
 def in_words_of(what: str, step: str) -> Iterator[None]:
-    """What a run refuses is told of `what`, with cures that it has; `step` is the name of its time step. Other errors
-    pass as they are.
+    """Context that rewrites the refusals of a run for `what`, with cures that it has; `step` is the name of its time
+    step. Other errors pass unchanged.
 
     >>> from soacraft.errors import SimulationError
     >>> with in_words_of("the prediction", "step="):

@@ -71,7 +71,7 @@ class Surface:
         """That of a ball about it that holds the object."""
 
     def first(self, origin: Array, direction: Array) -> tuple[Array, Array, Array]:
-        """Where rays first meet it from outside: distances (infinite where they do not), points and outward normals."""
+        """First hits of rays from outside: distances (infinite where there are none), points and outward normals."""
         hits = self.scene.cast_rays(self.q, origin, direction)
         outside = np.einsum("...i,...i->...", np.nan_to_num(hits.normal), direction) < 0.0
         return np.where(outside, hits.distance, np.inf), np.nan_to_num(hits.point), np.nan_to_num(hits.normal)
@@ -117,7 +117,7 @@ class Surface:
 
 
 def _welded(x: Body, body: Body) -> bool:
-    """Whether a body of the same rigid group hangs from the object, or is it."""
+    """True for a body of the same rigid group outboard of the object, and for the object."""
     at: object = x
     while isinstance(at, Body):
         if at is body:

@@ -167,8 +167,9 @@ def _scaling(s: Array, z: Array, parts: list[slice]) -> tuple[Array, Array]:
 
 
 def _furthest(u: Array, d: Array, parts: list[slice]) -> float:
-    """How far one can go from u along d inside the cones: the first root of u* J u + 2 a u* J d + a^2 d* J d, which are
-    real for all u in a cone."""
+    """Length of the way from u along d inside the cones: the first root of u* J u + 2 a u* J d + a^2 d* J d, which are
+    real for all u in a cone.
+    """
     most = np.inf
     for x in parts:
         a, e = u[x], d[x]

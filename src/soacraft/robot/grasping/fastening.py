@@ -1,4 +1,4 @@
-"""What a grasp does to a model: an object is hung on a hand, or joined to it by a closure; and both taken back.
+"""Changes of a model by a grasp: an object is welded to a hand, or joined to it by a closure; and both undone.
 
 Poses stay as they are; velocities change as in a plastic impact. `Holds` keeps the books.
 """
@@ -46,7 +46,7 @@ class Hold(NamedTuple):
 
 
 def is_free(mb: Multibody, body: Body) -> bool:
-    """Whether a body floats by itself, so that it can be hung on a hand."""
+    """True if a body floats by itself, so that it can be welded to a hand."""
     return body.parent is mb.root and isinstance(body.hinge, Free)
 
 
@@ -101,8 +101,9 @@ def opened(mb: Multibody, body: Body, hold: Hold) -> None:
 
 
 def moved(mb: Multibody, body: Body, at: Pose, nodes: AbstractSet[str]) -> None:
-    """Weld an object elsewhere on the body that it hangs from. Hands that hold it at `nodes` by closures stay, and the
-    nodes with them; what else it would pull out of a closure is refused."""
+    """Weld an object at another pose on its parent. Hands that hold it at `nodes` by closures stay, and the nodes with
+    them; any other closure that would open is refused.
+    """
     for x in mb.loops:
         inside = [is_outboard(end, body) for end in (x.a, x.b)]
         if inside[0] != inside[1] and nodes.isdisjoint((x.a.full_name, x.b.full_name)):
@@ -152,8 +153,9 @@ def _node(mb: Multibody, hold: Hold) -> Node:
 
 
 def freed(mb: Multibody, body: Body, hold: Hold, order: tuple[str, ...]) -> None:
-    """Let a body that hangs from a hand go on by itself, by the hinge that it had, with the velocity that it has.
-    `order` is that of the bodies on the inertial frame."""
+    """Free a body from a hand, by the hinge that it had, with the velocity that it has. `order` is that of the bodies
+    on the inertial frame.
+    """
     place = hold.place
     assert place is not None
     mb._refuse_held(set(), (body, place.hinge, body.hinge_name))

@@ -67,7 +67,7 @@ class Grasps(Sequence[Grasp]):
 
     @property
     def good(self) -> tuple[Grasp, ...]:
-        """Those that count."""
+        """Grasps that count."""
         return tuple(x for x in self.every if not x.why)
 
     @overload
@@ -96,7 +96,7 @@ class Grasps(Sequence[Grasp]):
 
 @dataclass(frozen=True)
 class Asked:
-    """What `Robot.grasps` was asked for."""
+    """Arguments of `Robot.grasps`."""
 
     width: tuple[float, float]
     friction: float
@@ -193,7 +193,7 @@ def _poses(rng: np.random.Generator, pairs: Pairs, centre: Array, surface: Surfa
 def _reached(
     rb: Robot, body: Body, hand: Frame, made: list[Grasp], limb: Limb, world: World | None
 ) -> list[Grasp]:
-    """Whether the arm gets there, and what else it touches."""
+    """Grasps with the result of the arm's inverse kinematics, and of the check for other contacts."""
     if not made:
         return made
     mb = rb.mb
@@ -220,7 +220,7 @@ def _reached(
 
 
 def _touched(world: World, q: Array, obj: str, own: set[str]) -> str:
-    """What touches besides the hand and the object."""
+    """Contact other than between hand and object, in words; empty without one."""
     for a, b in world.touching(q):
         one, two = world.body_of(a), world.body_of(b)
         if not ((one == obj and two in own) or (two == obj and one in own)):

@@ -1,11 +1,12 @@
-"""What may touch an object that the robot holds: the hand that holds it, and no more of the arm.
+"""Pairs that may touch while the robot holds an object: the object and the hand that holds it, but no more of the arm.
 
-An object that hangs from a body is checked as one that was welded there from the start. It is fixed to that body and to
-all that is welded to it, and a hinge joins it to the bodies that are hinged there: the fingers of a plain gripper. What
-is farther out is checked: a forearm can hit what the torso holds. One that a closure holds has the same pairs.
+An object whose parent is a hand is checked as one that was welded there from the start. It is fixed to that body and to
+all that is welded to it, and a hinge joins it to the bodies that are hinged there: the fingers of a plain gripper.
+Bodies farther out are checked: a forearm can hit an object held by the torso. One that a closure holds has the same
+pairs.
 
-Fingers of several links look like an arm. Where an SRDF end effector or `Robot.hand` says that they are a hand, what is
-held by a body of it, or by the link that it is on, may touch all of it.
+Fingers of several links look like an arm. Where an SRDF end effector or `Robot.hand` says that they are a hand, an
+object held by a body of it, or by the link that it is on, may touch all of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Objects that a robot takes and puts down. Objects are bodies of its model.
 
-A free object (a base body with a `Free` hinge) is hung on the first hand that takes it by a `Weld`, so that it adds no
-dof. A second hand, another hinge, or an object with a hinge of its own (a door, a drawer, one blade of shears), is
+A free object (a base body with a `Free` hinge) is attached to the first hand that takes it by a `Weld`, so that it adds
+no dof. A second hand, another hinge, or an object that already has a hinge (a door, a drawer, one blade of shears), is
 joined by a loop closure: inverse kinematics and dynamics go on with the closed chain. Poses stay as they are;
 velocities change as in a plastic impact.
 """
@@ -29,7 +29,7 @@ HISTORY = 4096
 
 
 class Done(NamedTuple):
-    """What was done, and all that it changed as it was before."""
+    """Step of the history: its name, and all that it changed, in the state before."""
 
     what: str
     object: str
@@ -39,7 +39,7 @@ class Done(NamedTuple):
 
 
 class Holds:
-    """What a robot holds, and how it was before."""
+    """Holds of a robot, and the history that undoes them."""
 
     def __init__(self, mb: Multibody) -> None:
         self._mb = mb
@@ -59,7 +59,7 @@ class Holds:
         return {obj: tuple(hands) for obj, hands in found.items()}
 
     def of(self, obj: Any) -> tuple[Joined, ...]:
-        """How an object is held, hand by hand; refused where it is not."""
+        """Holds of an object, hand by hand; refused where there is none."""
         name = self._object(obj).name
         found = tuple(x.joined for key, x in self._true().items() if key[0] == name)
         if not found:
@@ -119,9 +119,9 @@ class Holds:
         self._keep(Done(f"give {body.name!r} {', '.join(map(repr, names))}", body.name, was, held, order))
 
     def place(self, obj: Any, pose: Pose, hand: Any = None) -> None:
-        """Correct where an object is in a hand, by default the one that it hangs from, as an estimator sees it. Where
-        it hangs, other hands stay where they are and hold it elsewhere; a closure gets its pose, and loops close
-        again."""
+        """Correct the pose of an object in a hand, by default its parent, as an estimator sees it. If the hand is the
+        parent, other hands stay in place and hold it at another pose; a closure gets its pose, and loops close again.
+        """
         body = self._object(obj)
         name = self._holder(body, hand)
         if not isinstance(pose, Pose) or pose.batch_shape:
@@ -160,7 +160,7 @@ class Holds:
         return done.what
 
     def copy(self, mb: Multibody) -> Holds:
-        """The same of a copy of the model, with all that can be undone."""
+        """Holds of a copy of the model, with all that can be undone."""
         other = Holds(mb)
         other._held, other._done, other._order = dict(self._held), self._done.copy(), self._order
         other._cut = self._cut
@@ -169,12 +169,12 @@ class Holds:
         return other
 
     def told(self) -> tuple[list[Hold], tuple[str, ...]]:
-        """What is held, and the order of the bodies on the inertial frame before they were taken."""
+        """Present holds, and the order of the bodies on the inertial frame before they were taken."""
         return list(self._true().values()), self._order
 
     @classmethod
     def told_by(cls, mb: Multibody, held: dict[tuple[str, str], Hold], order: tuple[str, ...]) -> Holds:
-        """What another robot told that it holds; what it did before cannot be undone here."""
+        """Holds received from another robot; its earlier steps cannot be undone here."""
         made = cls(mb)
         made._held, made._order, made._cut, made._version = held, order, " since changes were applied", -1
         true = made._true()
@@ -219,7 +219,9 @@ class Holds:
         return frame
 
     def _holder(self, body: Body, hand: Any) -> str:
-        """The hand whose grasp is meant: the one that is named, that the object hangs from, or that alone holds it."""
+        """Hand of the grasp that is meant: the one that is named, the parent of the object, or the only one that holds
+        it.
+        """
         holds = {key[1]: x for key, x in self._true().items() if key[0] == body.name}
         if not holds:
             raise ModelError(self._not_held(body.name))
@@ -234,7 +236,7 @@ class Holds:
         return names[0]
 
     def _true(self) -> dict[tuple[str, str], Hold]:
-        """What is held as it was taken; an edit of the model may have parted or removed it."""
+        """Holds that are still as they were taken; an edit of the model may have parted or removed some."""
         mb = self._mb
         if mb.version == self._version:
             return self._held
@@ -249,7 +251,7 @@ class Holds:
         return found
 
     def _begin(self) -> dict[tuple[str, str], Hold]:
-        """What is held now; what was done before an edit of the structure cannot be undone exactly."""
+        """Holds at present; steps before an edit of the structure cannot be undone exactly."""
         held = self._held = self._true()
         if self._mb.version != self._version:
             if self._done:

@@ -1,4 +1,4 @@
-"""What became of a grasp, and the names that it gives."""
+"""Result of a grasp, and the names that it gives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """What became of a grasp: how the object is held, the impulse that it took from the hand, and the energy lost."""
+    """Result of a grasp: the way the object is held, the impulse that it took from the hand, and the energy lost."""
 
     object: str
     hand: str
@@ -33,7 +33,7 @@ class Joined:
         return f"{self.object!r} held by {self.hand!r} ({how}), {self.energy_lost:.4g} J lost"
 
     def replaced(self, how: str, loop: str) -> Joined:
-        """The same grasp, held another way since."""
+        """Grasp that is held another way since."""
         return replace(self, how=how, loop=loop)
 
 
@@ -48,7 +48,7 @@ def told(impact: PlasticImpact | None, lever: Array | None = None) -> tuple[Arra
 
 
 def is_outboard(frame: Frame, body: Body) -> bool:
-    """Whether a frame is on a body, or on one that hangs from it."""
+    """True if a frame is on a body, or on one outboard of it."""
     at: Any = frame.carrier
     while isinstance(at, Body):
         if at is body:

@@ -1,4 +1,4 @@
-"""Of all wrenches of hands that give the same motion, the least.
+"""Least wrenches of hands among all that give the same motion.
 
 Closures whose rows repeat others can push against each other and nothing moves: N c for any c, with Gc* N = 0. The
 hands that hold an object then give it w + E c. Of these the one is taken with the least
@@ -49,8 +49,9 @@ def least_wrenches(
 
 
 def _pushes(rows: Constraints, body: Body, rank: int) -> Array:
-    """What pushes that move nothing, a basis of them, give the frame b of each loop: wrenches about the origin of a
-    body in its axes, (loops, 6, m - rank)."""
+    """Wrenches on the frame b of each loop by a basis of the pushes that move nothing: about the origin of a body in
+    its axes, (loops, 6, m - rank).
+    """
     sizes, found = sizes_of(rows), []
     N = np.linalg.svd(sizes.scaled(rows.jacobian()))[0][:, rank:] / sizes.rows[:, None]
     for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
@@ -62,12 +63,14 @@ def _pushes(rows: Constraints, body: Body, rank: int) -> Array:
 
 
 def _sign(closure: Closure, body: Body) -> int:
-    """How often the wrench of a closure on its frame b acts on a body and what hangs from it."""
+    """Sign with which the wrench of a closure on its frame b acts on a body and the bodies outboard of it; 0 if it does
+    not.
+    """
     return int(is_outboard(closure.b, body)) - int(is_outboard(closure.a, body))
 
 
 def _to_hand(here: State, body: Body, hand: str) -> Array:
-    """From wrenches about the origin of a body to those about a hand, (6, 6)."""
+    """Matrix from wrenches about the origin of a body to those about a hand, (6, 6)."""
     X = np.eye(6)
     X[:3, 3:] = -skew(relative_pose(here, here.graph.frame(hand), body)[1])
     return X

@@ -27,7 +27,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class Reactions:
-    """What hands give an object."""
+    """Wrenches of hands on an object."""
 
     object: str
     wrenches: dict[str, Array]
@@ -74,7 +74,8 @@ def reactions(
 
 
 def strengths(found: Reactions, fingertips: Any) -> dict[str, Strength]:
-    """Whether each hand holds, by its fingertips: `{hand: [Fingertip, ...]}`, or a list where one hand holds."""
+    """Strength of the grip of each hand, by its fingertips: `{hand: [Fingertip, ...]}`, or a list where one hand holds.
+    """
     given = fingertips
     if not isinstance(fingertips, Mapping):
         if len(found.wrenches) > 1:

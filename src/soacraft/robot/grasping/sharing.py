@@ -81,7 +81,7 @@ def balance_load(A: Any, J: Any, force: Any, f0: Any, weight: Any = None) -> Arr
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """How hands share what an object needs."""
+    """Share of each hand in the load of an object."""
 
     wrenches: dict[str, Array]
     """By node: [moment; force] of the hand on the object, at the node in its axes."""
@@ -138,7 +138,7 @@ class Holding:
 
     @property
     def rank(self) -> int:
-        """How many of the six components of a wrench the hands can give the object."""
+        """Number of the six components of a wrench that the hands can give the object."""
         return int(np.linalg.matrix_rank(self._plain, rtol=_RANK))
 
     def split(self, f: Any, weight: Any = None) -> tuple[Array, Array]:

@@ -1,10 +1,10 @@
-"""Whether contacts hold an object: forces in their friction cones, up to their limits, that give it a wrench.
+"""Strength of a grasp: forces in the friction cones of contacts, up to their limits, that give an object a wrench.
 
     margin = max s   with   sum over contacts of G_i x_i = s w,    |x_i[1:]| <= x_i[0] <= limit_i
            = min over y with w* y = 1 of   sum of limit_i max(0, g_i0 + |g_i[1:]|),    g_i = G_i* y
 
 All that is not a limit scales with s, so the margin is the factor by which the wrench may grow before the grasp slips
-or breaks: it holds where the margin is at least one. The two sides bound each other, and their gap is told.
+or breaks: it holds where the margin is at least one. The two sides bound each other, and the result has their gap.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHARE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Strength:
-    """How well contacts hold an object under a wrench."""
+    """Strength of contacts that hold an object under a wrench."""
 
     margin: float
     """The factor by which the wrench may grow before it slips or breaks; 0 where no forces of the contacts give it."""
@@ -53,7 +53,7 @@ class Strength:
 
     @property
     def holds(self) -> bool:
-        """Whether the contacts can give the wrench."""
+        """True if the contacts can give the wrench."""
         return self.margin >= 1.0
 
     def __repr__(self) -> str:
@@ -65,8 +65,8 @@ class Strength:
 
 
 def grasp_strength(fingertips: Any, wrench: Any) -> Strength:
-    """Whether contacts can give an object the wrench [moment; force], about the origin of the frame that their points
-    and normals are in, and by which factor it may grow. O(k^3), some ten steps.
+    """Largest factor by which contacts can give an object the wrench [moment; force], about the origin of the frame
+    that their points and normals are in. O(k^3), some ten steps.
 
     Two fingers with friction 0.5 and at most 10 N each carry up to 2 * 0.5 * 10 N:
 

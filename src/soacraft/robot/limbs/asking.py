@@ -1,4 +1,4 @@
-"""What a call of inverse kinematics asks: goals of the tips, tolerances, starts, and how to choose."""
+"""Arguments of inverse kinematics: goals of the tips, tolerances, starts, and the choice among solutions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Solver = Callable[[Pose, Array], Any]
 
 
 class Goals(NamedTuple):
-    """Where tips should be: leading axes, and rows of the rotation then the position, (count, tips, 12)."""
+    """Goals of the tips: leading axes, and rows of the rotation then the position, (count, tips, 12)."""
 
     batch: tuple[int, ...]
     rows: Array
@@ -42,7 +42,7 @@ class Goals(NamedTuple):
 
 
 class Question(NamedTuple):
-    """How one goal is searched for."""
+    """Settings of the search for one goal."""
 
     within: Array
     """Tolerances by tip, (tips, 6): radians and metres, infinite where an axis is free."""
@@ -53,7 +53,7 @@ class Question(NamedTuple):
 
     @property
     def chosen(self) -> bool:
-        """Whether several solutions are compared."""
+        """True if several solutions are compared."""
         return callable(self.prefer) or self.prefer in ("mid-range", "manipulability") or self.world is not None
 
 
@@ -142,7 +142,7 @@ def _tip(limb: Limb, key: Any) -> int:
 def read_question(
     limb: Limb, free: Any, tolerance: Any, seeds: Any, world: Any, prefer: Any, seconds: Any, asked: tuple[bool, ...]
 ) -> Question:
-    """How to search, of which all is checked."""
+    """Read and check the settings of a search."""
     within = read_tolerance(limb, free, tolerance).reshape(-1, 6)
     within[~np.array(asked)] = np.inf
     if prefer is not None and not callable(prefer) and not (isinstance(prefer, str) and prefer in PREFER):
@@ -185,8 +185,9 @@ def _read_plan(limb: Limb, free: Any, tolerance: Any, seeds: Any, seconds: Any, 
 
 
 def read_starts(limb: Limb, start: Any, batch: tuple[int, ...]) -> Array:
-    """Where to start, (count or 1, nq): between the limits, or as the robot is where something is tied or turns as a
-    ball."""
+    """Read the starts, (count or 1, nq): between the limits, or as the robot is where something is tied or turns as a
+    ball.
+    """
     if start is None:
         return default_start(limb)[None]
     q = limb.read_q(start, (..., limb.nq), "near")

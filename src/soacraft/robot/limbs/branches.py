@@ -74,7 +74,7 @@ def _different(engine: LimbEngine, rows: Array) -> Array:
 
 
 def _searched(limb: Limb, engine: LimbEngine, pose: Pose, within: Array, seeds: int) -> Array:
-    """From many starts, then from what was found, while that leads to more."""
+    """Solutions from many starts, then from the solutions found, while that leads to more."""
     goal = as_rows(pose)[None]
     rows = _different(
         engine, _sharpened(engine, goal, engine.search(goal, engine.middle[None], Plan(within, seeds, all=1)).q, within)
@@ -89,8 +89,10 @@ def _searched(limb: Limb, engine: LimbEngine, pose: Pose, within: Array, seeds: 
 
 
 def _sharpened(engine: LimbEngine, goal: Array, starts: Array, within: Array) -> Array:
-    """What steps from starts lead to, as near to the goal as they can be, where that is within the tolerance: starts
-    that end in one solution end in the same numbers, also where the tip hardly feels how far they are from it."""
+    """Solutions refined by steps from the starts, as near to the goal as they can be, where that is within the
+    tolerance: starts that end in one solution end in the same numbers, also where the tip hardly feels how far they are
+    from it.
+    """
     sharp = np.where(np.isfinite(within), np.minimum(within, _SHARP * np.repeat([1.0, engine.length], 3)), np.inf)
     a = engine.search(np.repeat(goal, len(starts), axis=0), starts, Plan(sharp, 1, near_first=1))
     return a.q[(np.abs(a.left) <= within).all(axis=1)]

@@ -2,7 +2,7 @@
 
 It knows limbs of up to six pins whose axes meet or are parallel in certain ways (a wrist whose axes meet, three that
 are parallel, ...), and gives all branches at once. Each answer is checked here: whole turns bring it within the limits,
-forward kinematics says what is left, and where digits are missing, steps of the limb's own search add them.
+forward kinematics gives the residual, and where digits are missing, steps of the limb's own search add them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClosedForm(NamedTuple):
         return cls(made, engine, R @ end[:9].reshape(3, 3), hinges[:, 12] * hinges[:, 14])
 
     def holds(self, limb: Limb) -> bool:
-        """Whether the limb is as it was."""
+        """True if the limb has not changed."""
         return limb.engine is self.engine
 
     def branches(self, pose: Pose, near: Array) -> Array:

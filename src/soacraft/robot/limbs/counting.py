@@ -23,7 +23,7 @@ _DRAWN = 8
 
 
 def counted_rows(limb: Limb, goal: Pose, q: Array) -> Array:
-    """The rates of what is left of a goal by dofs, in axes of the goal, radians and lengths of the limb, (6, nv).
+    """Rates of the residual of a goal by dofs, in axes of the goal, radians and lengths of the limb, (6, nv).
 
         r = [log(R_goal* R); R_goal* (p - p_goal)],     rdot = [j(log(R_goal* R)) R* J_w; R_goal* J_v] qdot
     """

@@ -1,7 +1,8 @@
-"""What a limb works out once: its limits, units, what is tied to it, and the parts that can be searched apart.
+"""Data of a limb that are computed once: its limits, units, the dofs that are tied to it, and the parts that can be
+searched apart.
 
-Tips whose hinges have nothing in common, and are not tied to each other, are parts of their own: the fingers of a hand
-that hang from its palm. Each is searched alone, compiled where its hinges are screws in a row.
+Tips whose hinges have nothing in common, and are not tied to each other, are separate parts: the fingers of a hand
+outboard of its palm. Each is searched alone, compiled where its hinges are screws in a row.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Part(NamedTuple):
 
 
 class LimbData:
-    """Made from the model as it is; no longer good after its constants or limits changed (`holds`)."""
+    """Data of the present model; no longer valid after its constants or limits changed (`holds`)."""
 
     def __init__(self, limb: Limb) -> None:
         mb, v = limb.robot.mb, limb.v_places
@@ -93,7 +94,7 @@ class LimbData:
         self._independent: tuple[Indices, Indices] | None = None
 
     def holds(self, parameters: int) -> bool:
-        """Whether nothing it was made from has changed: constants, or limits of its dofs."""
+        """True if nothing it was made from has changed: constants, or limits of its dofs."""
         return parameters == self._made and all(map(is_, map(_limits_of, self._watched), self._limits))
 
     @property
@@ -123,7 +124,7 @@ class LimbData:
 
     @cached_property
     def range(self) -> tuple[Array, Array]:
-        """Where dofs are taken to be: between their limits, or half a turn, or a length, either way."""
+        """Range in which dofs are taken to be: between their limits, or half a turn, or a length, either way."""
         wide = np.pi / self.unit
         finite = np.isfinite(self.lower), np.isfinite(self.upper)
         low = np.where(finite[0], self.lower, np.where(finite[1], self.upper - 2.0 * wide, -wide))

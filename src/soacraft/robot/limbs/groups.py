@@ -1,7 +1,7 @@
 """Limbs from the groups of an SRDF file, which the model keeps as records (`files/srdf.py`).
 
-A group names chains by two links, joints, links, or other groups. What it names is a limb where all of it hangs from
-one body: a chain, or a tree with a tip at each end.
+A group names chains by two links, joints, links, or other groups. A group is a limb where all its bodies are outboard
+of one: a chain, or a tree with a tip at each end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Groups(NamedTuple):
-    """What became of the groups of a file."""
+    """Result of reading the groups of a file."""
 
     limbs: tuple[str, ...]
     """Groups that are limbs now."""
@@ -45,7 +45,7 @@ def limbs_of(robot: Robot) -> Groups:
 
 
 class _Named(NamedTuple):
-    """What a group names: bodies that move, and the ends of its chains."""
+    """Bodies and frames that a group names: bodies that move, and the ends of its chains."""
 
     bodies: set[Body]
     bases: list[Frame]
@@ -113,5 +113,5 @@ def _inboard(body: Body) -> list[Body]:
 
 
 def _outboard(x: Carrier, of: Carrier) -> bool:
-    """Whether a body hangs from another."""
+    """True if a body is outboard of another."""
     return isinstance(x, Body) and any(y.parent is of for y in _inboard(x))

@@ -80,7 +80,7 @@ class Limb(Remade, Strict):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the limb."""
         return self._name
 
     @property
@@ -128,7 +128,7 @@ class Limb(Remade, Strict):
 
     @property
     def q(self) -> Array:
-        """Its coordinates at the robot's present state."""
+        """Coordinates of the limb at the robot's present state."""
         return np.array(self._robot.mb.q)[self.q_places]
 
     @property
@@ -142,7 +142,7 @@ class Limb(Remade, Strict):
 
     @property
     def graph(self) -> SubGraph:
-        """Its bodies as a sub-graph, whose anchor is at rest."""
+        """Bodies of the limb as a sub-graph, whose anchor is at rest."""
         self._require_current()
         if self._graph is None:
             self._graph = self._robot.mb.subgraph(self._bodies)
@@ -150,8 +150,9 @@ class Limb(Remade, Strict):
 
     @property
     def engine(self) -> LimbEngine | None:
-        """Its compiled inverse kinematics; None where it has several tips, or a hinge that is no row of screws or is
-        tied by a loop or coupling."""
+        """Compiled inverse kinematics; None where the limb has several tips, or a hinge that is no row of screws or is
+        tied by a loop or coupling.
+        """
         return self.data.engine
 
     @property
@@ -220,7 +221,7 @@ class Limb(Remade, Strict):
         )
 
     def manipulability(self, q: Any = None, rows: Any = None, scale: Any = None) -> Manipulability:
-        """How well the tips can be moved: measures of `jacobian`, with their gradients along its dofs.
+        """Manipulability of the tips: measures of `jacobian`, with their gradients along the limb's dofs.
 
         `rows` picks some ("linear", "angular", or numbers), `scale` weighs them: see `analysis.manipulability`.
         """
@@ -260,7 +261,7 @@ class Limb(Remade, Strict):
         self._fk, self._ik, self._closed = fk, None if closed is not None else ik, closed
 
     def use_as(self, other: Limb) -> None:
-        """Use what another limb uses. A closed form is made anew when it is asked for."""
+        """Use the functions of another limb. A closed form is made again when it is first called."""
         self._fk, self._ik, self._closed = other._fk, other._ik, other._closed
 
     def _checked_fk(self, q: Any) -> Pose:
@@ -341,7 +342,7 @@ class Limb(Remade, Strict):
 
     @property
     def data(self) -> LimbData:
-        """What is made once, and again after constants or limits of the model have changed."""
+        """Data that are made once, and again after constants or limits of the model have changed."""
         self._require_current()
         known = self._data
         if known is None or not known.holds(self._robot.mb.parameters):
@@ -355,7 +356,7 @@ class Limb(Remade, Strict):
 
     @property
     def is_own(self) -> bool:
-        """Whether its own search alone is asked."""
+        """True if only the limb's own search is used."""
         return self._ik is None and self._closed is None
 
     @property
@@ -371,7 +372,7 @@ class Limb(Remade, Strict):
 
     @property
     def ends(self) -> tuple[str, str | list[str]]:
-        """What `Robot.limb` is told to make it: names of the base and of the tip, or the tips."""
+        """Arguments of `Robot.limb` that make it: names of the base and of the tip, or the tips."""
         base, *tips = ("inertial" if f is self._robot.mb.root else f.full_name for f in (self._base, *self._tips))
         return base, tips[0] if len(tips) == 1 else tips
 
@@ -406,8 +407,9 @@ class Limb(Remade, Strict):
 
     @property
     def is_current(self) -> bool:
-        """Whether it is of the robot as it is. It follows what the robot does itself: `attach`, `detach`, `grasp`,
-        `ungrasp`, `undo`, `apply`, and `World.give_to_robot`."""
+        """True if it is of the robot as it is. It follows changes by the robot itself: `attach`, `detach`, `grasp`,
+        `ungrasp`, `undo`, `apply`, and `World.give_to_robot`.
+        """
         return self._robot.mb.version == self._version or self._follows()
 
     def _follows(self) -> bool:
@@ -471,6 +473,6 @@ def _between(robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> t
 
 
 def _close(a: Pose, b: Pose, length: float) -> bool:
-    """Whether poses agree to 1e-9 of a radian and of a length."""
+    """True if poses agree to 1e-9 of a radian and of a length."""
     X = a.inv @ b
     return bool(np.abs(X.rotation - np.eye(3)).max() < 1e-9 and np.abs(X.translation).max() <= 1e-9 * length)

@@ -1,4 +1,4 @@
-"""How well the tips of a limb can be moved: measures of its Jacobian, in axes of the base, with their gradients."""
+"""Manipulability of the tips of a limb: measures of its Jacobian, in axes of the base, with their gradients."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ __all__ = ["Reach", "missed", "reach", "read_tolerance", "tied_dofs"]
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What `Limb.ik` found; true where every pose was. With batches all have leading axes."""
+    """Result of `Limb.ik`; true where every pose was found. With batches all have leading axes."""
 
     q: Array
     """(..., nq): within the limits; where nothing was found the nearest approach."""
@@ -137,13 +137,13 @@ def _compiled(limb: Limb, goals: Goals, starts: Array, how: Question, threads: i
 
 
 def missed(limb: Limb, goals: Array, q: Array, within: Array) -> tuple[Array, str]:
-    """What is left of goals (tips, 12) at the nearest approach, and why."""
+    """Residual of goals (tips, 12) at the nearest approach, and its reason."""
     left = left_of(limb, goals, q)
     return np.where(np.isfinite(within), left, 0.0), told_of(limb, goals, q, left, within)
 
 
 def told_of(limb: Limb, goals: Array, q: Array, left: Array, within: Array) -> str:
-    """Why tips are not at their goals."""
+    """Reason why tips are not at their goals."""
     told = []
     for part in limb.data.parts:
         tips = [Missed(i, goals[i], left[i], within[i]) for i in part.tips if not met(left[i], within[i])]
@@ -155,7 +155,7 @@ def told_of(limb: Limb, goals: Array, q: Array, left: Array, within: Array) -> s
 def _shaped(
     limb: Limb, goals: Goals, q: Array, left: Array, found: Any, tried: Any, why: Any, whole: Any = None
 ) -> Reach:
-    """With the leading axes of the goals, and without an axis for the only tip."""
+    """Result with the leading axes of the goals, and without an axis for the only tip."""
     batch, tips = goals.batch, () if len(limb.tips) == 1 else (len(limb.tips),)
     left = left.reshape(*batch, *tips, 6)
     whole = None if whole is None else whole.reshape(*batch, limb.robot.mb.nq)

@@ -41,7 +41,7 @@ SAME = 1e-4
 
 
 class Found(NamedTuple):
-    """What came of one goal."""
+    """Solution of one goal."""
 
     whole: Array
     """The robot's coordinates."""
@@ -101,7 +101,7 @@ def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:
 
 
 def _in_time(how: Question, begun: float) -> Question:
-    """The same question with the time that is left."""
+    """Question with the remaining time."""
     left = max(how.seconds - (time.perf_counter() - begun), _LEAST)
     return how._replace(seconds=left) if how.seconds else how
 
@@ -136,7 +136,7 @@ def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> 
 
 
 def _by_tree(limb: Limb, part: Part, goals: Array, whole: Array, how: Question, several: bool) -> Several:
-    """By `sc.inverse_kinematics`: from the start, then from others, the same every time."""
+    """Solutions by `sc.inverse_kinematics`: from the start, then from others, the same every time."""
     targets, tolerance = _targets(limb, part, goals, how.within)
     mb, begun = limb.data.model, time.perf_counter()
     held = ~part.moves & ~tied_dofs(mb)  # loops elsewhere may close by themselves
@@ -269,7 +269,7 @@ def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:
 
 
 def cost(limb: Limb, whole: Array, start: Array, prefer: Any) -> float:
-    """What is to be least of a solution, a row of the robot's coordinates."""
+    """Cost of a solution, a row of the robot's coordinates."""
     q = whole[limb.q_places]
     if callable(prefer):
         return float(finite(prefer(q), (), f"the value that prefer= gives for limb {limb.name!r}", StateError))

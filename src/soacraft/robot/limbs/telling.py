@@ -1,10 +1,10 @@
-"""What is left of a goal, and why it was not met: too far, which limits, or that no start got there.
+"""Residual of a goal, and the reason why it was not met: too far, limits in the way, or no start that got there.
 
 A limit is in the way where it takes a force to hold it: at a nearest approach
 
     J* W e = G* lambda + sum over dofs at limits of mu,     mu outward
 
-with e what is left and G the rows of loops and couplings. A dof at its limit with mu inward, or none, is not blamed.
+with e the residual and G the rows of loops and couplings. A dof at its limit with mu inward, or none, is not blamed.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def left_of(limb: Limb, goals: Array, q: Array) -> Array:
 
 
 def met(left: Array, within: Array) -> bool:
-    """Whether all that counts is within its tolerance."""
+    """True if all that counts is within its tolerance."""
     return bool((np.abs(left) <= within).all())
 
 
 class Missed(NamedTuple):
-    """A tip that is not at its goal: what is left, in axes of the goal."""
+    """Tip that is not at its goal, with the residual in axes of the goal."""
 
     tip: int
     goal: Array
@@ -58,7 +58,9 @@ class Missed(NamedTuple):
 
 
 def why_not(limb: Limb, part: Part, missed: list[Missed], whole: Array, more: str = "") -> str:
-    """Why tips of a part are not at their goals, at coordinates of the robot; `more` where nothing else is known."""
+    """Reason why tips of a part are not at their goals, at coordinates of the robot; `more` where nothing else is
+    known.
+    """
     for x in missed:
         told = _too_far(limb, x, whole)
         if told:
@@ -81,7 +83,7 @@ def _bounds(limb: Limb, part: Part) -> Bounds:
 
 
 def _too_far(limb: Limb, x: Missed, whole: Array) -> str:
-    """What links alone say, which holds for any configuration."""
+    """Reason by links alone, which holds for any configuration; empty where they do not decide."""
     if not np.isfinite(x.within[3:]).all() or limb.robot.mb.layout.flexible:
         return ""
     turned = bool(x.within[:3].max() <= _SURE_TURN)

@@ -1,4 +1,4 @@
-"""What loops and couplings tie to the dofs of a limb, and how its tips move then.
+"""Ties of a limb: loops and couplings of its dofs with others, and the motion of its tips under them.
 
 Of the velocities v of a closed chain some are independent, v = X v_i (`kinematics.independent`, formula F5). So the
 tips of a limb move by

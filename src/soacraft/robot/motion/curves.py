@@ -69,7 +69,7 @@ class Curve:
 
     @property
     def length(self) -> float:
-        """How far s goes."""
+        """Length of the range of s."""
         return float(self.s[-1] - self.s[0])
 
 

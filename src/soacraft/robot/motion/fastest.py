@@ -256,7 +256,7 @@ def _solved(r: Array, rows: _Rows, around: Array | None) -> Array:
 
 
 class _Line:
-    """What `toppra` asks of a path besides the rows."""
+    """Attributes that `toppra` reads of a path, other than the rows."""
 
     path_interval = np.array([0.0, 1.0])
     duration, dof = 1.0, 1

@@ -55,7 +55,7 @@ class Way:
         return np.stack([q[:, -1] - q[:, 0], np.sum(start * (q[:, 1:] - q[:, :-1]) + within, axis=1)])
 
     def _pieces(self, here: list[Array], until: float) -> tuple[Array, ...]:
-        """How long each piece lasts up to a time, when it begins, q, v and a at its ends, and its jerk."""
+        """Durations of the pieces up to a time, their starts, q, v and a at their ends, and their jerks."""
         j = self._j
         t = np.append(self._t, np.full((len(j), 1), until if np.isfinite(until) else 0.0), axis=1)
         start = np.cumsum(t, axis=1) - t

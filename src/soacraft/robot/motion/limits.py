@@ -1,8 +1,8 @@
-"""Limits of motions, and how near a motion comes to them anywhere on its way, not only where it was looked at.
+"""Limits of motions, and the nearest that a motion comes to them anywhere on its way, between samples too.
 
 On each piece a quantity is expanded in Chebyshev polynomials of the time, f = sum over k of c_k cos(k theta); its
 largest value is found by Newton's method from a fine grid in theta. For polynomials this is exact; for others (effort)
-the last coefficients tell what is left out, and pieces are halved until that is small (Trefethen 2013).
+the last coefficients bound the neglected part, and pieces are halved until that is small (Trefethen 2013).
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ class MotionLimits:
         position: bool = True,
         opening: float = OPENING,
     ) -> MotionLimits:
-        """Those of the model, with others in place of some: a number, one for each dof, or `{dof: number}`. Models
-        have no limits of acceleration and jerk. `position=False` leaves those of position out. `opening` is by how much
-        loops and couplings may be open on the way, in radians or parts of their length; `np.inf` leaves that out."""
+        """Limits of the model, with others in place of some: a number, one for each dof, or `{dof: number}`. Models
+        have no limits of acceleration and jerk. `position=False` leaves those of position out. `opening` limits the
+        opening of loops and couplings on the way, in radians or parts of their length; `np.inf` leaves that out.
+        """
         if not isinstance(robot, Robot):
             raise StateError(f"limits are of a Robot, got {robot!r:.60}.")
         mb = robot.mb
@@ -160,7 +161,7 @@ class Worst:
 
 @dataclass(frozen=True, eq=False)
 class LimitCheck:
-    """What `Motion.check` found, a row for each kind of limit that there is; true where all hold."""
+    """Result of `Motion.check`, a row for each kind of limit that there is; true where all hold."""
 
     rows: tuple[Worst, ...]
 
@@ -199,7 +200,7 @@ _Ratio = tuple[list[str], "Callable[[Moment], Array]"]
 
 
 def _ratios(mb: Multibody, limits: MotionLimits) -> dict[str, _Ratio]:
-    """By kind: the names of the dofs that are limited, and what is to be at most one, (times, names)."""
+    """Names of the dofs that are limited, and ratios that must be at most one, (times, names), by kind."""
     kinds = {"position": _positions(mb, limits)}
     for kind, field in (("velocity", "v"), ("acceleration", "vdot")):
         kinds[kind] = _both(mb, getattr(limits, kind), _part(field))

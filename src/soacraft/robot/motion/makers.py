@@ -21,8 +21,8 @@ _MINIMUM_JERK = np.array([6.0, -15.0, 10.0, 0.0, 0.0, 0.0])
 
 
 def minimum_jerk(robot: Robot, q0: Any, q1: Any, duration: Any) -> Motion:
-    """From rest at q0 to rest at q1, straight in the tangent, with the least integral of squared jerk (Flash and Hogan
-    1985):
+    """Motion from rest at q0 to rest at q1, straight in the tangent, with the least integral of squared jerk (Flash and
+    Hogan 1985):
 
         q(t) = q0 exp(s d),   d = difference(q0, q1),   s = 10 r^3 - 15 r^4 + 6 r^5,   r = t / duration
 

@@ -24,7 +24,7 @@ _END = 1e-9
 
 
 class Moment(NamedTuple):
-    """Where a motion is at a time, with the leading axes of the times."""
+    """State of a motion at a time, with the leading axes of the times."""
 
     q: Array
     v: Array
@@ -51,7 +51,7 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """In seconds."""
+        """Duration in seconds."""
         return float(self.law.x[-1])
 
     @property
@@ -77,7 +77,7 @@ class Motion:
         return Moment(q.reshape(*shape, nq), v.reshape(*shape, nv), vdot.reshape(*shape, nv))
 
     def moments(self, t: Array) -> Moment:
-        """The same at times (m) that are known to be within."""
+        """State at times (m) that are known to be within the motion."""
         if self.robot.mb.version != self.version:
             raise StaleError("the motion is of the robot as it was before it changed: make it again.")
         s = np.clip(np.asarray(self.law(t)), self.curve.s[0], self.curve.s[-1])
@@ -86,13 +86,14 @@ class Motion:
         return Moment(q, u * sdot, du * sdot**2 + u * sddot)
 
     def check(self, limits: MotionLimits | None = None) -> LimitCheck:
-        """How near position, velocity, acceleration and effort come to limits, by default the model's, anywhere on the
+        """Check position, velocity, acceleration and effort against limits, by default the model's, anywhere on the
         way: the worst of each with its dof and time. True where all hold.
 
         Between knots each quantity is a Chebyshev series, exact where it is a polynomial of degree 15 at most (all but
-        effort, and velocities of quaternion hinges on curved pieces); else the pieces are halved until what is left out
-        is below 1e-9 of the limit, and what remains is told as `slack`. Effort is inverse dynamics of the robot with
-        what it holds. Of a closed chain the row "closure" tells how far loops are open between knots. O(pieces n).
+        effort, and velocities of quaternion hinges on curved pieces); else the pieces are halved until the neglected
+        part is below 1e-9 of the limit, and the rest is `slack`. Effort is inverse dynamics of the robot with the
+        objects it holds. For a closed chain the row "closure" has the largest opening of loops between knots. O(pieces
+        n).
 
         >>> import soacraft as sc
         >>> rb = sc.robot.Robot(sc.serial_chain(2))
@@ -103,7 +104,7 @@ class Motion:
         return checked(self, read_limits(self.robot, limits))
 
     def slower(self, factor: float) -> Motion:
-        """The same way in `factor` times the time."""
+        """Motion on the same way in `factor` times the time."""
         k = float(finite(factor, (), "factor", StateError))
         if not k > 0.0:
             raise StateError(f"factor must be positive, got {factor!r:.40}.")

@@ -1,4 +1,4 @@
-"""Whether dofs may each go their own way, where loops and couplings tie some of them."""
+"""Independence of dofs where loops and couplings tie some of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from soacraft.model.tree.multibody import Multibody
 
 
 def require_independent(mb: Multibody, dofs: npt.NDArray[np.intp], what: str) -> None:
-    """Raise `StateError` where loops and couplings, as the model stands, do not let these dofs all move by themselves.
+    """Raise `StateError` where loops and couplings, at the present state, do not let these dofs all move by themselves.
     Others may follow them. O(m nv^2).
 
     >>> import soacraft as sc

@@ -8,7 +8,7 @@ still stop within them afterwards; a dof for which that fails brakes instead, an
 Balls and free bodies go along dofs, in their own axes (`turning`): the way is planned to difference(q, target) as if
 velocities were its rates, which they are at the target and for a turn about one axis. Velocity, acceleration and jerk
 keep their limits exactly, and the configuration is that of the velocities. Elsewhere the way bends, each step plans it
-anew, and the time that remains is an estimate; such ways are not the fastest.
+again, and the time that remains is an estimate; such ways are not the fastest.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tracked:
 
     @property
     def arrived(self) -> bool:
-        """Whether the target was reached within this step."""
+        """True if the target was reached within this step."""
         return self.remaining <= 0.0
 
     def __repr__(self) -> str:
@@ -200,7 +200,7 @@ class Tracker:
                 )
 
     def _input(self, here: list[Array], frame: Array) -> Any:
-        """What the package is asked, in a frame that moves with the velocity `frame`."""
+        """Input of the package, in a frame that moves with the velocity `frame`."""
         made = self._ruckig.InputParameter(len(self._names))
         most, turn, jerk = (x / self._unit for x in self._limits)
         frame = frame / self._unit
@@ -226,8 +226,9 @@ class Tracker:
         return Way(way, self._unit) if int(got) >= 0 else None
 
     def _way(self, here: list[Array], aim: list[Array]) -> tuple[Way | None, Array]:
-        """To the target, all dofs in the same time where that can be computed, in a frame that moves with it, so that
-        it is met where it will be; and the velocity of that frame."""
+        """Way to the target, all dofs in the same time where that can be computed, in a frame that moves with it, so
+        that it is met where it will be; and the velocity of that frame.
+        """
         frame = np.clip(aim[1], -_FRAME * self._limits[0], _FRAME * self._limits[0])
         given = self._input(here, frame)
         given.target_position, given.target_velocity, given.target_acceleration = (
@@ -240,7 +241,7 @@ class Tracker:
         return way, frame
 
     def _brake(self, here: list[Array]) -> Way:
-        """To rest, each dof as fast as it may."""
+        """Way to rest, each dof as fast as it may."""
         given = self._input(here, np.zeros(len(self._names)))
         given.control_interface = self._ruckig.ControlInterface.Velocity
         given.synchronization = self._ruckig.Synchronization.No
@@ -267,12 +268,14 @@ class Tracker:
         return times, first, second
 
     def _leaves(self, way: Way, here: list[Array]) -> Any:
-        """Which dofs leave their limits of position along a way."""
+        """Mask of the dofs that leave their limits of position along a way."""
         low, high = way.extent(here)
         return np.maximum(self._lower - low, high - self._upper) > self._slack()
 
     def _within(self, way: Way, here: list[Array], after: list[Array]) -> Any:
-        """Which dofs stay within their limits of position during this step, and can stop within all limits after it."""
+        """Mask of the dofs that stay within their limits of position during this step, and can stop within all limits
+        after it.
+        """
         low, high = way.extent(here, self._dt)
         slack = self._slack()
         inside = (low >= self._lower - slack) & (high <= self._upper + slack) & ~self._leaves(self._brake(after), after)

@@ -1,4 +1,4 @@
-"""Hinges whose velocities are no rates of coordinates, balls and free bodies, in a motion that is told along dofs.
+"""Hinges whose velocities are no rates of coordinates, balls and free bodies, in a motion that is described along dofs.
 
 Next to a configuration q0 the way to another is difference(q0, q), a vector along dofs. Velocities v(t) along dofs, in
 axes of the body itself, give back the configuration by two exponentials for each piece of time (Blanes and Moan 2006),
@@ -73,7 +73,7 @@ class Chart:
 
     @property
     def turns(self) -> bool:
-        """Whether there is a ball or a free body."""
+        """True if there is a ball or a free body."""
         return bool(self._turning)
 
     def read(self, q: Any, what: str) -> Array:

@@ -1,4 +1,4 @@
-"""What a planner asks a world: configurations and motions, counted, within a budget of motions and of time."""
+"""Queries of a planner to a world: configurations and motions, counted, within a budget of motions and of time."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Checker:
 
     @property
     def spent(self) -> bool:
-        """Whether the budget is used up."""
+        """True if the budget is used up."""
         return self.edges >= self.most or self.looks >= self.looks_each * self.most or self.late
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
+        """True if the time is over."""
         return self.seconds < np.inf and self.elapsed > self.seconds
 
     def why_spent(self) -> str:
-        """Which part of it."""
+        """Message about the part of the budget that is used up."""
         if self.edges >= self.most:
             return f"no path was found with {self.most} motions checked; give most=... or another seed"
         if self.looks >= self.looks_each * self.most:
@@ -58,7 +58,7 @@ class Checker:
         return f"no path was found in {self.seconds:g} s; give time_limit=... or another seed"
 
     def free(self, a: Array, b: Array) -> bool:
-        """Whether the motion from a to b, which is near to it, is free all the way. The end is looked at first."""
+        """True if the motion from a to b, which is near to it, is free all the way. The end is checked first."""
         self.edges += 1
         if self.space.balls and not self.space.keeps(a, b):
             return False
@@ -88,7 +88,7 @@ class Checker:
             raise StateError(f"the {what} is in collision: {pair[0]} - {pair[1]} touch.")
 
     def touching(self, q: Array) -> tuple[str, str] | None:
-        """What touches at q. Where things are nearer than the clearance, that is made less."""
+        """Pair that touches at q; None without one. Where shapes are nearer than the clearance, that is reduced."""
         e = self.world.edge(q, q, gap=self.gap)
         if e.free:
             return None
@@ -99,11 +99,11 @@ class Checker:
         return None
 
     def closes(self, q: Array) -> bool:
-        """Whether loops close at q, where there are any."""
+        """True if loops close at q, where there are any."""
         return True
 
     def refused(self, path: Array) -> str:
-        """What the exact check says against a path, edge by edge in the way that it is gone; empty where it is free."""
+        """Reason of the exact check against a path, edge by edge in its direction; empty where it is free."""
         return self._refused(path, None)
 
     def _refused(self, path: Array, gap: float | None) -> str:

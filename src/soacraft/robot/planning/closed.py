@@ -69,7 +69,7 @@ class ClosedChecker(Checker):
         return np.asarray(found[0]) if sure[0] and not self.space.outside(found[0]) else None
 
     def closes(self, q: Array) -> bool:
-        """Whether q is closed."""
+        """True if q is closed."""
         mb = self.space.mb
         return Constraints(mb, mb.state(q=q)).opening <= CLOSED and self._opened(q) <= CLOSED
 
@@ -78,7 +78,7 @@ class ClosedChecker(Checker):
         return np.inf if found is None else self.space.distance(q, found)
 
     def off(self, a: Array, b: Array) -> float:
-        """How far the straight motion from a to b is from closed configurations, at its quarters."""
+        """Distance of the straight motion from a to b from closed configurations, at its quarters."""
         self.looks += 1
         between = np.array([self.space.between(a, b, part) for part in _QUARTERS])
         try:
@@ -109,7 +109,7 @@ class ClosedChecker(Checker):
         return made if whole else None
 
     def _joined(self, a: Array, b: Array) -> bool:
-        """Whether two neighbours are joined by a motion that nearly keeps the loops closed, and is free."""
+        """True if two neighbours are joined by a motion that nearly keeps the loops closed, and is free."""
         return self.off(a, b) <= OFF and self.free(a, b)
 
     def require_clear(self, q: Array, what: str) -> None:
@@ -123,13 +123,14 @@ class ClosedChecker(Checker):
         super().require_clear(q, what)
 
     def touching(self, q: Array) -> tuple[str, str] | None:
-        """What is nearer at q than closed motions are kept clear."""
+        """Pair that is nearer at q than the clearance of closed motions; None without one."""
         e = self.world.edge(q, q, gap=self.gap)
         return None if e.free else e.pair
 
     def refused(self, path: Array) -> str:
-        """What is said against a path, also by its loops: each configuration closes, between them they are off by no
-        more than `OFF`, and nothing is within what such dofs move."""
+        """Reason against a path, also by its loops: each configuration closes, between them they are off by no more
+        than `OFF`, and nothing is within the clearance of such motions.
+        """
         told = self._refused(path, self.swept)
         if told:
             return told

@@ -65,7 +65,7 @@ def _at(limb: Limb, q0: Array) -> Limb:
 
 
 def clear_configurations(checker: Checker, goals: Array, still: Any) -> Array:
-    """Those of them that are within limits and touch nothing; where none is, what is wrong with the first."""
+    """Goals that are within limits and touch nothing; where there is none, the reason against the first."""
     kept, told = [], ""
     for k, q in enumerate(goals):
         what = "goal" if len(goals) == 1 else f"goal {k}"

@@ -73,7 +73,7 @@ def ompl_search(name: str, checker: Checker, start: Array, goals: Array, seed: i
 
 
 class _Motions:
-    """What OMPL asks while it searches. Nothing may be raised through it: that is kept, and raised afterwards."""
+    """Callbacks of OMPL's search. No error may pass through it: errors are stored, and raised afterwards."""
 
     def __init__(self, checker: Checker, roots: Array) -> None:
         self.checker, self.space = checker, checker.space
@@ -128,8 +128,9 @@ class _Motions:
         return self.joined(self.states.configuration(a), self.states.configuration(b))
 
     def joined(self, a: Array, b: Array) -> bool:
-        """Whether a motion leads from a to b. On closed chains its steps are kept; one without length is none, as OMPL
-        asks for where its own projection got nowhere."""
+        """True if a motion leads from a to b. On closed chains its steps are kept; a motion without length is none,
+        since OMPL asks for one where its own projection failed.
+        """
         if self.checker.spent or (not self.checker.straight and self.space.distance(a, b) == 0.0):
             return False
         way = self.checker.way(a, b)
@@ -219,7 +220,7 @@ def _asked(
 
 
 def _besides(checker: Checker) -> str:
-    """What is more than coordinates with limits."""
+    """Text about coordinates that are more than numbers with limits."""
     if not checker.straight:
         return f"the loops or couplings of {checker.space.mb.name!r}, which it draws past"
     return "angles without limits, or quaternions"
@@ -238,8 +239,9 @@ def _validator(ob: Any, info: Any, held: list[Callable[..., bool]]) -> Any:
 def _roadmap(
     planner: Any, asked: _Motions, info: Any, start: Array, goals: Array, ob: Any
 ) -> tuple[list[Array] | None, int]:
-    """Grow a roadmap, join the ends to it, and take the shortest way. (OMPL's own search runs in a thread of its own,
-    which a check in Python cannot be called from.)"""
+    """Grow a roadmap, join the ends to it, and take the shortest way. (OMPL's search runs in another thread, from which
+    a check in Python cannot be called.)
+    """
     checker, states, failed = asked.checker, asked.states, asked.failed
     share, q = (checker.most - checker.edges) // _ROUNDS, np.zeros((0, len(start)))
     for _ in range(_ROUNDS):

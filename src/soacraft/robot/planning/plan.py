@@ -33,7 +33,7 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What `plan` found; true where it is a path."""
+    """Result of `plan`; true where it is a path."""
 
     found: bool
     path: Array

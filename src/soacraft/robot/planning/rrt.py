@@ -47,7 +47,7 @@ class Tree:
         return i
 
     def way(self, i: int) -> list[Array]:
-        """From a configuration to its root."""
+        """Way from a configuration to its root."""
         found = []
         while i >= 0:
             found.append(self.q[i])

@@ -39,7 +39,7 @@ def shorten(checker: Checker, path: list[Array], rng: np.random.Generator, tries
 
 
 def _pruned(checker: Checker, path: list[Array]) -> list[Array]:
-    """From each configuration straight to the farthest one that a free motion leads to."""
+    """Path that goes from each configuration straight to the farthest one that a free motion leads to."""
     if not checker.straight:
         return path
     made, i = [path[0]], 0

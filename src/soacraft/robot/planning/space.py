@@ -69,8 +69,9 @@ class Space:
         self.draw_about(about)
 
     def draw_about(self, about: Array) -> None:
-        """Where configurations are drawn: within limits; ways without a limit the length of the model about where the
-        start and the goals are."""
+        """Set the range in which configurations are drawn: within limits; for ways without a limit the length of the
+        model about the start and the goals.
+        """
         x = np.atleast_2d(about)
         here = x[:, self.place]
         self.low = np.where(np.isfinite(self.lower), self.lower, here.min(axis=0) - self._wide)
@@ -101,7 +102,7 @@ class Space:
         return q
 
     def outside(self, q: Array) -> str:
-        """What is outside of its limits at q, as a text; empty where nothing is."""
+        """Message about a coordinate of q outside of its limits; empty where there is none."""
         x = q[self.place]
         wide = np.where(np.isfinite(self.upper - self.lower), self.upper - self.lower, 1.0)
         bad = (x < self.lower - _ROUNDING * wide) | (x > self.upper + _ROUNDING * wide)
@@ -117,8 +118,10 @@ class Space:
         return ""
 
     def keeps(self, a: Array, b: Array) -> bool:
-        """Whether the shortest rotations between configurations within their limits are too. A ball of rotations by
-        less than pi is convex on the sphere of quaternions: the way leaves it only where it goes round the back."""
+        """True if the shortest rotations between configurations within their limits stay within them. A ball of
+        rotations by less than pi is convex on the sphere of quaternions: the way leaves it only where it goes round the
+        back.
+        """
         return all(
             float((a[x.q] if a[x.q][3] >= 0.0 else -a[x.q]) @ (b[x.q] if b[x.q][3] >= 0.0 else -b[x.q])) >= 0.0
             for x in self.balls
@@ -156,13 +159,13 @@ class Space:
         return np.asarray(total)
 
     def distance(self, a: Array, b: Array) -> float:
-        """Between two configurations."""
+        """Distance between two configurations."""
         if self._bare:
             return math.dist(a, b)
         return float(np.sqrt(self.squares(self.key(a)[None], self.key(b))[0]))
 
     def length_of(self, path: Iterable[Array]) -> float:
-        """Of a path (k, nq)."""
+        """Length of a path (k, nq)."""
         return float(sum(self.distance(a, b) for a, b in pairwise(path)))
 
     def near(self, a: Array, b: Array) -> Array:

@@ -94,7 +94,7 @@ class States:
 
 
 class ClosedStates:
-    """The same for a closed chain: real vectors that `closed` brings to where loops close, in steps of `step`.
+    """Space of states of a closed chain: real vectors that `closed` projects to where loops close, in steps of `step`.
 
     `closed(q)` gives a closed configuration next to one, or None; it must not raise.
     """

@@ -203,7 +203,7 @@ def _texts(message: dict[str, Any], name: str) -> list[str]:
 
 
 def _numbers(given: Any, count: int, what: str) -> Array | None:
-    """As many numbers as there are joints, or none."""
+    """Read as many numbers as there are joints, or none."""
     if isinstance(given, np.ndarray):
         given = given if given.size else None
     if given is None or (isinstance(given, list | tuple) and not given):

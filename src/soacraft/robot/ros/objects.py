@@ -110,7 +110,7 @@ def _unused(part: str, known: Any) -> str:
 
 
 def _told(name: str, shape: Any) -> tuple[str, dict[str, Any]]:
-    """The list that a shape goes to, and how it is told."""
+    """List that a shape goes to, and its fields there."""
     if isinstance(shape, Box):
         return "primitive", {"type": _BOX, "dimensions": shape.size}
     if isinstance(shape, Sphere):

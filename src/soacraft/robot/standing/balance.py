@@ -1,4 +1,4 @@
-"""How a robot in motion is held by its contacts: zero moment point, capture point, tip-over margin.
+"""Balance of a robot in motion on its contacts: zero moment point, capture point, tip-over margin.
 
 The ground gives what the rest does not: the forces through the hinges of the base bodies, as inverse dynamics of the
 tree has them, add up to [n; f] = rate of momentum - gravity - external forces kept with the model. Forces inside of the
@@ -23,7 +23,7 @@ from soacraft.spatial.checks import Array, finite
 
 @refusing_overflow()
 def ground_wrench(mb: Multibody | Robot, q: Any, v: Any, vdot: Any, point: Any = (0.0, 0.0, 0.0)) -> Array:
-    """What the ground must give a robot for a motion, [moment about a point; force] in inertial axes, (..., 6). O(n).
+    """Wrench of the ground on a robot in a motion, [moment about a point; force] in inertial axes, (..., 6). O(n).
 
         f = m (cddot - g),     n = d/dt (angular momentum about p) - (c - p) x m g,     less stored external forces
 
@@ -51,11 +51,11 @@ def ground_wrench(mb: Multibody | Robot, q: Any, v: Any, vdot: Any, point: Any =
 def zero_moment_point(
     mb: Multibody | Robot, q: Any, v: Any, vdot: Any, point: Any = (0.0, 0.0, 0.0), normal: Any = None
 ) -> Array:
-    """Where the forces of the ground have no moment along a plane through `point`, (..., 3). O(n).
+    """Point at which the forces of the ground have no moment along a plane through `point`, (..., 3). O(n).
 
         z = p + u x n / (u . f),     [n; f] = `ground_wrench` about p,    u the normal of the plane
 
-    The plane is across gravity unless its normal, out of the ground, is told: that of a slope.
+    The plane is across gravity by default; `normal`, out of the ground, is that of a slope.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -78,12 +78,12 @@ def zero_moment_point(
 def capture_point(
     mb: Multibody | Robot, q: Any, v: Any, ground: Any = (0.0, 0.0, 0.0), normal: Any = None
 ) -> Array:
-    """Where a point foot would have to stand for the robot to come to rest over it, (..., 3). O(n).
+    """Point at which a point foot would have to be for the robot to come to rest over it, (..., 3). O(n).
 
         c + cdot sqrt(h / g),  seen along gravity on the ground,     h the height of c above the ground, along gravity
 
-    as a linear inverted pendulum falls whose centre of mass goes along the ground (Pratt et al. 2006; on a slope, whose
-    `normal` is told, Kajita's pendulum has the same rate with h along gravity).
+    as a linear inverted pendulum falls whose centre of mass goes along the ground (Pratt et al. 2006; on a slope, given
+    by `normal`, Kajita's pendulum has the same rate with h along gravity).
 
     >>> import numpy as np
     >>> import soacraft as sc

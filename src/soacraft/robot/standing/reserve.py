@@ -1,4 +1,4 @@
-"""Whether contacts hold a robot, by their friction cones themselves: a second-order cone program.
+"""Reserve of contacts that hold a robot, by their friction cones themselves: a second-order cone program.
 
     most t   with   sum f = -m g,   sum p x f = -c x m g,   |f_t| <= mu (f_n - t)   at every contact
 

@@ -1,4 +1,4 @@
-"""Where the centre of mass of a robot may be, for contacts to hold it: support polygons, and regions on any ground.
+"""Regions of the centre of mass of a robot in which contacts hold it: support polygons, and regions on any ground.
 
 Contacts push with forces inside their friction cones, here pyramids of `sides` faces. The robot can stand where there
 are such forces with
@@ -52,8 +52,8 @@ class Region:
         return len(self.corners) > 0
 
     def margin(self, point: Any) -> tuple[Any, Any]:
-        """How far a point (..., 3), seen along gravity, is inside of the polygon, in metres, less than zero outside;
-        and the number of the edge that is nearest, from that corner to the next.
+        """Distance of a point (..., 3), seen along gravity, from the edges of the polygon, in metres, less than zero
+        outside; and the number of the edge that is nearest, from that corner to the next.
 
         Outside it is the distance to the line of the edge that is farthest off, the least that it must go.
         """
@@ -69,12 +69,12 @@ class Region:
         return (float(least), int(k)) if x.ndim == 1 else (least, k)
 
     def contains(self, point: Any) -> Any:
-        """Whether a point (..., 3) is inside."""
+        """True if a point (..., 3) is inside."""
         return self.margin(point)[0] >= 0.0
 
     @property
     def area(self) -> float:
-        """In square metres."""
+        """Area in square metres."""
         x, y = self.corners.T
         return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) if len(self.corners) > 2 else 0.0
 
@@ -111,12 +111,12 @@ def standing_region(
     sides: int = SIDES,
     push: Any = None,
 ) -> Region:
-    """Where the centre of mass may be for forces inside the friction cones to hold the robot, on slopes and uneven
+    """Region of the centre of mass in which forces inside the friction cones hold the robot, on slopes and uneven
     ground.
 
     `points` and `normals` (k, 3), out of the ground; `friction` one number or k. Cones are pyramids inside them with
-    `sides` faces, so that nothing is promised that does not hold. `push` is a force (3) for each kilogram that acts at
-    the centre of mass besides. A linear program for each corner.
+    `sides` faces, so that the region is never too large. `push` is an additional force (3) for each kilogram at the
+    centre of mass. A linear program for each corner.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -218,7 +218,7 @@ def stuck(mu: Any) -> Array:
 
 
 def read_sides(sides: Any) -> int:
-    """How many faces a pyramid has."""
+    """Read the number of faces of a pyramid."""
     return whole_number(sides, "sides of a friction pyramid", 3, MOST_SIDES, StateError)
 
 

@@ -1,6 +1,6 @@
-"""`Stance`: a robot that stands on feet, at one configuration: where they touch, and how well that holds it.
+"""`Stance`: a robot on its feet, at one configuration: the points of contact, and the margin with which they hold it.
 
-Feet are bodies or nodes. What of a foot touches the ground is taken from its collision shapes: the points that are
+Feet are bodies or nodes. The points of a foot that touch the ground come from its collision shapes: those that are
 lowest along the normal of the ground there.
 
     box            corners                    cylinder       16 points of each rim
@@ -40,7 +40,7 @@ _RIM = 16
 
 @dataclass(frozen=True, eq=False)
 class Stance:
-    """Where a robot stands, made by `stance`. Points and normals are in inertial axes."""
+    """Stance of a robot, made by `stance`. Points and normals are in inertial axes."""
 
     robot: Robot
     q: Array
@@ -65,14 +65,15 @@ class Stance:
         return support_polygon(self.points, self.robot.mb.gravity)
 
     def region(self, *, sides: int = SIDES, push: Any = None) -> Region:
-        """Where the centre of mass may be, see `standing_region`."""
+        """Region of the centre of mass, see `standing_region`."""
         return standing_region(
             self.points, self.normals, self.friction, self.robot.mb.gravity, sides=sides, push=push
         )
 
     def margin(self, *, sides: int = SIDES) -> float:
-        """How far the centre of mass is inside of the region, in metres; less than zero outside, minus infinity where
-        the robot slides wherever its centre of mass is, and zero at most where the region has no inside."""
+        """Distance of the centre of mass from the edge of the region, in metres; less than zero outside, minus infinity
+        where the robot slides wherever its centre of mass is, and zero at most where the region has no inside.
+        """
         region = self.region(sides=sides)
         if not region:
             return -np.inf
@@ -101,11 +102,11 @@ class Stance:
 def stance(
     robot: Robot, q: Any, feet: Any, *, friction: Any = 0.7, normal: Any = None, corners: Any = None
 ) -> Stance:
-    """How a robot stands at a configuration, on feet that are bodies or nodes of it.
+    """Stance of a robot at a configuration, on feet that are bodies or nodes of it.
 
-    `friction` and `normal`, out of the ground, are one for all or {foot: ...}; the normal is against gravity unless
-    told. `corners` (k, 3) in the axes of the foot, for all or {foot: ...}, say what touches; without them it is what is
-    lowest of the foot's collision shapes, and of a node its own point. O(points).
+    `friction` and `normal`, out of the ground, are one for all or {foot: ...}; the normal is against gravity by
+    default. `corners` (k, 3) in the axes of the foot, for all or {foot: ...}, are the points of contact; without them
+    these are the lowest points of the foot's collision shapes, and of a node its origin. O(points).
 
     >>> import numpy as np
     >>> import soacraft as sc

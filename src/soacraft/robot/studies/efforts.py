@@ -1,4 +1,4 @@
-"""What motors can give: by dof, from the limits of hinges and of actuators, or as a user says."""
+"""Efforts of motors: by dof, from the limits of hinges and of actuators, or from the user."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ class Efforts(NamedTuple):
     motors: Flags
 
     def part(self, force: Array) -> Array:
-        """How much of what a motor can give is asked for, (..., nv): 1 at the limit; infinite where it can give
-        nothing and must."""
+        """Used part of a motor's effort, (..., nv): 1 at the limit; infinite where it has none and must push."""
         force = np.asarray(force, dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(force >= 0.0, force / self.upper, force / self.lower)

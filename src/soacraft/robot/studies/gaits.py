@@ -93,7 +93,7 @@ class Gait(Study, kind="gait"):
 
 
 def footfalls(t: Any, period: float, duty: Any, phases: Any) -> Flags:
-    """When feet are on the ground, (rows, feet): foot i from its phase on for its part `duty` of the period.
+    """Flags of the feet on the ground, (rows, feet): foot i from its phase on for its part `duty` of the period.
 
     >>> footfalls([0.0, 0.3, 0.6, 0.9], 1.0, 0.5, [0.0, 0.5])
     array([[ True, False],
@@ -128,8 +128,8 @@ def gait(
     torque: Any = None,
     efforts: Any = None,
 ) -> Gait:
-    """What a cycle of a gait is like: `motion` through a whole cycle, `feet` of the robot, and `contact` (rows, feet),
-    whether each is on the ground. Of a run with contacts, `contact` is what touched.
+    """Study of a cycle of a gait: `motion` through a whole cycle, `feet` of the robot, and `contact` (rows, feet), True
+    where a foot is on the ground. Of a run with contacts, `contact` defaults to its contacts.
 
     Ground is level, across gravity. Torques are the least ones that the feet that are down allow (`foot_forces`), or
     `torque` (rows, nv) as recorded; without a floating base those of inverse dynamics. Row i of `contact` holds until
@@ -180,8 +180,9 @@ def gait(
 
 
 def margin(points: Array, x: Array, gravity: Array) -> float:
-    """How far x is inside of the support polygon of points (k, 3), seen along gravity; less than zero outside, the
-    distance to the line or point where there is no inside; minus infinity without points, and where x is NaN."""
+    """Distance of x from the edge of the support polygon of points (k, 3), seen along gravity; less than zero outside,
+    the distance to the line or point where there is no inside; minus infinity without points, and where x is NaN.
+    """
     if not len(points) or np.isnan(x).any():
         return -np.inf
     region = support_polygon(points, gravity)
@@ -272,7 +273,7 @@ def _duty(t: Array, down: Flags) -> Array:
 
 
 def _phase(t: Array, down: Flags) -> Array:
-    """When feet come down, in parts of the cycle after the first of them."""
+    """Phases at which feet come down, in parts of the cycle after the first of them."""
     period = t[-1] - t[0]
     comes = []
     for column in down[:-1].T:

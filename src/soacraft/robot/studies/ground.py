@@ -1,4 +1,4 @@
-"""What the ground must give a robot with a mass in its hand along a motion, all rows at once."""
+"""Force of the ground on a robot with a mass in its hand along a motion, all rows at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class Ground(NamedTuple):
     center: Array
 
     def zero_moment_point(self, point: Array, up: Array) -> Array:
-        """Where the force acts without a moment across `up`, on the plane through `point` (3) across it, (rows, 3); NaN
-        where nothing presses on the ground."""
+        """Point at which the force acts without a moment across `up`, on the plane through `point` (3) across it,
+        (rows, 3); NaN where nothing presses on the ground.
+        """
         n = self.moment - np.cross(point, self.force)
         pressed = self.force @ up
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -33,7 +34,7 @@ class Ground(NamedTuple):
 def ground_of(
     mb: Multibody, q: Array, v: Array, vdot: Array, tip: Any = None, mass: float = 0.0, com: Any = (0.0, 0.0, 0.0)
 ) -> Ground:
-    """For rows of states; with a point mass at `com` of the frame `tip`. O(rows n)."""
+    """Force of the ground for rows of states; with a point mass at `com` of the frame `tip`. O(rows n)."""
     w = ground_wrench(mb, q, v, vdot)
     moment, force, center = w[:, :3], w[:, 3:], np.asarray(dyn.center_of_mass(mb, q))
     if mass and tip is not None:
@@ -52,7 +53,7 @@ def unit_weight(graph: Any, tip: Any, q: Array, v: Array, vdot: Array, com: Arra
 
 
 def _point(graph: Any, tip: Any, q: Array, v: Array, vdot: Array, com: Array) -> tuple[Array, Array, Array]:
-    """Where a point of a frame is, its acceleration, and the rotation of the frame, in inertial axes."""
+    """Position of a point of a frame, its acceleration, and the rotation of the frame, in inertial axes."""
     motion = dyn.node_motion(graph, q, v, vdot, [tip])
     R = motion.rotation[:, 0]
     w, alpha = motion.velocity[:, 0, :3], motion.acceleration[:, 0, :3]

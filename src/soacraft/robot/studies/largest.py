@@ -21,8 +21,8 @@ def largest_payload(
     robot: Any, tip: Any, q: Any, *, v: Any = None, vdot: Any = None, com: Any = (0.0, 0.0, 0.0), high: Any = None,
     samples: int = 33, efforts: Any = None, contacts: Contacts | None = None, world: Any = None,
 ) -> Limit:  # fmt: skip
-    """The largest mass at the frame `tip` with which a robot, at rest at q or along rows of q, v and vdot, stays within
-    its efforts and stands on its contacts; kg.
+    """Largest mass at the frame `tip` with which a robot, at rest at q or along rows of q, v and vdot, stays within its
+    efforts and is held by its contacts; kg.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("panda"))
@@ -40,8 +40,8 @@ def largest_speed(
     robot: Any, motion: Any, *, t: Any = None, high: Any = None, samples: int = 33, efforts: Any = None,
     contacts: Contacts | None = None, world: Any = None, tip: Any = None, mass: float = 0.0,
 ) -> Limit:  # fmt: skip
-    """How many times faster a motion may be gone through: v grows with the factor, vdot with its square. 0 is to stand
-    still at each of its configurations.
+    """Largest factor by which a motion may be faster: v grows with the factor, vdot with its square. 0 is rest at each
+    of its configurations.
 
     The force is T = T_gravity + s (damping) + s^2 (M vdot + C v): of motors without other limits the largest factor is
     a root of it.
@@ -88,8 +88,9 @@ def largest_reach(
     limb: Limb, start: Pose, direction: Any, *, near: Any = None, high: float | None = None, samples: int = 33,
     free: Any = (), efforts: Any = None, contacts: Contacts | None = None, world: Any = None, mass: float = 0.0,
 ) -> Limit:  # fmt: skip
-    """How far the tip of a limb may go from a pose in its base along a direction, with its orientation (but for `free`
-    axes), while there is a configuration within limits, and motors, feet, loops and world let it be; metres.
+    """Largest distance that the tip of a limb may go from a pose in its base along a direction, with its orientation
+    (but for `free` axes), while there is a configuration within limits, and motors, feet, loops and world allow it;
+    metres.
 
     The first configuration is searched from `near`, the others from the first.
     """

@@ -1,7 +1,8 @@
-"""How far a parameter may go while every margin holds: a scan, then bisection, with the margin that binds named.
+"""Limits of a parameter within which every margin holds: a scan, then bisection, with the name of the margin that
+binds.
 
-A margin is a function of the parameter x that holds where it is not negative. Nothing is taken to be monotone: all
-intervals of x in which every margin holds are told, as far as the scan can see them.
+A margin is a function of the parameter x that holds where it is not negative. Nothing is taken to be monotone: the
+result has all intervals of x in which every margin holds, as far as the scan can see them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Judge = Callable[[float], Mapping[str, "tuple[float, str]"]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Limit(Study, kind="limit"):
-    """Where a parameter may be; `most` is how far it may go from the lower end without a break."""
+    """Intervals of a parameter; `most` is the end of the first one, from the lower end without a break."""
 
     parameter: str
     unit: str
@@ -81,11 +82,11 @@ def limit(
     samples: int = 33,
     progress: bool = True,
 ) -> Limit:
-    """How far `parameter` may go from `low` to `high` while all margins hold, and which one binds.
+    """Limit of `parameter` between `low` and `high` up to which all margins hold, and the margin that binds.
 
     `margins` are functions of the parameter by name, each a number that is not negative where it holds, or (number,
-    word on what binds). `samples` values are looked at, and each change between two of them is found by bisection;
-    what happens twice between two samples is not seen. Without `high` it is doubled until something fails.
+    name of the part that binds). `samples` values are computed, and each change between two of them is found by
+    bisection; two changes between two samples are not seen. Without `high` it is doubled until something fails.
     O(samples + 40 changes) calls of each margin.
 
     >>> import soacraft as sc
@@ -145,7 +146,7 @@ def _holds(row: Mapping[str, tuple[float, str]]) -> bool:
 
 
 def _worst(row: Mapping[str, tuple[float, str]]) -> tuple[str, str]:
-    """The margin that does not hold; of several the first that is told, since later ones may follow from it."""
+    """Margin that does not hold; of several the first in order, since later ones may follow from it."""
     for name, (value, word) in row.items():
         if not value >= 0.0:
             return name, word

@@ -27,7 +27,7 @@ MOST = 10_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MassProperties(Study, kind="mass properties"):
-    """At each configuration: the centre of mass, and the inertia about it, in axes of `frame`."""
+    """Mass properties at each configuration: the centre of mass, and the inertia about it, in axes of `frame`."""
 
     robot: str
     bodies: Annotated[tuple[str, ...], Column.of("", "bodies")]

@@ -36,7 +36,7 @@ class Way(NamedTuple):
     vdot: Array
 
     def faster(self, s: float) -> Way:
-        """The same way in a time 1/s as long: v grows by s, vdot by s^2."""
+        """Motion in a time 1/s as long: v grows by s, vdot by s^2."""
         return Way(self.t[0] + (self.t - self.t[0]) / s, self.q, s * self.v, s * s * self.vdot)
 
 

@@ -1,4 +1,4 @@
-"""What a robot does at one value of a parameter, and its margins: torque, speed, standing, closure, collision."""
+"""Operation of a robot at one value of a parameter, and its margins: torque, speed, standing, closure, collision."""
 
 from __future__ import annotations
 
@@ -140,8 +140,10 @@ class Margins:
         return 1.0 - float(used.max(initial=0.0)), f"{self._mb.dof_names[i]!r}" if used.size else ""
 
     def _stability(self, q: Array, v: Array, vdot: Array, mass: float) -> dict[str, tuple[float, str]]:
-        """At rest: how far the centre of mass is inside of where the contacts can hold it, in metres (`_at_rest`). In
-        motion: how far the zero moment point is inside of the support polygon, and the friction that is left."""
+        """Margins of balance. At rest: the distance of the centre of mass from the edge of the region where the
+        contacts can hold it, in metres (`_at_rest`). In motion: the distance of the zero moment point from the edge of
+        the support polygon, and the remaining friction.
+        """
         mb, contacts = self._mb, self._contacts
         assert contacts is not None
         ground = ground_of(mb, q, v, vdot, self._tip, mass, self._com)
@@ -175,10 +177,10 @@ class Margins:
 
 
 def _at_rest(rows: list[Touching], centers: Array, gravity: Array) -> tuple[float, str]:
-    """How far the worst of some centres of mass is inside of where its contacts can hold it, in metres.
+    """Smallest distance of some centres of mass from the edge of the region where its contacts can hold it, in metres.
 
-    Whether they can is told by their friction cones themselves (`reserve`), how far by pyramids inside of these: it is
-    zero where the cones hold it and the pyramids do not. Pyramids alone tell it where a cone program is not solved.
+    The friction cones themselves (`reserve`) decide if they hold it, pyramids inside of these give the distance: it is
+    zero where the cones hold it and the pyramids do not. Pyramids alone decide where a cone program is not solved.
     """
     region = _each(lambda t: standing_region(t.points, t.normals, t.friction, gravity, sides=SIDES))
     told = [(*_inside(region(t), c, "region"), t, c) for t, c in zip(rows, centers, strict=True)]

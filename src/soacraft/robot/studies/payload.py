@@ -57,7 +57,7 @@ class Payload(Study, kind="payload"):
         return float("nan") if np.isnan(self.most).any() else float(self.most.min())
 
     def table(self) -> Table:
-        """By dof that says no: at how many configurations, and the least and the largest mass there."""
+        """Table by dof that binds: the number of configurations, and the least and the largest mass there."""
         rows: list[tuple[Any, ...]] = []
         for i in [*range(len(self.dofs)), -1]:
             mine = self.most[(self.binding == i) & ~np.isnan(self.most)]
@@ -96,9 +96,9 @@ def payload(
 
     `q` (rows, nq) are configurations of the limb, or a `ReachMap`, of which the reached voxels count; by default
     `samples` are drawn within the limits. With `v` and `vdot` (rows, nv) the mass is moved so. `com` is where its
-    centre is in the tip's frame. The limb's base is at rest where it is now, and all that hangs from the limb counts;
-    motors inboard of the base are not looked at. For a limb with loops `v` and `vdot` are of the whole robot, and so
-    are the motors. O(rows n).
+    centre is in the tip's frame. The limb's base is at rest where it is now, and all bodies outboard of the limb count;
+    motors inboard of the base are not checked. For a limb with loops `v` and `vdot` are of the whole robot, and so are
+    the motors. O(rows n).
 
     >>> import soacraft as sc
     >>> arm = sc.robot.Robot(sc.load("panda")).limb("arm", "inertial", "link7")
@@ -168,7 +168,7 @@ def _rates(limb: Limb, given: Any, name: str, count: int) -> Array:
 
 
 def _open(limb: Limb, q: Array, v: Array, vdot: Array, c: Array) -> tuple[Array, Array]:
-    """T0 and T1 of a limb whose base is at rest, with all that hangs from it as it is now."""
+    """Forces T0 and T1 of a limb whose base is at rest, with all bodies outboard of it in their present state."""
     mb = limb.robot.mb
     graph = mb.subgraph(dict.fromkeys(x for body in limb.bodies for x in body.subtree()))
     places = [graph.dof_names.index(x) for x in limb.dof_names]

@@ -1,4 +1,6 @@
-"""Where the tip of a limb can be, and in how many orientations: voxels by inverse kinematics, or by sampling."""
+"""Map of the positions of the tip of a limb, and of its orientations there: voxels by inverse kinematics, or by
+sampling.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +67,11 @@ class ReachMap(Study, kind="reach map"):
 
     @property
     def volume(self) -> float:
-        """Of the voxels that are reached in some orientation, in cubic metres."""
+        """Volume of the voxels that are reached in some orientation, in cubic metres."""
         return float((self.reached > 0).sum() * self.spacing**3)
 
     def table(self) -> Table:
-        """How much is reached, and how far."""
+        """Table of the reached part, and its extent."""
         centers, some = self.grid.centers, self.reached > 0
         rows: list[tuple[str, Any]] = [
             ("voxels", len(self.reached)), ("reached", int(some.sum())), ("volume [m3]", self.volume),
@@ -106,7 +108,8 @@ def reach_map(
     threads: int = 1,
     progress: bool = True,
 ) -> ReachMap:
-    """Where the tip of a limb gets, in how many of even orientations, and how well it can be moved there.
+    """Map of the voxels that the tip of a limb reaches, with the share of even orientations, and the manipulability
+    there.
 
     Voxels of edge `spacing` (default: a tenth of the reach) fill `box`, two corners in `frame` (default: the limb's
     base); an axis with both ends alike has one layer. `orientations` is a number, or rotations of your own; `free` are
@@ -151,7 +154,7 @@ def reach_map(
 
 
 class _Found:
-    """What is known of each voxel so far."""
+    """Data of each voxel so far."""
 
     def __init__(self, voxels: int, turns: int, nq: int) -> None:
         self.reached = np.zeros((voxels, turns), dtype=bool)
@@ -181,7 +184,7 @@ def require_one_tip(limb: Limb) -> None:
 
 
 def singular_values(limb: Limb, q: Array, rows: Any = None) -> Array:
-    """Of the Jacobian of the tip, (k, ...): turns in radians, ways in parts of the limb's reach."""
+    """Singular values of the Jacobian of the tip, (k, ...): turns in radians, ways in parts of the limb's reach."""
     size = limb.reach or 1.0
     columns = np.where(slides_of(limb, limb.independent), size, 1.0)
     J = limb.jacobian(q) * np.repeat([1.0, 1.0 / size], 3)[:, None] * columns
@@ -189,7 +192,7 @@ def singular_values(limb: Limb, q: Array, rows: Any = None) -> Array:
 
 
 def slides_of(limb: Limb, names: tuple[str, ...] | None = None) -> Flags:
-    """Which dofs of a limb, or of these names, are measured in metres."""
+    """Flags of the dofs of a limb, or of these names, that are measured in metres."""
     mb = limb.robot.mb
     units = dict(zip(mb.dof_names, "".join(mb.layout.units.hinge), strict=True))
     return np.array([units[x] == "m" for x in (limb.dof_names if names is None else names)], dtype=np.bool_)
@@ -267,7 +270,7 @@ def sampled(limb: Limb, rng: np.random.Generator, count: int) -> Array:
 
 
 def _travel(limb: Limb) -> float:
-    """How far slides can be out, beyond the links."""
+    """Largest travel of the slides, beyond the links."""
     most, slides = np.maximum(*np.abs(limb.limits)), slides_of(limb)
     if not np.isfinite(most[slides]).all():
         name = limb.dof_names[int(np.flatnonzero(slides)[np.argmax(~np.isfinite(most[slides]))])]

@@ -46,7 +46,7 @@ Planner = Callable[[Robot, Any, Array, Array], Any]
 
 @dataclass
 class _Found:
-    """What is known of a step."""
+    """Findings about a step."""
 
     why: str = ""
     duration: float = 0.0
@@ -70,16 +70,17 @@ def sequence(
     dt: float = 2e-3,
     progress: bool = True,
 ) -> Sequence:
-    """Whether moves, grasps, releases and waits can be done one after the other, from the present state on, on a copy.
+    """Check of moves, grasps, releases and waits, one after the other, from the present state on, on a copy.
 
     A move needs a configuration (of a pose by inverse kinematics) within limits, a way that is free, `world(robot)`
-    being a `World` around the copy, efforts that suffice, and, with `contacts`, a robot that stands. Ways are straight
-    in coordinates, or what `planner(robot, world, q0, q1)` gives, (k, nq) or None; `World.edge` checks each part.
-    Motions are of minimum jerk; without limits of velocity the fastest dof has `speed`, in radians or lengths of the
-    model a second. While loops are closed, by a second hand, ways follow them and torques are those at rest.
+    being a `World` around the copy, efforts that suffice, and, with `contacts`, a robot that keeps its balance. Ways
+    are straight in coordinates, or those of `planner(robot, world, q0, q1)`, (k, nq) or None; `World.edge` checks each
+    part. Motions are of minimum jerk; without limits of velocity the fastest dof has `speed`, in radians or lengths of
+    the model a second. While loops are closed, by a second hand, ways follow them and torques are those at rest.
 
     With `simulate` each move and wait of an open chain is simulated, with computed torque cut to the efforts, in steps
-    of `dt`; objects that nobody holds stay where they are. A step that cannot be done ends the sequence, and is told.
+    of `dt`; objects that nobody holds do not move. A step that cannot be done ends the sequence, with the reason in the
+    result.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("panda"))
@@ -129,7 +130,7 @@ class _Check:
         self.contacts, self.efforts, self.speed, self.simulate, self.dt = contacts, efforts, speed, simulate, dt
 
     def of(self, step: Move | Grasp | Ungrasp | Wait) -> _Found:
-        """What is found of a step; the robot has done it where there is no reason against it."""
+        """Findings about a step; the robot has done it where there is no reason against it."""
         found = _Found()
         if isinstance(step, Move):
             self._move(step, found)
@@ -236,7 +237,7 @@ class _Check:
         return way
 
     def _duration(self, way: Array) -> float:
-        """So that the fastest dof has its limit of velocity, or the speed of the sequence."""
+        """Duration at which the fastest dof has its limit of velocity, or the speed of the sequence."""
         mb = self.robot.mb
         turning = np.array([x == "r" for x in "".join(mb.layout.units.hinge)], dtype=bool)
         most = by_dof(mb, "velocity")

@@ -1,4 +1,4 @@
-"""Where the tip of a limb loses a direction: the smallest singular value of its Jacobian, and where it vanishes.
+"""Singular configurations of the tip of a limb: the smallest singular value of its Jacobian, and its zeros.
 
     J = U S V*,    sigma = u* J w the smallest singular value,    turns in radians, ways in parts of the limb's reach
 
@@ -66,7 +66,7 @@ class Singularities(Study, kind="singularities"):
     """The direction in words, and the dofs."""
 
     def table(self) -> Table:
-        """By dofs whose motion does not move the tip: how often, with a direction that is lost and its place."""
+        """Table by dofs whose motion does not move the tip: the count, with a direction that is lost and its place."""
         known: dict[str, list[int]] = {}
         for i, x in enumerate(self.kinds):
             known.setdefault(x.partition(": ")[2], []).append(i)
@@ -153,11 +153,11 @@ class Triple(NamedTuple):
 
     @property
     def is_zero(self) -> bool:
-        """Whether the value vanishes."""
+        """True if the value vanishes."""
         return self.sigma <= ZERO * self.largest
 
     def turned(self, other: Triple) -> bool:
-        """Whether the signed value, with vectors that go over into each other, has another sign."""
+        """True if the signed value, with vectors that go over into each other, has another sign."""
         return float((self.u @ other.u) * (self.w @ other.w)) < 0.0
 
 
@@ -191,7 +191,7 @@ class _Scaled:
         return np.asarray(mb.integrate(start, whole))[..., limb.q_places]
 
     def inside(self, q: Array) -> bool:
-        """Whether a configuration is within the limits."""
+        """True if a configuration is within the limits."""
         if self.limb.nq != self.limb.nv:
             return True
         return bool(((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all())
@@ -220,7 +220,9 @@ def _newton(scaled: _Scaled, q: Array) -> Array | None:
 
 
 def _crossings(scaled: _Scaled, a: Array, b: Array) -> list[Array]:
-    """Where the signed singular value passes through zero from a configuration up to, and without, another."""
+    """Configurations at which the signed singular value passes through zero from a configuration up to, and without,
+    another.
+    """
     limb, mb = scaled.limb, scaled.limb.robot.mb
     start, d = limb.placed(a), np.asarray(mb.difference(limb.placed(a), limb.placed(b)))
 

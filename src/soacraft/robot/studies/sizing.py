@@ -1,4 +1,4 @@
-"""How strong, fast and warm motors get along motions: torque, speed, power, energy and heat, by dof.
+"""Sizing of motors along motions: torque, speed, power, energy and heat, by dof.
 
 With T the generalized force of the mechanism (inverse dynamics), gear N, efficiency eta and rotor inertia J_r, the
 shaft of a motor has
@@ -64,7 +64,7 @@ class Motor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sizing(Study, kind="sizing"):
-    """What a motion asks of each motor. Torques, speeds and powers are of the shaft: without gears, of the dof."""
+    """Loads of each motor in a motion. Torques, speeds and powers are of the shaft: without gears, of the dof."""
 
     robot: str
     dofs: Annotated[tuple[str, ...], Column.of("", "dofs")]
@@ -93,7 +93,7 @@ class Sizing(Study, kind="sizing"):
 
     @property
     def holds(self) -> bool:
-        """Whether all motors stay within their limits."""
+        """True if all motors stay within their limits."""
         return bool(max(x.max(initial=0.0) for x in (self.torque_used, self.continuous_used, self.speed_used)) <= 1.0)
 
     def table(self) -> Table:

@@ -17,9 +17,10 @@ from soacraft.spatial.checks import Array, finite
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """To coordinates `q` of the robot (nq), {dof: value}, or of a `limb` (nq of it), or with the tip of the limb to a
-    `pose` in its base. `duration` in seconds; by default as the limits of velocity say, or `speed` of the sequence.
-    While loops are closed, dofs that are not named follow."""
+    """Move to coordinates `q` of the robot (nq), {dof: value}, or of a `limb` (nq of it), or with the tip of the limb
+    to a `pose` in its base. `duration` in seconds; by default from the limits of velocity, or `speed` of the sequence.
+    While loops are closed, dofs that are not named follow.
+    """
 
     q: Any = None
     limb: str | None = None
@@ -78,7 +79,7 @@ class Wait:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sequence(Study, kind="sequence"):
-    """What was found of each step; true where all of them can be done. After a step that cannot, none is looked at."""
+    """Findings about each step; true where all of them can be done. Steps after one that cannot are not checked."""
 
     robot: str
     steps: Annotated[tuple[str, ...], Column.of("", "steps")]

@@ -26,7 +26,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Column(NamedTuple):
-    """What a field holds: the unit of its numbers, and its axes by name or length."""
+    """Content of a field: the unit of its numbers, and its axes by name or length."""
 
     unit: str
     axes: tuple[str | int, ...]
@@ -74,7 +74,7 @@ class Study(ABC):
         return found
 
     def same_as(self, other: Study) -> bool:
-        """Whether all fields are equal to the last bit; NaN is equal to itself."""
+        """True if all fields are equal to the last bit; NaN is equal to itself."""
         return self.kind == other.kind and all(_equal(getattr(self, n), getattr(other, n)) for n in self.columns())
 
     def _repr_html_(self) -> str:

@@ -26,7 +26,7 @@ class Touching(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """What a robot stands on: feet, bodies or nodes by name, as `sc.robot.stance` takes them, or places (k, 3) in the
+    """Contacts under a robot: feet, bodies or nodes by name, as `sc.robot.stance` takes them, or places (k, 3) in the
     inertial frame; friction, and the normal out of the ground, by default against the model's gravity.
 
     >>> Contacts(["left_foot", "right_foot"]).friction
@@ -44,11 +44,11 @@ class Contacts:
 
     @property
     def by_name(self) -> bool:
-        """Whether they are parts of the robot."""
+        """True if they are parts of the robot."""
         return not isinstance(self.feet, np.ndarray) and not all(np.ndim(x) == 1 for x in self.feet)
 
     def normal_of(self, mb: Multibody) -> Any:
-        """The normal, as told or against gravity."""
+        """Normal of the ground; against gravity by default."""
         if self.normal is not None:
             return self.normal
         g = np.asarray(mb.gravity)
@@ -57,7 +57,7 @@ class Contacts:
         return -g / np.linalg.norm(g)
 
     def at(self, robot: Robot, q: Array) -> Touching:
-        """Where they are at one configuration."""
+        """Points, normals and friction at one configuration."""
         if self.by_name:
             s = stance(robot, q, self.feet, friction=self.friction, normal=self.normal, corners=self.corners)
             return Touching(s.points, s.normals, s.friction)

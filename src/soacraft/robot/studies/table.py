@@ -53,7 +53,7 @@ class Table(Sequence[tuple[Any, ...]]):
         return self.html()
 
     def html(self) -> markup.Html:
-        """As a table of HTML."""
+        """Table as HTML."""
         return markup.table(self.head, [[cell(x) for x in row] for row in self.rows])
 
 

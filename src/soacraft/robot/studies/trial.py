@@ -25,10 +25,11 @@ KP, KD = 100.0, 20.0
 
 
 def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float) -> tuple[float, str]:
-    """How far a robot is off its motion at most, and what is wrong with that; empty where it keeps within.
+    """Largest distance of a robot from its motion, and the reason why that is too much; empty where it is within the
+    bound.
 
-    `motion` is a `Motion`, or (q, seconds) to stay. The model is copied; what lies around is welded where it is. A
-    robot with dofs without motors, such as a floating base, is not simulated: NaN.
+    `motion` is a `Motion`, or (q, seconds) to stay. The model is copied; loose objects are welded in place. A robot
+    with dofs without motors, such as a floating base, is not simulated: NaN.
     """
     from soacraft.sim.propagator import Propagator
 
@@ -80,7 +81,7 @@ def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float)
 
 
 def _welded(mb: Multibody, loose: Any) -> Any:
-    """Weld objects that nobody moves where they are; the places of what is left of the coordinates before."""
+    """Weld objects that nobody moves in place; the places of the remaining coordinates among the old ones."""
     layout = mb.layout
     keep = np.ones(mb.nq, dtype=bool)
     bodies = []

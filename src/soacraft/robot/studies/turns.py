@@ -48,7 +48,7 @@ def read_turns(given: Any) -> Array:
 
 
 def nearest_turn(turns: Array, q: Array) -> tuple[Any, Array]:
-    """Which of `turns` (k, 4) is nearest to each of q (..., 4), and by which angle."""
+    """Number of the rotation among `turns` (k, 4) that is nearest to each of q (..., 4), and the angle to it."""
     c = np.abs(np.asarray(q) @ turns.T)
     i = np.argmax(c, axis=-1)
     return i, 2.0 * np.arccos(np.minimum(np.max(c, axis=-1), 1.0))

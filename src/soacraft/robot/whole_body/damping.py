@@ -1,7 +1,7 @@
-"""What damps a level of tasks, so that no step goes beyond where it leads (`kinematics/levels.hpp`).
+"""Damping of a level of tasks, so that no step overshoots (`kinematics/levels.hpp`).
 
-A level pulls by p = J* W^2 pull, pull = gain left. After a step y of dt seconds it pulls by
-(S + D) y - dt (J* W^2 gain J - T) y, S being its squares and T y how J* W^2 pull changes while what is left does not.
+A level pulls by p = J* W^2 pull, pull = gain * residual. After a step y of dt seconds it pulls by
+(S + D) y - dt (J* W^2 gain J - T) y, S being its squares and T y the change of J* W^2 pull at a constant residual.
 It goes back and forth where that is against y. It does not with
 
     D = the positive part of  2 |dt T| - calm S,      calm = 1 - gain dt, at least a quarter
@@ -34,7 +34,7 @@ ROUNDS = 4
 
 
 class Curb(NamedTuple):
-    """What damps a level: rows F of z* D z = |F z|^2, and K of what of it the level keeps, where it keeps any."""
+    """Damping of a level: rows F of z* D z = |F z|^2, and K of the part that the level keeps, where it keeps any."""
 
     F: Array
     K: Array | None = None
@@ -42,8 +42,9 @@ class Curb(NamedTuple):
 
 @dataclass
 class Damper:
-    """What damps one level. `within(F)` is the step that rows F damp, within bounds, and `free()` the one that nothing
-    bounds; `sharing` are rows of what levels before keep in part."""
+    """Damper of one level. `within(F)` is the step that rows F damp, within bounds, and `free()` the one without
+    bounds; `sharing` are rows that levels before keep in part.
+    """
 
     level: Rows
     number: int
@@ -63,7 +64,7 @@ class Damper:
     tolerances: LevelTolerances
 
     def rows(self) -> Curb:
-        """What damps it."""
+        """Rows that damp the level."""
         none, level, dt, t = np.zeros((0, self.N.shape[1])), self.level, self.dt, self.tolerances
         much = level.damping.max(initial=0.0)
         tied_down = bool(self.ties.rows or len(self.C))
@@ -100,7 +101,7 @@ class Damper:
         return curb
 
     def easy(self, y: Array, step: Array, bound: Array) -> bool:
-        """Whether a step does all that the level asks for, and bends next to nothing by the bound."""
+        """True if a step does all that the level asks for, and bends next to nothing by the bound."""
         level, t = self.level, self.tolerances
         off = np.linalg.norm(level.weight * (level.J @ y - level.wish))
         met = bool(off <= t.across * np.linalg.norm(level.weight * level.pull))
@@ -121,11 +122,11 @@ class Damper:
         return np.asarray(np.abs(found.multipliers) > self.tolerances.holds * size)
 
     def gained(self, step: Array) -> float:
-        """By a step."""
+        """Gain of the level by a step."""
         return float((self.level.weight**2 * self.level.pull) @ (self.level.J @ step))
 
     def part(self, step: Array) -> float:
-        """Of the bound, 0 to 1 for bent / gained = 1/4 to 1/2 at a step, `bent` by rows after a small one."""
+        """Part of the bound, 0 to 1 for bent / gained = 1/4 to 1/2 at a step, `bent` by rows after a small one."""
         level, t = self.level, self.tolerances
         bent, gained = 0.5 * float(level.damping @ step**2), self.gained(step)
         if not bent > 0.0 or bent <= 0.25 * gained:

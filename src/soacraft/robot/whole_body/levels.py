@@ -195,8 +195,9 @@ class _Kept(NamedTuple):
 
 
 def _keeps(S: Array, N: Array, rank: int, least: float, tolerances: LevelTolerances) -> _Kept:
-    """Of columns that rows do not see, directions along which S is more than that. Near to it, a direction costs the
-    levels after it the more the nearer: nothing leaps."""
+    """Directions, among columns that rows do not see, along which S is more than `least`. Near to it, a direction costs
+    the levels after it the more the nearer: nothing leaps.
+    """
     sizes, V = np.linalg.eigh(S)
     parts, half = np.abs(sizes) / least, tolerances.half
     kept, some = parts >= 1.0, (parts > half) & (parts < 1.0)

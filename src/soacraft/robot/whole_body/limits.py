@@ -1,4 +1,5 @@
-"""How fast each dof may go in the next dt seconds: limits of position, velocity and acceleration by braking distance.
+"""Ranges of the velocity of each dof in the next dt seconds: limits of position, velocity and acceleration by braking
+distance.
 
     dt (v + (v - a dt) + (v - 2 a dt) + ...) <= room,    |v - v_before| <= a dt,    |v| <= fastest
 
@@ -22,8 +23,9 @@ from soacraft.spatial.checks import Array
 
 
 class SpeedLimits(NamedTuple):
-    """By dof: where its coordinate is in q (-1: it has none), its range, its largest speed; and balls whose angle is
-    limited."""
+    """Limits by dof: the position of its coordinate in q (-1: it has none), its range, its largest speed; and balls
+    whose angle is limited.
+    """
 
     place: npt.NDArray[np.intp]
     lower: Array
@@ -33,7 +35,7 @@ class SpeedLimits(NamedTuple):
 
 
 def speed_limits(mb: Multibody, limits: bool = True) -> SpeedLimits:
-    """Those of a model; infinite where there is none."""
+    """Speed limits of a model; infinite where there is none."""
     ranges = Ranges(mb, limits)
     fastest = np.full(mb.nv, np.inf)
     for body, at in zip(mb.bodies, mb.layout.hinge_v, strict=True):
@@ -59,8 +61,9 @@ def braking_speed(room: Array, a: Array, dt: float) -> Array:
 
 
 def row_braking_speed(J: Array, room: Array, a: Array, dt: float) -> Array:
-    """The same of rows J v, (rows), by what dofs can brake them together, of which a part is taken: dofs have limits of
-    their own to keep, and rows turn as they brake. Infinite where there is no room left."""
+    """Braking speed of rows J v, (rows), by the dofs that can brake them together, of which a part is taken: dofs have
+    limits of their own to keep, and rows turn as they brake. Infinite where there is no room.
+    """
     with np.errstate(invalid="ignore"):
         most = BRAKES * np.where(J != 0.0, np.abs(J) * a, 0.0).sum(axis=1)
     return np.where(room >= 0.0, braking_speed(np.maximum(room, 0.0), most, dt), np.inf)

@@ -71,8 +71,9 @@ class BodyReach:
 
 
 class _Point(NamedTuple):
-    """A configuration: what is left of each task, in radians and lengths; sums of squares by level, without
-    preferences, and that of preferences."""
+    """Configuration with the residual of each task, in radians and lengths; sums of squares by level, without
+    preferences, and that of preferences.
+    """
 
     q: Array
     theta: dict[str, Array] | None
@@ -81,7 +82,7 @@ class _Point(NamedTuple):
     rest: float
 
     def cost(self, levels: int) -> float:
-        """Of so many levels, each weighing less than the one before."""
+        """Cost of the first `levels` levels, each weighing less than the one before."""
         return float(self.costs[:levels] @ NEXT ** np.arange(levels))
 
 
@@ -123,7 +124,7 @@ class _Search:
         return _Point(q, theta, left, costs, rest)
 
     def counted(self, task: Task, left: Array) -> Array:
-        """What of it counts: a posture is one of the movable dofs."""
+        """Residual that counts: a posture is one of the movable dofs."""
         return np.asarray(left[self.movable] if isinstance(task, Posture) else left)
 
     def met(self, point: _Point) -> bool:
@@ -145,7 +146,7 @@ class _Search:
         return None, damping
 
     def descend(self, point: _Point, steps: int, levels: int) -> _Point:
-        """From a point to one that no step betters, by the sum of so many levels."""
+        """Descend from a point to one that no step betters, by the sum of the first `levels` levels."""
         damping = 1.0
         for _ in range(steps if levels else 0):
             most = (1.0 - SAME) * point.cost(levels)
@@ -162,7 +163,7 @@ class _Search:
         return point
 
     def restored(self, point: _Point, steps: int) -> _Point:
-        """The same with lower levels met as well as they can."""
+        """Point with lower levels met as well as they can."""
         for levels in range(len(self.levels), 0, -1):
             point = self.descend(point, steps, levels)
         return point
@@ -244,7 +245,7 @@ def _starts(search: _Search, q0: Array, starts: int, seed: Any) -> Iterator[Arra
 
 
 def _goal(mb: Multibody, task: Task, q0: Array) -> Task:
-    """A task with all of what is left to go at once; one that stands has the place it is at."""
+    """Task whose residual is to vanish at once; a contact gets its present place as its goal."""
     if isinstance(task, Momentum):
         raise StateError("a Momentum is a rate and has no place in reach; leave it out.")
     if isinstance(task, Contact):

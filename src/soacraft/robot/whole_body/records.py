@@ -33,8 +33,9 @@ _STILL = Pose()
 
 
 class Record(NamedTuple):
-    """A task in numbers: its kind, rows of one that stands, directions that one picks; its frames; goal and axis; of a
-    posture its q; its rate by row."""
+    """Task in numbers: its kind, rows of a contact, directions that one picks; its frames; goal and axis; of a posture
+    its q; its rate by row.
+    """
 
     kind: int
     rate: Array
@@ -75,7 +76,7 @@ def rate_of(mb: Multibody, task: Task, rows: int, what: str) -> Array:
 
 
 def aimed_at(task: Task, goal: Any) -> Task:
-    """The same task with another goal: a pose, a point, a direction, q."""
+    """Task with another goal: a pose, a point, a direction, q."""
     fields = {Relative: "pose", LookAt: "point", CenterOfMass: "point", Posture: "q"}
     if isinstance(task, Reaching):
         t = task.target

@@ -1,4 +1,4 @@
-"""What a step of the whole robot gives: velocities, and level by level what they leave undone."""
+"""Step of the whole robot: velocities, and their shortfall level by level."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from soacraft.spatial.checks import Array
 
 
 class LevelStep(NamedTuple):
-    """What a step leaves undone of one level."""
+    """Shortfall of a step in one level."""
 
     level: int
     """-1 for rows that are kept, whatever the levels want."""
@@ -22,7 +22,7 @@ class LevelStep(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What the numbers of a step belong to."""
+    """Names for the numbers of a step."""
 
     tasks: tuple[str, ...]
     """In the order they were given."""
@@ -50,7 +50,7 @@ class Step:
 
     @property
     def left(self) -> dict[str, float]:
-        """By task: the norm of J v - wanted, or by how much rows that are to be kept are broken."""
+        """Shortfall by task: the norm of J v - wanted, or the violation of rows that are to be kept."""
         x = self._names
         return dict(zip(x.tasks, (float(self._told[i]) for i in x.order), strict=True))
 
@@ -66,7 +66,7 @@ class Step:
 
     @property
     def levels(self) -> tuple[LevelStep, ...]:
-        """What is left undone, level by level."""
+        """Shortfall, level by level."""
         left, of = self.left, self._names.task_levels
         found = [(level, self._at(held)) for level, held in zip(self._names.levels, self._held, strict=True)]
         kept = [(-1, ())] if -1 in of else []

@@ -1,4 +1,4 @@
-"""What a robot as a whole is to do in a control step: each task wants a rate J v = gain * (what is left) + rate.
+"""Tasks of a robot as a whole in a control step: each wants a rate J v = gain * residual + rate.
 
 Tasks of a lower level are never disturbed by those of a higher one; within a level weights count. Distances are rows
 that are kept, as far as limits let them. Compiled code has the rows of the tasks here but for those of distances
@@ -32,8 +32,9 @@ NEAR = 0.5
 
 
 class Wanted(NamedTuple):
-    """Rows J (k, nv), what is left along them (k), a name, and what rows are measured by: 1 for radians, the length of
-    the model for metres, so that weights do not depend on units."""
+    """Rows J (k, nv), the residual along them (k), a name, and the unit of the rows: 1 for radians, the length of the
+    model for metres, so that weights do not depend on units.
+    """
 
     J: Array
     left: Array
@@ -43,8 +44,9 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """A task: its `level` (0 counts most), its `weight` within the level, the part of what is left that goes away in a
-    second (`gain`), and a rate of its own that is added."""
+    """Base of tasks: its `level` (0 counts most), its `weight` within the level, the part of the residual that goes
+    away in a second (`gain`), and a rate that is added.
+    """
 
     level: int = 0
     weight: float = 1.0
@@ -158,7 +160,7 @@ class Momentum(Task):
     preferred: ClassVar[bool] = True
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
-        """Nothing is left: it is a rate."""
+        """Rows of the momentum, without a residual: it is a rate."""
         J, length = np.asarray(dyn.centroidal_momentum_matrix(mb, q, ignore_loops=True)), length_or_one(mb)
         return Wanted(J, np.zeros(6), "momentum", mb.total_mass * length * np.repeat([length, 1.0], 3))
 
@@ -195,13 +197,13 @@ class Relative(Task):
     pose: Any
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
-        """As a `Placement` relative to that frame."""
+        """Rows of a `Placement` relative to that frame."""
         return Reaching(Placement(self.node, self.pose, relative_to=self.relative_to)).wanted(mb, q)
 
 
 @dataclass(frozen=True, eq=False)
 class Contact(Task):
-    """A point of a body does not move (a foot that stands): rows "linear", or "all"."""
+    """A point of a body does not move (a foot on the ground): rows "linear", or "all"."""
 
     node: Any
     rows: str = "linear"
@@ -222,8 +224,9 @@ class Contact(Task):
 
 @dataclass(frozen=True, eq=False)
 class Distance(Task):
-    """Everything of a world stays at least so far apart, in metres; looked at within another distance. It is kept
-    before all levels: it has a gain, and neither level nor weight."""
+    """Distance that everything of a world keeps from everything else at least, in metres; computed within another
+    distance. It is kept before all levels: it has a gain, and neither level nor weight.
+    """
 
     world: World
     least: float
@@ -272,7 +275,7 @@ def length_or_one(mb: Multibody) -> float:
 
 
 def dof_units(mb: Multibody) -> Array:
-    """What one SI unit of each dof is in radians or lengths of the model."""
+    """Size of one SI unit of each dof in radians or lengths of the model."""
     units = constant_measure_of(mb).dofs
     return np.where(units > 0.0, units, 1.0)
 

@@ -24,8 +24,9 @@ Turning = Callable[[int, Array], Array]
 
 
 class Rows(NamedTuple):
-    """Rows of one level: J y is to be `wish`, weighed, of which `pull` goes to what is left; a bound of how they bend,
-    by dof, in a step; what of their squares counts next to that."""
+    """Rows of one level: J y is to be `wish`, weighed, of which `pull` reduces the residual; a bound of their bending,
+    by dof, in a step; the part of their squares that counts next to that.
+    """
 
     J: Array
     wish: Array
@@ -56,7 +57,7 @@ class Tie(NamedTuple):
     """Of the bound that they bend by."""
 
     def bound(self, mu: Array) -> Array:
-        """Of how they bend, of all dofs, but for dt."""
+        """Bound of their bending by all dofs, but for dt."""
         root = np.sqrt(self.part * np.linalg.norm(self.G, axis=0))
         return np.asarray(float(np.linalg.norm(mu)) * root * root.sum())
 
@@ -74,8 +75,9 @@ class Ties:
         self.rows.append(Tie(level, known, G, np.eye(self.n)[stopped]))
 
     def keep(self, level: int, directions: Array) -> None:
-        """Directions (n, count) that are a level's own besides those that its rows see: they turn as the robot moves,
-        nothing tells how."""
+        """Keep directions (n, count) of a level that its rows do not see: they turn as the robot moves, in an unknown
+        way.
+        """
         if directions.shape[1]:
             self.rows.append(Tie(level, False, directions.T, np.zeros((0, self.n)), self.tolerances.rolls))
 
@@ -108,7 +110,7 @@ class Ties:
         return other
 
     def bounds(self, mus: list[Array], dt: float) -> tuple[Array, Array]:
-        """Of how rows bend that are known, and of how others do."""
+        """Bounds of the bending of rows whose bending is known, and of the others."""
         scale, none = self.tolerances.bends * dt, np.zeros(self.n)
         pairs = list(zip(self.rows, mus, strict=True))
         return (
@@ -117,7 +119,7 @@ class Ties:
         )
 
     def bend(self, level: Rows, number: int, pull: Array, mus: list[Array], turning: Turning, step: Array) -> Array:
-        """How J* W^2 pull - G* mu changes along a small step."""
+        """Change of J* W^2 pull - G* mu along a small step."""
         change = (turning(number, step) - level.J).T @ (level.weight**2 * pull)
         for tie, mu in zip(self.rows, mus, strict=True):
             if tie.known:

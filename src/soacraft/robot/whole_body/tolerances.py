@@ -1,5 +1,5 @@
-"""What is judged in velocities of a whole robot: numbers without unit, since rows and dofs are in radians and lengths
-of the model. Compiled code is handed them with its plan.
+"""Tolerances of velocities of a whole robot: numbers without unit, since rows and dofs are in radians and lengths of
+the model. Compiled code gets them with its plan.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BRAKES = 0.5
 
 @dataclass(frozen=True)
 class LevelTolerances:
-    """Of levels of tasks."""
+    """Tolerances of levels of tasks."""
 
     sees: float = 1e-9
     """A row of which no more than this part is left sees nothing that the others do not: what a higher level does then

@@ -3,12 +3,12 @@
     level by level:   min over v of  sum of weight^2 |J v - gain left - rate|^2 + v* D v
 
 with limits of position, velocity and acceleration as bounds (`limits`), distances as rows that are kept, closures kept
-before all else, and what the levels before decided held exactly (`levels`). Of what is left no more goes away in a step
-than there is: a gain counts up to 1 / dt. A level whose rows change as the robot moves is damped where a step would go
-beyond where it leads, by as much as its rows bend towards what it cannot meet (`damping`). There is always an answer.
+before all else, and what the levels before decided held exactly (`levels`). A step removes at most the whole residual:
+a gain counts up to 1 / dt. A level whose rows change as the robot moves is damped where a step would go beyond where it
+leads, by as much as its rows bend towards what it cannot meet (`damping`). There is always an answer.
 
-Movable dofs alone have a velocity (`model.states.dof_sets`); elastic modes and dofs of what is held, which no loop
-moves, stay where they are: `Step.still` names them.
+Movable dofs alone have a velocity (`model.states.dof_sets`); elastic modes and dofs of held objects, which no loop
+moves, are constant: `Step.still` names them.
 
 A `VelocityPlan` is compiled once from the tasks; a step then runs in compiled code and allocates nothing there. With
 dofs that stay it runs in Python. O(nv^3).
@@ -47,7 +47,7 @@ _limits_of = attrgetter("_limits")
 
 
 class _Given(NamedTuple):
-    """Rows in SI units, with what is left (or a bound), what each is measured by, and a rate."""
+    """Rows in SI units, with the residual (or a bound), their units, and a rate."""
 
     J: Array
     left: Array
@@ -145,7 +145,7 @@ class VelocityPlan:
         return Step(to[: self._nv], self._names, told)
 
     def reference(self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0) -> Step:
-        """The same by Python alone: what compiled steps are compared with."""
+        """Step by Python alone, the reference for compiled steps."""
         self._renew()
         call = self._read(q, dt, v, acceleration, damping)
         return self._by_reference(call, self._rows(call))
@@ -153,9 +153,9 @@ class VelocityPlan:
     def shortfall(
         self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0
     ) -> dict[int, float]:
-        """By level: how far a step is from the optimum of that level, by |W (J v - gain left - rate)|, rows in radians
-        and lengths. The optimum is that of the step with damping=0, among velocities that leave the levels before at
-        their optimum. Two steps.
+        """Shortfall by level: the distance of a step from the optimum of that level, |W (J v - gain * residual -
+        rate)|, rows in radians and lengths. The optimum is that of the step with damping=0, among velocities that leave
+        the levels before at their optimum. Two steps.
 
         It is zero where damping changes nothing. A level that cannot be met keeps directions along which its rows turn
         towards what it misses, at any dt: an arm that is pulled out straight stays straight, since to second order
@@ -375,12 +375,12 @@ class _PythonRows(NamedTuple):
 
     @property
     def counts(self) -> Any:
-        """By task whose rows are given, for compiled code."""
+        """Counts of rows by task whose rows are given, for compiled code."""
         return np.array(self.given_counts, dtype=np.int64)
 
     @property
     def numbers(self) -> tuple[Any, Any, Any]:
-        """Given and kept rows and closures, for compiled code."""
+        """Arrays of given and kept rows and closures, for compiled code."""
         return tuple(self.given), tuple(self.kept), None if self.closures is None else tuple(self.closures)
 
 
@@ -425,7 +425,7 @@ def _wish(task: Task, w: _Given, dt: float) -> Array:
 
 
 def _read_wanted(mb: Multibody, task: Task, w: Wanted) -> _Given:
-    """What a task wants, checked: tasks may be the user's own."""
+    """Read the rows of a task, checked: tasks may be the user's own."""
     left = finite(w.left, (...,), f"what is left of {w.name!r}", StateError)
     J = finite(w.J, (len(left), mb.nv), f"the rows of {w.name!r}", StateError)
     size = np.broadcast_to(finite(w.size, (...,), f"the size of {w.name!r}", StateError), left.shape)
@@ -441,10 +441,10 @@ def _stacked(parts: list[_Given], n: int) -> _Given:
 
 
 def _name(mb: Multibody, task: Task) -> str:
-    """What a task is called: `wanted` says it, at the state of the model."""
+    """Name of a task, from `wanted` at the state of the model."""
     return task.wanted(mb, np.asarray(mb.q)).name
 
 
 def _is(task: Task, given: Task | Target) -> bool:
-    """Whether a task is the one that was given, or the one of a target that was given."""
+    """True if a task is the one that was given, or the one of a target that was given."""
     return task is given or (isinstance(task, Reaching) and task.target is given)

@@ -1,4 +1,4 @@
-"""What is around a robot: objects and allowed pairs in, distances and free motions out."""
+"""Surroundings of a robot: objects and allowed pairs in, distances and free motions out."""
 
 __all__: list[str] = []
 

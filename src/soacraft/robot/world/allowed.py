@@ -1,4 +1,4 @@
-"""Which pairs of a robot's bodies touch in random configurations: always, as it stands, sometimes, never."""
+"""Contacts between a robot's bodies in random configurations: always, at the present one, sometimes, never."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """What random configurations told of the pairs of bodies.
+    """Result of random configurations for the pairs of bodies.
 
     >>> import soacraft as sc
     >>> w = sc.robot.World(sc.robot.Robot(sc.load("anymal_b")))
@@ -97,7 +97,7 @@ def sampled(world: World, samples: int, seed: int, progress: bool) -> Allowed:
 
 
 def touching(scene: Scene, q: Array) -> Counter[tuple[str, str]]:
-    """In how many configurations (count, nq) the shapes of two bodies touch, by their names."""
+    """Count of the configurations (count, nq) in which the shapes of two bodies touch, by their names."""
     rows = scene.distances(q, 0.0)
     owner = [x.carrier.name for x in scene.placed]
     known = sorted(set(owner))

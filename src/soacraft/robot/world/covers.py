@@ -1,6 +1,6 @@
 """Covers: balls or capsules that together hold a solid.
 
-A ball about c stands out of a solid by at most its radius plus the signed distance d(c) of its centre, since that
+A ball about c protrudes from a solid by at most its radius plus the signed distance d(c) of its centre, since that
 changes by no more than the way. So for an error e the balls of radius e - d(c) are the largest that may be used, and
 the capsules of radius e - max d along their segment. They are taken one after the other, each time that which holds the
 most points of the solid that none holds yet (greedy set cover).
@@ -65,14 +65,14 @@ class Rounds:
         return np.asarray(np.sqrt(np.einsum("mi,mi->m", x, x)) - self.r[i])
 
     def stands_out(self, solid: Solid) -> float:
-        """How far they stand out of a solid, at most."""
+        """Largest distance by which they protrude from a solid."""
         along = self.a[:, None] + np.linspace(0.0, 1.0, _STEPS + 1)[:, None] * (self.b - self.a)[:, None]
         far = solid.distances(along.reshape(-1, 3)).reshape(-1, _STEPS + 1)
         between = 0.0 if solid.convex else 0.5 / _STEPS * np.linalg.norm(self.b - self.a, axis=1)
         return max(0.0, float((far.max(axis=1) + between + self.r).max()))
 
     def shapes(self) -> list[tuple[Shape, Pose]]:
-        """As shapes of the contact layer with their poses."""
+        """Shapes of the contact layer with their poses."""
         made: list[tuple[Shape, Pose]] = []
         for a, b, r in zip(self.a, self.b, self.r, strict=True):
             length = float(np.linalg.norm(b - a))
@@ -127,8 +127,9 @@ def _close(solid: Solid, capsules: bool, error: float) -> Rounds:
 
 
 def prove(solid: Solid, rounds: Rounds, smallest: float) -> Rounds:
-    """The same shapes, some of them larger, that hold each cube that the solid reaches. The cost is that of the cubes
-    near the creases between shapes, O(surface / smallest)."""
+    """Cover with some shapes enlarged, so that it holds each cube that the solid reaches. The cost is that of the cubes
+    near the creases between shapes, O(surface / smallest).
+    """
     middles, best, by = _gaps(solid, rounds, smallest)
     radii = rounds.r.copy()
     if len(middles):
@@ -137,7 +138,7 @@ def prove(solid: Solid, rounds: Rounds, smallest: float) -> Rounds:
 
 
 def sticks_out(solid: Solid, rounds: Rounds, smallest: float) -> float:
-    """By how much the solid may stick out of shapes, at most; zero where cubes prove that it does not."""
+    """Largest distance by which the solid may stick out of shapes; zero where cubes prove that it does not."""
     return max(0.0, float(_gaps(solid, rounds, smallest)[2].max(initial=0.0)))
 
 
@@ -176,8 +177,9 @@ def _not_held(solid: Solid, rounds: Rounds, middles: Array, edge: float) -> tupl
 
 
 class _Start:
-    """What a choice of shapes begins with: points to be held, candidates, and how far the points are from each. All in
-    units of the size of the solid and to nine digits, so that ties do not depend on the unit of length."""
+    """Start of a choice of shapes: points to be held, candidates, and the distances of the points from each. All in
+    units of the size of the solid and to nine digits, so that ties do not depend on the unit of length.
+    """
 
     def __init__(self, solid: Solid, capsules: bool, error: float) -> None:
         self._solid = solid
@@ -228,7 +230,7 @@ class _Start:
         return Rounds(made.a * size, made.b * size, made.r * size)
 
     def clustered(self, count: int) -> Rounds:
-        """So many balls about clusters of the points."""
+        """Balls about `count` clusters of the points."""
         made, size = _clustered(self.points, min(count, len(self.points))), self._solid.size
         return Rounds(made.a * size, made.b * size, made.r * size)
 

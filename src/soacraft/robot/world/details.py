@@ -1,4 +1,4 @@
-"""How coarse shapes are: as they were given, by their hull, a box, capsules or spheres that hold them."""
+"""Coarseness of shapes: as they were given, or by their hull, a box, capsules or spheres that hold them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT = 20_000
 
 
 class Details(Rules):
-    """How closely the shapes of a world are taken, and the scene of them."""
+    """Coarseness of the shapes of a world, and the scene of them."""
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
@@ -50,14 +50,14 @@ class Details(Rules):
         count: int | None = None,
         progress: bool = False,
     ) -> list[Cover]:
-        """Take the shapes of a body or object, one shape, or all (`None`) more coarsely, or as they are again; what
-        stands for each of them is told. A shape's own choice counts before its body's, that before the one for all.
+        """Take the shapes of a body or object, one shape, or all (`None`) more coarsely, or as given again; the result
+        has the cover of each of them. A shape's own choice counts before its body's, that before the one for all.
 
-        "mesh": triangles as they are. "hull": the convex hull of a mesh, which is what mesh files are by default.
-        "box": a box around it. "spheres", "capsules": balls, or capsules and balls, that stand out by no more than
-        `error` metres (a tenth of the diagonal of its box, unless told), or at most `count` of them that stand out as
-        little as is found. All are proven to hold the shape. "given": undo. Primitives have no coarser mesh or hull;
-        planes and height fields stay as they are. `progress` shows a bar.
+        "mesh": triangles as they are. "hull": the convex hull of a mesh, the default for mesh files. "box": a box
+        around it. "spheres", "capsules": balls, or capsules and balls, that protrude by no more than `error` metres
+        (default: a tenth of the diagonal of its box), or at most `count` of them that protrude as little as is found.
+        All are proven to hold the shape. "given": undo. Primitives have no coarser mesh or hull; planes and height
+        fields are not changed. `progress` shows a bar.
 
         >>> import soacraft as sc
         >>> w = sc.robot.World(sc.robot.Robot(sc.load("ur5e")))
@@ -97,7 +97,7 @@ class Details(Rules):
 
     @property
     def details(self) -> dict[str | None, str]:
-        """What stands for shapes, by the names it was said of; `None` for all."""
+        """Kinds of covers, by the names they were chosen for; `None` for all."""
         return {name: wish.kind for name, wish in self._details.items()}
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Details(Rules):
                     yield source, placed, names, shape
 
     def _names_before(self, part: str) -> tuple[str, ...]:
-        """What meant a shape on the inertial frame when it was one of a model that the robot was given."""
+        """Names of a shape on the inertial frame when it was one of a model that the robot was given."""
         name = next((x for x in self._given if part.startswith(f"{x}.") and x not in self._robot.mb), None)
         return () if name is None else (f"{name}/{part.removeprefix(f'{name}.')}", name)
 
@@ -163,7 +163,7 @@ class Details(Rules):
         return self._standing[name][1]
 
     def _wish(self, names: tuple[str, ...]) -> Detail:
-        """What was said of the first of some names, or of all."""
+        """Detail chosen for the first of some names, or for all."""
         return next((self._details[x] for x in (*names, None) if x in self._details), GIVEN)
 
     def _given_shape(self, model: Multibody, placed: Placed) -> Shape:
@@ -177,7 +177,7 @@ class Details(Rules):
         return known[2]
 
     def _made_of(self, model: Multibody, placed: Placed, names: tuple[str, ...], own: Shape | None) -> Cover:
-        """What stands for a shape."""
+        """Cover of a shape."""
         wish = self._wish(names)
         if wish.kind == "given":
             shape = own or self._given_shape(model, placed)
@@ -229,7 +229,7 @@ class Details(Rules):
         return lay_out(mb, roll, filters), lay_out(mb, roll, filters, every=True)
 
     def _laid(self, model: Multibody, placed: Placed, names: tuple[str, ...], own: Shape | None) -> Iterator[Laid]:
-        """What stands for a shape, in its place."""
+        """Cover of a shape, in its place."""
         if self._wish(names).kind == "given":
             yield Laid(placed, own or self._given_shape(model, placed), names)
             return

@@ -1,4 +1,4 @@
-"""Motions from one configuration to another: free all the way, or where something is first touched.
+"""Motions from one configuration to another: free all the way, or with the place of the first touch.
 
 Along q(s) = integrate(q0, s dv) each hinge moves at a constant rate. Two shapes that are apart by d along n at s are
 still apart at s + h as long as
@@ -6,8 +6,8 @@ still apart at s + h as long as
     d > h c + h^2 A / 2,      c = max over their points of n.(v_a - v_b),   A a bound on their accelerations
 
 with velocities as they are at s, relative to what carries both shapes. So a configuration clears a part of the motion;
-the middle is looked at first, then what is left on both sides. Nothing is between samples. The proof is in the core,
-`contact/moving/edges.hpp`.
+the middle is checked first, then the parts on both sides that are not cleared. Nothing is between samples. The proof is
+in the core, `contact/moving/edges.hpp`.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ def require_bounds(mb: Multibody, scene: Scene) -> None:
 
 
 def default_gap(mb: Multibody, scene: Scene) -> float:
-    """What is a touch, in metres: a small part of the longest link or the largest shape."""
+    """Distance that counts as a touch, in metres: a small part of the longest link or the largest shape."""
     far = scene.far()
     size = max((float(np.linalg.norm(x.inboard.translation)) for x in mb.bodies), default=0.0)
     return GAP * (float(max(size, far[np.isfinite(far)].max(initial=0.0))) or 1.0)
 
 
 def read_first(first: Any) -> bool:
-    """Whether the first touch is looked for."""
+    """Read the flag that the first touch is wanted."""
     if not isinstance(first, bool | np.bool_):
         raise StateError(f"first= is True for the first touch, or False for any; got {first!r:.40}.")
     return bool(first)

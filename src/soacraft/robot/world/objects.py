@@ -19,7 +19,7 @@ from soacraft.spatial.pose import Pose
 
 
 class Objects(Strict):
-    """What is around a robot."""
+    """Objects around a robot."""
 
     def __init__(self, robot: Robot) -> None:
         if not isinstance(robot, Robot):
@@ -55,8 +55,8 @@ class Objects(Strict):
         model: Multibody | None = None,
         folder: str | PathLike[str] | None = None,
     ) -> None:
-        """Add an object: a shape, several as `{name: (shape, pose)}`, or a model with hinges of its own, whose state is
-        kept. `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves.
+        """Add an object: a shape, several as `{name: (shape, pose)}`, or a model with hinges, whose state is kept.
+        `pose` is in the inertial frame, or in the body or node `on` of the robot, with which it then moves.
 
         A `Geometry`, as bodies of a loaded model have them, is a shape too, with the pose that it has in itself,
         whatever its role and its masks. A mesh is its hull, unless `detail` says otherwise; its file is in `folder`, by
@@ -183,7 +183,7 @@ class Objects(Strict):
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _new_item(self, name: str, shape: Any, pose: Any, on: Any, model: Any, folder: Any) -> Item:
-        """What `add` was given, read."""
+        """Read the arguments of `add`."""
         if (shape is None) == (model is None):
             raise ModelError(f"object {name!r} is a shape, or a model=...; give one of them.")
         if model is not None and (not isinstance(model, Multibody) or on is not None):
@@ -227,7 +227,7 @@ class Objects(Strict):
         return frame.offset
 
     def _change(self) -> None:
-        """Something is no longer as it was."""
+        """Count a change."""
         self._changes += 1
 
     def _refuse_known(self, names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What an object of a world is made of: shapes, geometries as models have them, or a model with hinges."""
+"""Parts of an object of a world: shapes, geometries as models have them, or a model with hinges."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Item(NamedTuple):
 
     @property
     def folder(self) -> Path | None:
-        """Where the mesh files of its geometries are."""
+        """Folder of the mesh files of its geometries."""
         return None if self.source is None else self.source.mesh_folder
 
     @property
     def parts(self) -> dict[str, tuple[Shape | Geometry, Pose]]:
-        """Its shapes and geometries, as `add` and `replace` take them."""
+        """Shapes and geometries of the object, as `add` and `replace` take them."""
         own: tuple[Geometry, ...] = () if self.records is None else tuple(self.records.root.geometries)
         return {**{part: (shape, at) for part, shape, at in self.shapes}, **{x.name: (x, Pose()) for x in own}}
 
     def copy(self) -> Item:
-        """The same with models of its own."""
+        """Copy of the object and of its models."""
         model, records = (None if x is None else x.copy() for x in (self.model, self.records))
         return self._replace(model=model, records=records)
 

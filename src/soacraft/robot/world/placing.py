@@ -1,8 +1,9 @@
 """The shapes of a robot and of the objects around it, laid out for one scene, and which of them may touch.
 
 Objects add no bodies and no dofs: their shapes are on the inertial frame, or on the body of the robot they are on;
-those of an object with hinges are where its state puts them. What may not touch is decided from the robot's model, from
-what it holds, and from what the user said, anew each time; so it never depends on how the model came to be:
+those of an object with hinges are where its state puts them. Pairs that may not touch follow from the robot's model,
+the objects it holds, and the settings of the user, computed again each time; so they never depend on how the model came
+to be:
 
 - Shapes that are fixed to each other never touch, nor do objects among themselves, unless the robot holds one of them.
 - Bodies that a hinge joins do not touch: the outboard one, and all that is fixed to the inboard one. What is welded on
@@ -53,8 +54,9 @@ _ALL = {"contype": 0xFFFFFFFF, "conaffinity": 0xFFFFFFFF}
 
 
 class Laid(NamedTuple):
-    """A shape on its carrier, a body of the robot or the inertial frame, and all names that mean it: that of the shape
-    it stands for, of the body, of the object."""
+    """Shape on its carrier, a body of the robot or the inertial frame, and all names that mean it: that of the shape it
+    covers, of the body, of the object.
+    """
 
     placed: Placed
     shape: Shape
@@ -62,8 +64,9 @@ class Laid(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """What decides on pairs: what the robot holds by hands, objects that were given to it (by name: their bodies),
-    objects of the world, pairs that may touch, paddings of one or two names."""
+    """Filters of pairs: the objects that the robot's hands hold, objects that were given to it (by name: their bodies),
+    objects of the world, pairs that may touch, paddings of one or two names.
+    """
 
     held: Mapping[str, tuple[str, ...]]
     given: Mapping[str, tuple[str, ...]]
@@ -91,15 +94,15 @@ class WorldScene(Scene):
         """All names that mean each shape: of the shape it stands for, its body, its object."""
 
     def exclude(self, a: str, b: str) -> None:
-        """Refused: `w.allow`."""
+        """Refuse; use `w.allow`."""
         raise ModelError(f"pairs of a world are its own: w.allow({a!r:.40}, {b!r:.40}).")
 
     def include(self, a: str, b: str) -> None:
-        """Refused: `w.disallow`."""
+        """Refuse; use `w.disallow`."""
         raise ModelError(f"pairs of a world are its own: w.disallow({a!r:.40}, {b!r:.40}).")
 
     def set_padding(self, metres: float, a: str, b: str | None = None) -> None:
-        """Refused: `w.pad`."""
+        """Refuse; use `w.pad`."""
         raise ModelError(f"paddings of a world are its own: w.pad({a!r:.40}, {metres!r:.40}).")
 
     def _check_names(self, names: Iterable[str]) -> None:
@@ -121,7 +124,7 @@ def robot_shapes(mb: Multibody) -> Iterator[tuple[Placed, tuple[str, ...]]]:
 
 
 def body_names(name: str, model: Multibody | None) -> tuple[str, ...]:
-    """What the bodies of an object with hinges are called."""
+    """Names of the bodies of an object with hinges."""
     return () if model is None else tuple(f"{name}.{x.name}" for x in model.bodies)
 
 
@@ -179,7 +182,7 @@ class Roll:
         return known
 
     def file_pairs(self, groups: Groups) -> dict[Pair, bool]:
-        """What the files say of pairs of the robot's shapes."""
+        """Pairs of the robot's shapes in the files, and if they may touch."""
         return between_groups(self._named, self._placed, groups)
 
 
@@ -199,7 +202,7 @@ def lay_out(mb: Multibody, roll: Roll, filters: Filters, every: bool = False) ->
 
 
 def _file_pairs(mb: Multibody, laid: list[Laid]) -> dict[Pair, bool]:
-    """What the files say of pairs of the robot's shapes; pieces of a shape are as it is."""
+    """Pairs of the robot's shapes in the files, and if they may touch; pieces of a shape are as it is."""
     if not mb.records:
         return {}
     own: dict[str, list[int]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""What a world answers at a configuration or along a motion, until something in it changes.
+"""Queries of a world at a configuration or along a motion, until something in it changes.
 
 Poses, the search for near pairs, nearest points and gradients are one compiled call (`contact/moving/` of the core),
-which takes no memory after the first. Models with hinges of a user's own, or flexible bodies, are asked through
+which takes no memory after the first. Models with hinges of a user's own, or flexible bodies, are computed by
 `sc.contact.Scene`.
 """
 
@@ -59,17 +59,17 @@ class Distances:
 
     @property
     def point_a(self) -> Array:
-        """On the first shape, (rows, 3)."""
+        """Nearest point on the first shape, (rows, 3)."""
         return self.numbers[:, 1:4]
 
     @property
     def point_b(self) -> Array:
-        """On the second shape, (rows, 3)."""
+        """Nearest point on the second shape, (rows, 3)."""
         return self.numbers[:, 4:7]
 
     @property
     def normal(self) -> Array:
-        """Of unit length, from the first to the second, (rows, 3)."""
+        """Normal of unit length, from the first to the second, (rows, 3)."""
         return self.numbers[:, 7:10]
 
     @property
@@ -79,9 +79,10 @@ class Distances:
 
     @cached_property
     def smooth(self) -> npt.NDArray[np.bool_]:
-        """Whether a distance has a derivative there, (rows). Where faces are parallel, so that nearest points jump, or
-        there are two ways out of a shape that are equally long, it has none: `gradient` is then a generalized one,
-        between the one-sided derivatives along any motion (Clarke). Computed when it is asked for."""
+        """True for each distance that has a derivative there, (rows). Where faces are parallel, so that nearest points
+        jump, or there are two ways out of a shape that are equally long, it has none: `gradient` is then a generalized
+        one, between the one-sided derivatives along any motion (Clarke). Computed when first read.
+        """
         return self._scene.smooth(self._q, self.places, self.numbers)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,7 +173,7 @@ class Queries:
         return Edges(wholes[:, 0] != 0, numbers[:, 0], q, numbers[:, 1], self.names, wholes[:, 1:3])
 
     def _close(self, gap: float | None) -> float:
-        """What is a touch, of a world that edges can be asked of."""
+        """Distance that counts as a touch; refused for a world without bounds on motions."""
         if self._gap is None:
             require_bounds(self.mb, self.scene)
             self._gap = default_gap(self.mb, self.scene)

@@ -1,4 +1,6 @@
-"""Whether a world leaves a robot any room: how often random configurations are free, and what is always in the way."""
+"""Room of a robot in its world: the share of random configurations that are free, and the pairs that are always in the
+way.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Room:
-    """How many of the configurations were free, and in how many each pair of bodies or objects touched, paddings
-    included; the most first."""
+    """Number of the configurations that were free, and of those in which each pair of bodies or objects touched,
+    paddings included; the most frequent first.
+    """
 
     samples: int
     free: int
@@ -55,7 +58,7 @@ def look(world: World, samples: int, seed: int) -> Room:
 
 
 def least(world: World, scene: Scene, q: Array, within: float) -> dict[tuple[str, str], dict[int, float]]:
-    """By pair of bodies or objects: the least distance in each configuration in which it is at most `within`."""
+    """Least distance by pair of bodies or objects, in each configuration in which it is at most `within`."""
     rows = scene.distances(q, within)
     owner = [world.body_of(x) for x in scene.names]
     found: dict[tuple[str, str], dict[int, float]] = {}
@@ -85,5 +88,5 @@ def _refuse(world: World, pair: tuple[str, str], q: Array) -> None:
 
 
 def _means(name: str, owner: str) -> bool:
-    """Whether a name is that of a body or object, of a shape on it, or of the object it is of."""
+    """True if a name is that of a body or object, of a shape on it, or of the object it is of."""
     return name == owner or name.startswith(f"{owner}/") or owner.startswith(f"{name}.")

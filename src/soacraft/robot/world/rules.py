@@ -1,4 +1,4 @@
-"""What a world's user says of bodies, shapes and objects: hidden, padded, allowed to touch. It survives edits."""
+"""Settings of a world's user for bodies, shapes and objects: hidden, padded, allowed to touch. They survive edits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soacraft.spatial.checks import finite
 
 
 class Rules(Objects):
-    """What counts of what is around a robot, and of the robot."""
+    """Rules that select the parts of the surroundings, and of the robot, that count."""
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
@@ -46,7 +46,7 @@ class Rules(Objects):
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """What is hidden, sorted."""
+        """Names of the hidden parts, sorted."""
         return tuple(sorted(self._hidden))
 
     def pad(self, a: str, metres: float, b: str | None = None) -> None:

@@ -95,7 +95,7 @@ class Solid:
 
 
 def has_cover(shape: Shape) -> bool:
-    """Whether a shape can be covered: a plane and a height field have none."""
+    """True if a shape can be covered: a plane and a height field have none."""
     return shape.kind not in ("plane", "heightfield")
 
 
@@ -114,8 +114,9 @@ def _extreme_points(shape: Shape) -> Array:
 
 
 def stands_out(outer: Solid, pose: Pose, inner: Solid, tolerance: float) -> float:
-    """How far any point of a solid at a pose in the frame of another is from that, at most; off by no more than about a
-    tolerance. Cubes that cannot hold the farthest point are dropped, others split (branch and bound)."""
+    """Largest distance of a point of a solid, at a pose in the frame of another, from that; off by no more than about a
+    tolerance. Cubes that cannot hold the farthest point are dropped, others split (branch and bound).
+    """
     middles, edge = outer.cubes(8.0)
     while True:
         reach = float(HALF * edge)

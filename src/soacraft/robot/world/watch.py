@@ -1,4 +1,6 @@
-"""Whether a model has changed in what a world is made of: told by the model, so that asking costs next to nothing."""
+"""Watch of the changes of a model that matter to a world: the model announces them, so that a check costs next to
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,9 @@ class Watch:
 
     @property
     def changed(self) -> bool:
-        """Whether there was a change since `forget`."""
+        """True if there was a change since `forget`."""
         return self._told[0]
 
     def forget(self) -> None:
-        """From now on."""
+        """Forget the changes so far."""
         self._told[0] = False

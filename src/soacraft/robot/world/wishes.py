@@ -1,4 +1,4 @@
-"""What stands for a shape: a wish of how coarse it may be, and the cover that is made of it."""
+"""Covers of shapes: a choice of how coarse one may be, and the cover that is made of it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ GIVEN = Detail("given", None, None)
 
 @dataclass(frozen=True, eq=False)
 class Cover:
-    """What stands for a shape: shapes with their poses in its frame, how far they stand out of it and how far it
-    sticks out of them, at most, in metres, and their volume relative to its own (inf for a surface)."""
+    """Cover of a shape: shapes with their poses in its frame, the largest distances by which they protrude from it and
+    it sticks out of them, in metres, and their volume relative to its own (inf for a surface).
+    """
 
     name: str
     kind: str
@@ -59,7 +60,7 @@ def _counted(cover: Cover) -> str:
 
 
 def read_size(kind: str, error: Any, count: Any) -> tuple[float | None, int | None]:
-    """How far balls and capsules may stand out, or how many there may be."""
+    """Read the distance by which balls and capsules may protrude, or their largest number."""
     if kind not in ("spheres", "capsules"):
         if error is not None or count is not None:
             raise StateError(f"error= and count= are of 'spheres' and 'capsules'; {kind!r} has none.")

@@ -98,8 +98,9 @@ class World(Details):
     # -- queries -------------------------------------------------------------------------------------------------
 
     def collides(self, q: Any, *, threads: int | None = None) -> Any:
-        """Whether anything touches that may not, at q (nq) or a batch (..., nq), whatever the threads. It ends with the
-        first touch."""
+        """True if anything touches that may not, at q (nq) or a batch (..., nq), whatever the threads. The check ends
+        with the first touch.
+        """
         return self._queries().collides(q, threads)
 
     def touching(self, q: Any) -> list[tuple[str, str]]:
@@ -123,16 +124,17 @@ class World(Details):
         return self._queries().distances(q, within, threads)
 
     def edge(self, q0: Any, q1: Any, *, gap: float | None = None, first: bool = True) -> Edge:
-        """Whether the robot is free all the way from q0 to q1, each hinge at a constant rate; else where it first comes
-        nearer than `gap` to something (by default 1e-6 of its size). Nothing is between samples: each configuration
-        that is looked at clears a part of the motion, by bounds on how the hinges move each shape. With first=False it
-        ends with any touch, which is all that a planner needs."""
+        """Check that the robot is free all the way from q0 to q1, each hinge at a constant rate; else find where it
+        first comes nearer than `gap` to something (by default 1e-6 of its size). There are no samples to slip between:
+        each configuration that is checked clears a part of the motion, by bounds on how the hinges move each shape.
+        With first=False it ends with any touch, which is all that a planner needs.
+        """
         return self._queries().edge(q0, q1, gap, first)
 
     def edges(
         self, q0: Any, q1: Any, *, gap: float | None = None, first: bool = True, threads: int | None = None
     ) -> Edges:
-        """The same for many motions, from q0 (count, nq) to q1 (count, nq): as `edge` tells them one by one."""
+        """Check many motions, from q0 (count, nq) to q1 (count, nq), each as `edge` does."""
         return self._queries().edges(q0, q1, gap, first, threads)
 
     def sample(self, rng: Seed, count: int) -> Array:

@@ -4,8 +4,11 @@
     state      u1    the bytes of `SimState.encode`
     document   u1    all the rest as MessagePack: plain data, no code
 
-Nothing in it is executed or imported. A file is not trusted: sizes, kinds and places are looked at first. Files of
-format 1 are read by `checkpoint_format_1`.
+A seal follows the data of HDF5: a mark, and the SHA-256 of all bytes before. It is compared before HDF5 reads anything,
+which may not come back from a damaged file. Files of before without a seal are read, and those of format 1 by
+`checkpoint_format_1`.
+
+Nothing in it is executed or imported. A file is not trusted: sizes, kinds and places are looked at first.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ _BYTES = 2**30
 #: Names of the data sets, and the kinds of their numbers.
 _NAMES = {"state": "u", "document": "u"}
 _DTYPES = {"u": "u1", "f": "<f8", "i": "<i8"}
+#: Mark of a seal, and bytes of its checksum.
+_MARK, _DIGEST = b"soaseal1", 32
 
 
 class Kept(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -62,7 +67,7 @@ def write_checkpoint(
         file.flush()
         image = file.id.get_file_image()
     try:
-        write_bytes(Path(path), image)
+        write_bytes(Path(path), image + _MARK + hashlib.sha256(image).digest())
     except ModelFileError as wrong:
         why = str(wrong).partition(": ")[2] or str(wrong)
         raise CheckpointError(
@@ -78,6 +83,8 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, SimState]:
     if not path.exists():
         raise CheckpointError(f"there is no checkpoint {str(path)!r}.")
     try:
+        if not _is_sealed(path):
+            raise _damaged(path)
         with h5py.File(path, "r", locking=False) as file:
             written = file.attrs.get("format")
             if not isinstance(written, str) or written not in (FORMAT, _FORMAT_1):
@@ -91,10 +98,7 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, SimState]:
     except (OSError, KeyError, RuntimeError) as problem:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {problem}") from None
     if (checksum is not None or written == FORMAT) and str(checksum) != _checksum(*parts.values()):
-        raise CheckpointError(
-            f"the checkpoint {str(path)!r} is damaged: its data are not those that it was written with, as its "
-            "checksum tells. Restore an older one."
-        )
+        raise _damaged(path)
     try:
         if written == FORMAT:
             kept, state = msgspec.msgpack.decode(bytes(parts["document"]), type=Kept), decode(bytes(parts["state"]))
@@ -104,6 +108,31 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, SimState]:
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}") from None
     return kept, state
+
+
+def _is_sealed(path: Path) -> bool:
+    """True if the seal of a file is that of its bytes, or there is none. A mark is one with half of its letters."""
+    size = path.stat().st_size - len(_MARK) - _DIGEST
+    if size < 0:
+        return True
+    with path.open("rb") as file:
+        file.seek(size)
+        seal = file.read()
+        if sum(a == b for a, b in zip(seal, _MARK, strict=False)) < len(_MARK) // 2:
+            return True
+        file.seek(0)
+        digest = hashlib.sha256()
+        while size and (part := file.read(min(size, 2**20))):
+            digest.update(part)
+            size -= len(part)
+    return seal == _MARK + digest.digest()
+
+
+def _damaged(path: Path) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint {str(path)!r} is damaged: its data are not those that it was written with, as its checksum "
+        "tells. Restore an older one."
+    )
 
 
 def _checksum(*parts: Any) -> str:

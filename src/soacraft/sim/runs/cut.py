@@ -11,7 +11,8 @@ import secrets
 from typing import Any
 
 from soacraft.errors import CheckpointError
-from soacraft.sim.runs.log import BLOCK, FORMAT, LogPlace, h5py_module
+from soacraft.sim.runs.log import FORMAT, LogPlace, h5py_module
+from soacraft.sim.runs.log_dataset import BLOCK
 
 #: Rows that are copied together.
 _TOGETHER = 16 * BLOCK

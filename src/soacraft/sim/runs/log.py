@@ -21,6 +21,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
@@ -38,6 +39,7 @@ from soacraft.arguments import read_path
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.labels import Labels
+from soacraft.sim.runs.log_dataset import BLOCK, LogDataset
 from soacraft.sim.runs.signals import Columns, Signals, written
 from soacraft.spatial.checks import Array
 
@@ -45,8 +47,6 @@ FORMAT = "soacraft run 1"
 ROWS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces")
 #: What grows: by rows, and by events.
 GROWS = (*ROWS, "signals", "event_t", "event_q", "event_v", "event_name")
-#: Rows of a block, which are written and read together.
-BLOCK = 256
 #: Bytes of the name of an event.
 NAME = 256
 #: Room that is left on a disk, for the end of the file.
@@ -96,7 +96,8 @@ class Log:
         self.id, self.segment = secrets.token_hex(16), -1
         self._file: Any = None
         self._at: Any = None
-        self._data: dict[str, Any] = {}  # open datasets: HDF5 writes where one is closed, and must not fail there
+        self._data: dict[str, LogDataset] = {}  # open: HDF5 writes where one is closed, and must not fail there
+        self._count: Any = None
         self._rows = self._events = self._seen = 0
         self._broken = False
 
@@ -117,7 +118,7 @@ class Log:
                     self._file["segment_0"] = h5py.SoftLink("/")
                     self.segment, self._at = 0, self._file
                 else:
-                    self._data = {}
+                    self._release()
                     if self._file is not None:
                         self._file.close()
                     require_room(self.path, os.stat(self.path).st_size)
@@ -151,7 +152,15 @@ class Log:
     def _open(self) -> None:
         """Let others read, and have what grows at hand."""
         self._file.swmr_mode = True
-        self._data = {name: self._at[name] for name in (*GROWS, "count") if name in self._at}
+        for name in GROWS:
+            if name in self._at:
+                rows = self._events if name.startswith("event_") else self._rows
+                self._data[name] = LogDataset(self._at[name], rows)
+        self._count = self._at["count"]
+
+    def _release(self) -> None:
+        """Close the datasets."""
+        self._data, self._count = {}, None
 
     def _create(self, h5py: ModuleType, layout: Layout) -> None:
         at, text = self._at, h5py.string_dtype()
@@ -180,10 +189,9 @@ class Log:
         """Append rows and new events, flush, and then count them: what is counted is whole."""
         with self._guarded(float(chunk["t"][-1]) if len(chunk["t"]) else None):
             require_room(self.path, sum(x.nbytes for x in chunk.values()))
-            for name in ROWS:
-                self._append(name, chunk[name], self._rows)
-            if "signals" in self._data:
-                self._append("signals", chunk["signals"], self._rows)
+            for name in (*ROWS, "signals"):
+                if name in self._data:
+                    self._data[name].append(chunk[name])
             fresh = events[self._seen :]
             if fresh:
                 self._happened(fresh)
@@ -192,15 +200,9 @@ class Log:
             self._seen = len(events)
             self._counted(0)
 
-    def _append(self, name: str, rows: Any, old: int) -> None:
-        data = self._data[name]
-        data.resize(old + len(rows), axis=0)
-        data[old:] = rows
-
     def _counted(self, ended: int) -> None:
-        count = self._data["count"]
-        count[:] = np.array([self._rows, self._events, ended], dtype=np.int64)
-        count.flush()
+        self._count.write_direct(np.array([self._rows, self._events, ended], dtype=np.int64))
+        self._count.flush()
 
     @property
     def place(self) -> LogPlace:
@@ -220,12 +222,11 @@ class Log:
                 self._counted(1)
 
     def _happened(self, events: Sequence[Happened]) -> None:
-        q, v = (self._data[f"event_{x}"].shape[1] for x in ("q", "v"))
-        self._append("event_t", np.array([x.t for x in events]), self._events)
-        self._append("event_q", np.array([_sized(x.q, q) for x in events]), self._events)
-        self._append("event_v", np.array([_sized(x.v, v) for x in events]), self._events)
-        names = np.array([x.name.encode()[:NAME] for x in events], dtype=f"S{NAME}")
-        self._append("event_name", names, self._events)
+        q, v = (self._data[f"event_{x}"].data.shape[1] for x in ("q", "v"))
+        self._data["event_t"].append(np.array([x.t for x in events]))
+        self._data["event_q"].append(np.array([_sized(x.q, q) for x in events]))
+        self._data["event_v"].append(np.array([_sized(x.v, v) for x in events]))
+        self._data["event_name"].append(np.array([x.name.encode()[:NAME] for x in events], dtype=f"S{NAME}"))
 
     def finish(self, stopped_by: str) -> None:
         """End the segment."""
@@ -239,7 +240,7 @@ class Log:
         """End the file."""
         if self._file:
             with suppress(OSError, RuntimeError) if self._broken else self._guarded():
-                self._data = {}
+                self._release()
                 self._file.close()
             self._file = self._at = None
 
@@ -301,6 +302,11 @@ def _sized(x: Array, size: int) -> Array:
 
 def versions() -> dict[str, str]:
     """Of what a run was made with."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in ("soacraft", "numpy", "h5py", "scikit-sundae"):
         with suppress(PackageNotFoundError):

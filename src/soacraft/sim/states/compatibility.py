@@ -62,6 +62,9 @@ def _fault(state: SimState, mb: Multibody) -> str:
         read_v(mb, state.v)
     except SoacraftError as wrong:
         return str(wrong).rstrip(".")
+    count = 2 * mb.nv + len(state.work) + len(state.z)
+    if len(state.rates) not in (0, count):
+        return f"it has {len(state.rates)} rates, and a step begins with {count}"
     sizes = {x.name: x.hinge.nq for x in mb.loops}
     for name, x in state.closures.items():
         if sizes.get(name) != len(x):

@@ -23,7 +23,7 @@ from soacraft.spatial.checks import Array
 _FORMAT = "soacraft state 1"
 #: Bytes of the checksum, and the limit of times in nanoseconds.
 _CHECKSUM, _LAST = 32, 2**62
-_ARRAYS = ("q", "v", "work", "z")
+_ARRAYS = ("q", "v", "work", "z", "rates")
 _TUPLES = ("forces", "dofs", "counts", "happened", "events", "ticks")
 
 
@@ -57,6 +57,9 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Work of each force, in the order of `forces`."""
     z: Array
     """Continuous states of components."""
+    rates: Array = msgspec.field(default_factory=lambda: np.zeros(0))
+    """Rates with which the next step begins, of coordinates, velocities, work and z: with contact accelerations are the
+    mean of the last step. Empty at the end of a run: the next one begins with what the forces give."""
     forces: tuple[str, ...]
     """Names of the forces whose work is counted."""
     dofs: tuple[str, ...] = ()
@@ -185,7 +188,7 @@ def decode(data: bytes) -> SimState:
             raise ValueError(f"its format is {parts.format!r:.60}, not {_FORMAT!r}")
         floats, integers = np.frombuffer(parts.floats, "<f8"), np.frombuffer(parts.integers, "<i8")
         values = unpack(parts.names, floats.astype(np.float64), integers.astype(np.int64))
-        arrays = {name: values.pop(name) for name in _ARRAYS}
+        arrays = {name: values.pop(name) for name in _ARRAYS if name != "rates" or name in values}
         if any(not name.startswith("held ") for name in values):
             raise ValueError("it has arrays besides those of a state")
         held = {name.removeprefix("held "): x for name, x in values.items()}
@@ -202,7 +205,7 @@ def _fault(state: SimState) -> str:
     if not np.isfinite(numbers).all() or not all(np.isfinite(getattr(state, name)).all() for name in _ARRAYS):
         return "a number is not finite"
     if any(getattr(state, name).ndim != 1 for name in _ARRAYS):
-        return "q, v, work and z have one axis"
+        return "q, v, work, z and rates have one axis"
     times = [state.ns, state.origin, *state.happened, *(x for pair in state.callbacks for x in pair)]
     if any(abs(ns) >= _LAST for ns in times) or not 0.0 <= state.rest < 1e-9:
         return "a time is out of range"

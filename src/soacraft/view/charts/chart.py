@@ -43,8 +43,9 @@ class Panel(NamedTuple):
 
 
 class Chart(Strict):
-    """What `plot` and its relatives give: `panels` with their lines, `figure` by matplotlib; a notebook shows it,
-    `save` writes it."""
+    """Result of `plot` and its relatives: `panels` with their lines, `figure` by matplotlib; a notebook shows it,
+    `save` writes it.
+    """
 
     _set_once = frozenset({"panels", "figure"})
 

@@ -67,7 +67,7 @@ def live(
 
 
 def _look(file: Path) -> tuple[int, int, bool]:
-    """How far the log is; nothing where it is not there yet, or just begins a segment."""
+    """Progress of the log; zero where it does not exist yet, or just begins a segment."""
     try:
         return progress(file)
     except ModelFileError as wrong:
@@ -77,7 +77,7 @@ def _look(file: Path) -> tuple[int, int, bool]:
 
 
 def _shower(file: Path) -> Callable[[Chart], None]:
-    """How charts are shown here."""
+    """Function that shows charts in this environment."""
     try:
         from IPython import get_ipython
         from IPython.display import clear_output, display

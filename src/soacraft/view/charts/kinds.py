@@ -132,7 +132,7 @@ def _violation(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
 
 
 def _phase(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
-    """For dofs whose velocity is the rate of one coordinate."""
+    """Panels for dofs whose velocity is the rate of one coordinate."""
     place = {name: i for i, name in enumerate(labels.q)}
     pairs = [(i, place[labels.v[i]]) for i in chosen[1] if labels.v[i] in place]
     if not pairs:
@@ -148,7 +148,7 @@ def _phase(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
 
 
 def _contacts(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
-    """How hard each pair of shapes presses: the size of the mean force over each step."""
+    """Force between each pair of shapes: the size of the mean force over each step."""
     if run.contacts is None:
         raise ViewError("the run has no contacts to draw: add sc.sim.Contact() to its propagator.")
     forces = run.contacts.forces_by_pair()

@@ -32,7 +32,7 @@ def workspace(
     axes: str | None = None,
     seed: Seed = 0,
 ) -> Chart:
-    """Where a node is at random coordinates within the limits, coloured by its manipulability
+    """Map of the positions of a node at random coordinates within the limits, coloured by its manipulability
 
         volume of what unit velocities reach = product of the non-zero singular values of J
 

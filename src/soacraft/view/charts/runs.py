@@ -33,8 +33,8 @@ def plot(
     by its path, or as `plot(sc.sim.read(path))`.
 
     `dofs` names the coordinates and dofs that are drawn, by their names or by those of their hinges. Numbers of
-    different units are in panels of their own. `phase` has a velocity against its coordinate. `balance` is the growth
-    of energy, the work that explains it, and what is left (`run.check()`). `contacts` is how hard each pair of shapes
+    different units are in separate panels. `phase` has a velocity against its coordinate. `balance` is the growth of
+    energy, the work that explains it, and the residual (`run.check()`). `contacts` is how hard each pair of shapes
     presses, `spectrum` the amplitude of each coordinate by frequency. Events of a single run are marked. `graph` gives
     the names for a log that has no names.
 

@@ -1,4 +1,4 @@
-"""What pictures and pages need besides numpy, imported where it is used (the extra `view`)."""
+"""Modules other than numpy that pictures and pages need, imported where they are used (the extra `view`)."""
 
 from __future__ import annotations
 

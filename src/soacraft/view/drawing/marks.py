@@ -1,4 +1,4 @@
-"""What a flat picture is made of: boxes, discs, lines and words. Lengths in points, y downwards, colours `#rrggbb`."""
+"""Shapes of a flat picture: boxes, discs, lines and words. Lengths in points, y downwards, colours `#rrggbb`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CHARACTER = 0.6
 
 
 def width_of(text: str, size: float = 10.0) -> float:
-    """How wide a text is at most, about.
+    """Upper estimate of the width of a text.
 
     >>> width_of("arm", 10.0)
     18.0

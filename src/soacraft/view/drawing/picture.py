@@ -42,7 +42,7 @@ class Picture(Strict):
         return svg(self.marks, self.width, self.height, self.title)
 
     def html(self) -> str:
-        """The picture as a page of its own."""
+        """Picture as a separate page."""
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{text_of(self.title)}</title></head>'
             f"<body>{self.svg()}</body></html>"

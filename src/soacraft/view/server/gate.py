@@ -1,4 +1,4 @@
-"""Who may come in. A page of another site must reach nothing, even where its name leads to this machine."""
+"""Admission of requests. A page of another site must reach nothing, even where its name leads to this machine."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Gate:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What `Host` may be."""
+        """Values that `Host` may have."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return frozenset(f"{x}:{self.port}" for x in (_LOOPBACK if shown in _LOOPBACK else {shown}))
 
     def refused(self, path: str, hosts: list[str], origins: list[str], socket: bool) -> str:
-        """Why a request for this path is refused; empty where it is not.
+        """Reason why a request for this path is refused; empty where it is not.
 
         >>> gate = Gate("127.0.0.1", 80, "secret")
         >>> gate.refused("/?token=secret", ["localhost:80"], [], socket=False)

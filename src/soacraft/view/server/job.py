@@ -1,4 +1,4 @@
-"""`Job`: one call in a thread of its own, which can be ended."""
+"""`Job`: one call in a separate thread, which can be ended."""
 
 from __future__ import annotations
 

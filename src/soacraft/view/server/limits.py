@@ -1,4 +1,4 @@
-"""What a page may ask of the machine at most."""
+"""Limits of what a page may ask of the machine."""
 
 from __future__ import annotations
 

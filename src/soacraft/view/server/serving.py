@@ -71,7 +71,7 @@ class Serving(Uncopied):
 
     @property
     def pages(self) -> int:
-        """How many pages are open."""
+        """Number of open pages."""
         return len(self._open)
 
     def send(self, name: str, data: Any) -> None:
@@ -215,7 +215,7 @@ def serve(
     `page` gives the text of the page for the nonce that its scripts and styles must carry; nothing else runs there, and
     nothing outside this server is asked (Content-Security-Policy). It opens its WebSocket at `"/socket" +
     location.search`. `handlers` answer verbs; what they raise goes to the page as a message. The server listens on this
-    machine alone unless `host` is another of its addresses. Each server has a token of its own in its address.
+    machine alone unless `host` is another of its addresses. Each server has another token in its address.
 
     >>> from soacraft.view.server import Handler, Request, serve
     >>> def add(asked): return asked.a + asked.b

@@ -36,7 +36,7 @@ class Work:
         self._taken -= 1
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """What a call returns or raises; a refusal where it takes too long."""
+        """Result or error of a call; a refusal where it takes too long."""
         try:
             async with asyncio.timeout(self._limits.seconds):
                 await self._free.acquire()

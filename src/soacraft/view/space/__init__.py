@@ -1,8 +1,8 @@
-"""Scenes in three dimensions: what a model looks like, and how it moves, without a display.
+"""Scenes in three dimensions: pictures of a model and of its motion, without a display.
 
-In: a model, motions, what is to be drawn besides. `parts` are surfaces fixed on bodies, `motion` poses over time,
-`details` what is known of each body, `content` all together; `pictures` (by `raster`), `video` and `page` show it.
-`web` has the scripts of pages, a file for each idea; `live` pages that follow their model.
+In: a model, motions, further objects to draw. `parts` are surfaces fixed on bodies, `motion` poses over time, `details`
+the numbers of each body, `content` all together; `pictures` (by `raster`), `video` and `page` show it. `web` has the
+scripts of pages, a file for each idea; `live` pages that follow their model.
 """
 
 from soacraft.view.space.mode_shapes import mode

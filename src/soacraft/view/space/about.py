@@ -1,4 +1,4 @@
-"""What the panel of a page says of a body."""
+"""Facts about a body for the panel of a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn of flexible bodies: skins that move with the modes, and what rides on their nodes."""
+"""Drawing of flexible bodies: skins that move with the modes, and surfaces that ride on their nodes."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Bending:
 
     @property
     def still(self) -> Surface:
-        """Of the undeformed body."""
+        """Surface of the undeformed body."""
         return self._surface(np.zeros(self.skin.n))
 
     def surface(self, eta: Array) -> Surface:
-        """At all modal coordinates of the graph, in body axes."""
+        """Surface at all modal coordinates of the graph, in body axes."""
         return self._surface(eta[self.modes])
 
     def _surface(self, eta: Array) -> Surface:
@@ -80,8 +80,9 @@ class Bending:
         return Surface(points[self.corners], np.repeat(n, 3, axis=0), triangles, self.solid)
 
     def deflections(self, eta: Array) -> Array:
-        """How far its points are from where they are on the undeformed body at all modal coordinates of the graph (...,
-        modes), in metres, (..., points)."""
+        """Distances of its points from their places on the undeformed body at all modal coordinates of the graph (...,
+        modes), in metres, (..., points).
+        """
         return self.skin.deflections(eta[..., self.modes])[..., self.corners]
 
 
@@ -103,7 +104,7 @@ class Bending:
         return measure(np.tensordot(eta[..., self.modes], self.stress, axes=(-1, -1)))[..., self.elements]
 
     def values(self, kind: str, eta: Array) -> Array | None:
-        """By what its points are coloured; None where they are not."""
+        """Values that its points are coloured by; None where they are not."""
         if kind == "stress":
             return None if self.stress is None else self.stresses(eta)
         return self.deflections(eta) if kind == "deflection" else None
@@ -123,8 +124,9 @@ def measure(stress: Array) -> Array:
 
 
 def bending_of(data: ModalData, modes: slice, length: float = 0.0) -> Bending:
-    """What is seen of a body in a model of this length: its skin, a thin one thicker than it is; without one balls at
-    its points; without those rods between its nodes."""
+    """Surface of a body in a model of this length: its skin, a thin one thicker than it is; without one balls at its
+    points; without those rods between its nodes.
+    """
     if data.skin is not None:
         stress = None if data.skin.element is None else data.recovery.get("stress")
         known = stress is not None and stress.ndim == 3 and stress.shape[1] in (4, 6)
@@ -133,7 +135,7 @@ def bending_of(data: ModalData, modes: slice, length: float = 0.0) -> Bending:
 
 
 def farthest(data: ModalData) -> Array:
-    """How far each mode of a flexible body is moved so that it is well seen, (n)."""
+    """Amplitude of each mode of a flexible body at which it is well seen, (n)."""
     skin = bending_of(data, slice(0, data.n)).skin
     extent = float(np.linalg.norm(np.ptp(skin.corners(np.zeros(data.n)), axis=0)))
     moves = np.linalg.norm(skin.gam, axis=1).max(axis=0) / (BENT * extent)
@@ -177,7 +179,9 @@ def _balls(data: ModalData, modes: slice) -> Bending:
 
 
 def _rods(data: ModalData, modes: slice) -> Bending:
-    """From the first node to each of the others, from the body frame where there is one node, a ball where none is."""
+    """Rods from the first node to each of the others, from the body frame where there is one node, a ball where none
+    is.
+    """
     still = ModalNode(Pose(), np.zeros((3, data.n)), np.zeros((3, data.n)))
     nodes = [still, *data.nodes.values()] if len(data.nodes) < 2 else list(data.nodes.values())
     places = np.array([x.pose.translation for x in nodes])

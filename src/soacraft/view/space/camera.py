@@ -1,4 +1,4 @@
-"""Where a picture is taken from: a camera on a sphere about what it looks at."""
+"""Camera on a sphere about the point that it looks at."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Camera:
 
     @property
     def position(self) -> Array:
-        """Where it is."""
+        """Position of the camera."""
         return np.asarray(self.target + self.distance * self.axes[2])
 
     def seen(self, points: Array, width: int, height: int) -> tuple[Array, Array]:

@@ -30,8 +30,9 @@ class ContactMarks:
 
 
 def contact_marks(graph: Graph, motion: object, instants: Array, length: float) -> ContactMarks:
-    """Of a run with contacts: at each instant those of the step that it is in; `length` is that of what is drawn.
-    O(instants x points)."""
+    """Marks of a run with contacts: at each instant those of the step that it is in; `length` is that of the drawn
+    parts. O(instants x points).
+    """
     empty = ContactMarks(np.zeros(len(instants) + 1, dtype=np.int64), np.zeros((0, 10)))
     if not isinstance(motion, Run) or motion.contacts is None:
         return empty

@@ -25,8 +25,9 @@ GHOST = 0.35
 
 @dataclass(frozen=True)
 class Colouring:
-    """How flexible bodies are coloured: by `kind`, from 0 to `most`; and the words on the picture. What is `relative`
-    is known up to a factor alone, as modes are."""
+    """Colouring of flexible bodies: by `kind`, from 0 to `most`; and the words on the picture. A `relative` one is
+    known up to a factor alone, as modes are.
+    """
 
     kind: str
     most: float
@@ -36,8 +37,9 @@ class Colouring:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What pictures and pages draw. `tracks` are the motions at the same instants, the first one solid; `ellipsoids`
-    are those at nodes with their numbers (m, 9); `contacts` are of the first motion."""
+    """Content of pictures and pages. `tracks` are the motions at the same instants, the first one solid; `ellipsoids`
+    are those at nodes with their numbers (m, 9); `contacts` are of the first motion.
+    """
 
     graph: Graph
     parts: list[Part]

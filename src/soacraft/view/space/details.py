@@ -1,4 +1,5 @@
-"""What is known of every body over a motion: velocity, and inertia, alone and with what it carries, as ellipsoids."""
+"""Numbers of every body over a motion: velocity, and inertia, alone and with the bodies outboard of it, as ellipsoids.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from soacraft.view.space.ellipsoid import inertia_shape, rigid_shape
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """At states (m) of n bodies: velocities (m, n, 6), [angular; linear] of the origins in inertial axes; and the
-    ellipsoids (n, 9) of M and (m, n, 9) of R and P, in body axes. `refused` is why there is no P."""
+    """Details at states (m) of n bodies: velocities (m, n, 6), [angular; linear] of the origins in inertial axes; and
+    the ellipsoids (n, 9) of M and (m, n, 9) of R and P, in body axes. `refused` is the reason why there is no P.
+    """
 
     velocity: Array
     own: Array

@@ -1,4 +1,4 @@
-"""What a body looks like that has no shape: rods from its hinge to the next ones, and the hinge by its kind."""
+"""Figure of a body without a shape: rods from its hinge to the next ones, and the hinge by its kind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _rod(a: Array, b: Array, length: float) -> Surface:
 
 
 def _mass(body: Body, start: Array, length: float) -> list[Surface]:
-    """Where a body leads nowhere: a rod to its centre of mass, and what its inertia looks like there."""
+    """Figure of a body without children: a rod to its centre of mass, and its ellipsoid of inertia there."""
     if not body.inertia.mass > 0.0:
         return []
     com = np.asarray(body.inertia.com)

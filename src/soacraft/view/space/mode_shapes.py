@@ -106,7 +106,7 @@ def _of_system(m: Modes, i: int) -> tuple[Graph, Array, Any, str]:
 
 
 def _sizes(graph: Graph) -> Array:
-    """How far a dof goes that is seen to move: a radian, a length of the model, a visible bending."""
+    """Visible motion of each dof: a radian, a length of the model, a visible bending."""
     layout = graph.layout
     sizes = np.asarray(scale_of(graph).of("".join(layout.units.hinge)), dtype=np.float64).copy()
     for k, modes in modes_of(graph).items():

@@ -1,4 +1,5 @@
-"""How what is drawn moves: poses and velocities of all bodies at equal steps of time, and how far closures are open."""
+"""Motion of the drawn parts: poses and velocities of all bodies at equal steps of time, and the openings of closures.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +121,9 @@ def _equal_steps(first: float, last: float, step: float, bodies: int, motions: i
 
 
 def _states(graph: Graph, motion: Any, instants: Array) -> State:
-    """By the dense output of a run; otherwise between rows on the straight way of each hinge. A pair has the velocity
-    of this way."""
+    """States by the dense output of a run; otherwise between rows on the straight way of each hinge. A pair has the
+    velocity of this way.
+    """
     if isinstance(motion, Run) and motion.has_dense_output:
         sample = motion.at(instants)
         return graph.state(q=sample.q, v=sample.v)
@@ -150,7 +152,7 @@ def drawn(graph: Graph, q: Array, exaggerate: float) -> Array:
 
 
 def modes_of(graph: Graph) -> dict[int, slice]:
-    """By flexible body, which of all modal coordinates are its own."""
+    """Slices of the modal coordinates of each flexible body among all modal coordinates."""
     ends = np.cumsum([0, *(graph.layout.modal(k).n for k in graph.layout.flexible)])
     return {k: slice(int(a), int(b)) for k, a, b in zip(graph.layout.flexible, ends, ends[1:], strict=False)}
 
@@ -170,8 +172,9 @@ def _poses(graph: Graph, t: Array, state: State, exaggerate: float) -> Track:
 
 
 def openings(graph: Graph, q: Array) -> Array:
-    """How far each active closure is open: an angle, or a distance relative to the length of its loop. Infinite where
-    it is not known."""
+    """Opening of each active closure: an angle, or a distance relative to the length of its loop. Infinite where it is
+    not known.
+    """
     closures = sum(x.active for x in graph.loops)
     found = np.full((len(q), closures), np.inf)
     for i, each in enumerate(q if closures else ()):

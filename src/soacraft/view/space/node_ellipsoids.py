@@ -32,11 +32,11 @@ class NodeEllipsoid:
 
     @property
     def name(self) -> str:
-        """What the page calls it."""
+        """Name for the page."""
         return f"{self.kind} at {self.node.full_name}"
 
     def at(self, graph: Graph, state: State) -> Array:
-        """Its nine numbers (see `ellipsoid`) in inertial axes at states (m), (m, 9).
+        """Nine numbers of the ellipsoid (see `ellipsoid`) in inertial axes at states (m), (m, 9).
 
             manipulability      S^2 = REACH^2 J_v J_v*                   its velocities for unit ones of the dofs
             operational_space   S^2 = (LIGHT l)^2 m J_v Mcal^-1 J_v*     its velocities of one kinetic energy

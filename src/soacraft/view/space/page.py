@@ -214,7 +214,7 @@ def _shared(parts: list[Part]) -> tuple[list[dict[str, Any]], list[Surface]]:
 
 
 def _skin(bending: Bending) -> dict[str, Any]:
-    """What a page needs to carry the points of a surface, as `web/bending.js` reads it."""
+    """Arrays by which a page moves the points of a surface, as `web/bending.js` reads them."""
     skin = bending.skin
     found: dict[str, Any] = {
         "first": bending.modes.start, "n": skin.n,

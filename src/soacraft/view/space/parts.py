@@ -1,4 +1,4 @@
-"""What is drawn of a model: parts fixed on bodies, from its geometries or, lacking those, from its kinematics."""
+"""Parts of the picture of a model, fixed on bodies, from its geometries or, lacking those, from its kinematics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Part:
     bending: Bending | None = None
 
     def bent(self, moving: Track, i: int) -> Surface:
-        """Its surface at instant i of a motion, in body axes."""
+        """Surface at instant i of a motion, in body axes."""
         if self.bending is None:
             return self.surface
         return self.bending.surface(moving.exaggerate * moving.eta[i])
@@ -100,7 +100,7 @@ class PartMaker:
         return found
 
     def colour_of(self, k: int) -> Colour:
-        """That of the serial segment of body k, lighter for every second body of it."""
+        """Colour of the serial segment of body k, lighter for every second body of it."""
         branch = self._graph.topology.branch_of(k)
         return rgb(mixed(segment_colour(branch.index), "#ffffff", 0.12 + 0.22 * (branch.nodes.index(k) % 2)))
 

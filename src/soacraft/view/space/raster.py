@@ -122,7 +122,7 @@ def _cut_off(
 def _facing(
     corners: Corners, owner: Corners, solid: npt.NDArray[np.bool_], place: Array
 ) -> tuple[Corners, Corners]:
-    """Without what has no area, and the backs of solids."""
+    """Triangles without those of no area, and without the backs of solids."""
     a, b, c = (place[corners[:, i]] for i in range(3))
     with np.errstate(all="ignore"):
         area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])

@@ -52,7 +52,7 @@ def read_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def read_look(colour: str, caption: str) -> tuple[str, str]:
-    """By what flexible bodies are coloured, and what is written on the picture."""
+    """Read the colouring of flexible bodies, and the caption of the picture."""
     if colour not in COLOURS:
         raise ViewError(f"colour={colour!r:.40} is unknown; give {' or '.join(map(repr, COLOURS))}.")
     if not isinstance(caption, str):

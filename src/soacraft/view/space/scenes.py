@@ -53,13 +53,12 @@ def scene(
 
     A body is drawn by its visual geometries, or by those of collisions; a body without either by its kinematics: rods
     between hinges, a drum for a hinge that turns, a block for one that slides, a ball for more. `folder` is where mesh
-    files are (by default where `sc.load` found them); they are read there alone, STL and OBJ by ourselves, PLY, OFF
-    and glTF by trimesh. What cannot be drawn is listed in `missing`. Closures are rods, green where they are met, from
-    yellow to red by how far they are open.
-    Contacts of a run are points with the arrows of their forces and cones of friction.
-    A `sc.robot.World` is shown with its robot: objects, in blue what stands for shapes of the robot, in orange what
-    keeps clear by its padding.
-    `frames`, `inertias` and `ground` add axes, ellipsoids of inertia, and a floor under a model that has none.
+    files are (by default where `sc.load` found them); they are read there alone, STL and OBJ by ourselves, PLY, OFF and
+    glTF by trimesh. What cannot be drawn is listed in `missing`. Closures are rods, green where they are met, from
+    yellow to red by how far they are open. Contacts of a run are points with the arrows of their forces and cones of
+    friction. A `sc.robot.World` is shown with its robot: objects, in blue the stand-ins for shapes of the robot, in
+    orange shapes that keep clear by their padding. `frames`, `inertias` and `ground` add axes, ellipsoids of inertia,
+    and a floor under a model that has none.
 
     A flexible body is drawn by its skin, deformed as its modal coordinates say, and coloured by how far its points are
     from where they are on the undeformed body, seen from its frame; `colour="stress"` colours it by the stress of its
@@ -84,7 +83,7 @@ def scene(
 
 
 class Scene(Strict):
-    """What `scene` gives: pictures by `image` and `pixels`, films by `video`, pages by `save`."""
+    """Result of `scene`: pictures by `image` and `pixels`, films by `video`, pages by `save`."""
 
     _set_once = frozenset({"graph", "motions"})
     _relative = False
@@ -131,7 +130,7 @@ class Scene(Strict):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is drawn now, floors left out: each with its body, surface and colour."""
+        """Parts that are drawn now, floors left out: each with its body, surface and colour."""
         return tuple(self._maker.parts())
 
     @property
@@ -142,7 +141,7 @@ class Scene(Strict):
 
     @property
     def duration(self) -> float:
-        """How long the motion takes, in seconds, or all of several; zero without one."""
+        """Duration of the motion, in seconds, or of all of several; zero without one."""
         first, last = span_of(self.motions) if self.motions else (0.0, 0.0)
         return last - first
 
@@ -297,7 +296,7 @@ class Scene(Strict):
 
     @property
     def follower(self) -> Follower | None:
-        """What makes a propagator go with the clock, after `follow`."""
+        """Follower that moves a propagator with the clock, after `follow`."""
         return self._follower
 
     def seen(self, step: float = 0.02) -> Content:
@@ -307,13 +306,13 @@ class Scene(Strict):
 
     @property
     def exaggerate(self) -> float:
-        """How many times as large as they are modal coordinates are drawn."""
+        """Factor by which modal coordinates are enlarged in pictures."""
         return self._exaggerate
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _more(self) -> list[Part]:
-        """What is drawn besides the model."""
+        """Parts other than those of the model."""
         return [*([] if self._world is None else world_parts(self._world)), *self._near]
 
     def _at(self, t: float | None) -> tuple[Track, ...]:
@@ -327,7 +326,7 @@ class Scene(Strict):
         return tracks(self.graph, self.motions, instants, step, self._exaggerate)
 
     def _whole(self, still: tuple[Track, ...]) -> tuple[Track, ...]:
-        """What decides where the camera is: all of the motion, so that pictures of one can be compared."""
+        """Tracks that decide the place of the camera: all of the motion, so that pictures of one can be compared."""
         if not self.motions:
             return still
         return self._tracks(step=self.duration / 24.0 or 1.0)

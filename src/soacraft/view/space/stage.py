@@ -1,4 +1,4 @@
-"""What a camera must see: a ball about all that is drawn, over all of a motion."""
+"""Stage of a camera: a ball about all that is drawn, over all of a motion."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class Stage:
 
 
 def stage_of(parts: list[Part], ties: list[Tie], over: tuple[Track, ...], up: Array) -> Stage:
-    """By the balls about the parts and the ends of closures in all motions, O(parts x frames); a metre about the
-    inertial frame where there is nothing."""
+    """Stage about the balls of the parts and the ends of closures in all motions, O(parts x frames); a metre about the
+    inertial frame where there is nothing.
+    """
     seen = [x for x in parts if len(x.surface.points)]
     if not seen and not ties:
         return Stage(np.zeros(3), 1.0, 0.0)

@@ -32,13 +32,13 @@ class Surface:
     solid: bool = True
 
     def moved(self, rotation: Array, translation: Array) -> Surface:
-        """The same in another frame: R x + p."""
+        """Surface in another frame: R x + p."""
         R = np.asarray(rotation)
         return Surface(self.points @ R.T + np.asarray(translation), self.normals @ R.T, self.triangles, self.solid)
 
     @property
     def visible(self) -> bool:
-        """Whether a triangle has an area, and a size that single precision knows."""
+        """True if a triangle has an area, and a size that single precision can hold."""
         if not len(self.points):
             return False
         own = self.points - 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))

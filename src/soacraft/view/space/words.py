@@ -19,7 +19,7 @@ BAR, PARTS = 9.0, 48
 
 
 def legend(look: Colouring) -> str:
-    """What the colours say: "" where they say nothing."""
+    """Meaning of the colours in words; "" where there is none."""
     if not look.most > 0.0:
         return ""
     return f"{look.kind}, relative" if look.relative else f"{look.kind} {look.most:.3g} {UNITS[look.kind]}"

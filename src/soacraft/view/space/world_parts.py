@@ -1,4 +1,6 @@
-"""What is drawn of a world besides its robot: objects, the shapes that stand for others, paddings, nearest points."""
+"""Parts of the picture of a world beside its robot: objects, the shapes that are stand-ins for others, paddings,
+nearest points.
+"""
 
 from __future__ import annotations
 

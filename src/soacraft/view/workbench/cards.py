@@ -1,4 +1,4 @@
-"""What the page shows of a value: data for each part of a card. A part that cannot be made says why."""
+"""Card of a value for the page: data for each part. A part that cannot be made says why."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model comes from: the Python that makes it `mb`, whether loops are ignored, and notes for the reader."""
+    """Source of a model: the Python that makes it `mb`, a flag that loops are ignored, and notes for the reader."""
 
     name: str
     code: str

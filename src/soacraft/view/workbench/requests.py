@@ -1,4 +1,4 @@
-"""What the workbench page may ask."""
+"""Requests of the workbench page."""
 
 from __future__ import annotations
 

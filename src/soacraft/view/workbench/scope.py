@@ -200,7 +200,7 @@ class Scope:
 
 
 def _at(place: int, do: Callable[..., Any], *args: Any) -> Any:
-    """What a call of the library gives; its errors get a place. What is no error of ours is one of the expression."""
+    """Call the library for the expression; its errors get a place. Any other error is one of the expression."""
     try:
         return do(*args)
     except SoacraftError as error:

@@ -18,7 +18,7 @@ from soacraft.view.workbench.upload import source_of
 
 
 class Workbench(Uncopied):
-    """What `open_workbench` gives: a page at `url` until `close()`. In a notebook it shows the page."""
+    """Result of `open_workbench`: a page at `url` until `close()`. In a notebook it shows the page."""
 
     _instead: ClassVar = "it serves a page in this process; serve another one there"
 

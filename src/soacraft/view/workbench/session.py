@@ -32,7 +32,7 @@ MOST_BODIES = 2000
 
 
 class Session:
-    """What one page works with. `told` is called with an event when the model changes, `opened` with a new model."""
+    """Session of one page. `told` is called with an event when the model changes, `opened` with a new model."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Session:
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def hello(self) -> dict[str, Any]:
-        """What a page shows when it opens: the model, its tree, its report, and where its scene is."""
+        """Data that a page shows when it opens: the model, its tree, its report, and the address of its scene."""
         self._behind = False
         mb, tree = self.mb, self.mb.topology
         shown = list(enumerate(mb.bodies))[:MOST_BODIES]

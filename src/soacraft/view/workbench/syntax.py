@@ -106,7 +106,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Postfix:
-    """What follows an atom."""
+    """Atom with its suffixes."""
 
     base: Tree
     suffixes: tuple[Member | Call | Index, ...]

@@ -38,7 +38,7 @@ class _Bounds:
 
 
 class SystemPage:
-    """What `open_system` gives: a page at `url` until `close()`. In a notebook it shows the page."""
+    """Result of `open_system`: a page at `url` until `close()`. In a notebook it shows the page."""
 
     def __init__(self, system: System, port: int = 0) -> None:
         self._system, self._desk = system, system.desk()
@@ -81,7 +81,7 @@ class SystemPage:
         self._desk.close()
 
     def _tell(self, told: dict[str, Any]) -> None:
-        """In the thread of the run: tell the pages, and move the model that the scene shows."""
+        """Tell the pages, in the thread of the run, and move the model that the scene shows."""
         if told["event"] == "values":
             self._desk.show()
         if self._serving is not None:
@@ -121,7 +121,7 @@ _VERBS = {"set": Set, "run": Run, "step": Step, "pause": Request, "status": Requ
 
 
 def _patient(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What a handler gives, where that is a future when it is there."""
+    """Handler that waits for an answer that is a future."""
 
     def call(asked: Any) -> Any:
         given = answer(asked)

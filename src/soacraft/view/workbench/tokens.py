@@ -68,7 +68,7 @@ def _unknown(character: str) -> str:
 
 
 def unquoted(token: Token) -> str:
-    r"""What a quoted text says, as Python reads it.
+    r"""Text of a quoted token, as Python reads it.
 
     >>> unquoted(Token("text", r"'it\'s \x41'", 0))
     "it's A"

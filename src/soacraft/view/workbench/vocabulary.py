@@ -1,4 +1,4 @@
-"""What a line of the prompt may name: operators and vectors of the papers, functions, and members of values."""
+"""Vocabulary of the prompt: operators and vectors of the papers, functions, and members of values."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Frame(Strict):
         return None
 
     def needs(self, gone: AbstractSet[Frame]) -> bool:
-        """Whether it goes with one of these frames: with itself or with what carries it."""
+        """True if it is removed with one of these frames: with itself or with its carrier."""
         return self in gone or self.carrier in gone
 
     def _called(self) -> str:
@@ -163,7 +163,7 @@ class Carrier(Frame):
         return Catalogue(self._geometries.values(), "geometry")
 
     def add_geometry(self, geometry: Geometry) -> Geometry:
-        """Fix a shape on this frame; one without a name gets one. It has no inertia of its own.
+        """Fix a shape on this frame; one without a name gets one. It has no inertia.
 
         >>> from soacraft.model.tree.multibody import Multibody
         >>> mb = Multibody("shop")
@@ -206,7 +206,7 @@ class Root(Carrier):
 
 
 class Body(Carrier):
-    """A rigid body with the hinge that hangs it on its parent. Made by `Multibody.add_body`.
+    """A rigid body with the hinge between it and its parent. Made by `Multibody.add_body`.
 
     `inertia`, `inboard`, `outboard`, `gravity_compensation`, and the hinge's `armature`, `passive` and `limits` can be
     set; the hinge and the parent change by `mb.reattach`.
@@ -250,7 +250,7 @@ class Body(Carrier):
 
     @property
     def parent(self) -> Body | Root:
-        """The body, or the inertial frame, this body hangs from."""
+        """Parent of this body: a body, or the inertial frame."""
         assert isinstance(self._parent, Body | Root)
         return self._parent
 
@@ -293,8 +293,8 @@ class Body(Carrier):
         return self._graph.current.q[layout.hinge_q[k].stop : layout.q_slices[k].stop]
 
     def deformed(self, points: Any = None, eta: Any = None) -> Array:
-        """Where points of a flexible body are in its frame at modal coordinates (default: the current ones): those of
-        its modal data, (k, 3), or some of them by number (whole numbers) or by their undeformed places (m, 3).
+        """Positions of points of a flexible body in its frame at modal coordinates (default: the current ones): those
+        of its modal data, (k, 3), or some of them by number (whole numbers) or by their undeformed places (m, 3).
         """
         self.require_present()
         data = self._modal
@@ -353,7 +353,7 @@ class Body(Carrier):
 
     @property
     def armature(self) -> Array:
-        """The inertia of rotors on each dof of the hinge (nv), read-only. One number stands for all dofs.
+        """Inertia of rotors on each dof of the hinge (nv), read-only. A single number is used for all dofs.
 
         It is a block extension of the node (formula F1): the mass matrix gains it on its diagonal. A hinge that gets
         its first one, or loses it, has nodes of another size: old states and expressions are stale then.
@@ -421,13 +421,13 @@ class Body(Carrier):
 
     @property
     def q_slice(self) -> slice:
-        """Where the hinge's coordinates are in `mb.q`."""
+        """Slice of the hinge's coordinates in `mb.q`."""
         self.require_present()
         return self._graph.q_slice(self)
 
     @property
     def v_slice(self) -> slice:
-        """Where the hinge's velocities are in `mb.v`."""
+        """Slice of the hinge's velocities in `mb.v`."""
         self.require_present()
         return self._graph.v_slice(self)
 
@@ -470,7 +470,7 @@ class Node(Frame):
 
     @property
     def role(self) -> str:
-        """What it is for, such as "sensor" or "actuator"; empty where nobody said. Can be set."""
+        """Purpose, such as "sensor" or "actuator"; empty by default. Can be set."""
         return self._role
 
     @role.setter
@@ -560,7 +560,7 @@ def _tell_node(model: CompiledModel, k: int, pose: Pose) -> None:
 
 
 def _refuse_none(value: Any, what: str, frame: Frame) -> None:
-    """None stands for a default where a frame is made; set later it would take away what is there."""
+    """Refuse None, which means a default where a frame is made; set later it would remove the value."""
     if value is None:
         plain = "Inertia" if what == "inertia" else "Pose"
         raise ModelError(f"{what} of {frame.full_name!r} cannot be None; for none at all set sc.{plain}().")

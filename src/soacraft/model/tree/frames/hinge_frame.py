@@ -41,7 +41,7 @@ class HingeFrame(Frame):
 
     @property
     def offset(self) -> Pose:
-        """Its constant pose on what carries it: `body.inboard`, or the inverse of `body.outboard`."""
+        """Constant pose on its carrier: `body.inboard`, or the inverse of `body.outboard`."""
         return self.body.inboard if self._name == INBOARD else self.body.outboard.inv
 
     @property
@@ -50,7 +50,7 @@ class HingeFrame(Frame):
         return self.body._rides if self._name == INBOARD else self.body._held
 
     def needs(self, gone: AbstractSet[Frame]) -> bool:
-        """Whether it goes with one of these frames: with what carries it, and with the body of the hinge."""
+        """True if it is removed with one of these frames: with its carrier, and with the body of the hinge."""
         return self.body in gone or super().needs(gone)
 
     def require_present(self) -> None:

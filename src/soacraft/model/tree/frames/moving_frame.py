@@ -73,17 +73,17 @@ class MovingFrame(Frame):
 
     @property
     def carrier(self) -> Carrier:
-        """What carries the frame it is on."""
+        """Carrier of the frame it is on."""
         return self.on.carrier
 
     @property
     def now(self) -> Motion:
-        """How it is set: pose, velocity and acceleration relative to `on`."""
+        """Prescribed pose, velocity and acceleration relative to `on`."""
         return self._now
 
     @property
     def offset(self) -> Pose:
-        """Its pose on the carrier as it is set now."""
+        """Pose on the carrier at the present setting."""
         return self.on.offset @ self.now.pose
 
     def set(self, pose: Pose, velocity: Any = None, acceleration: Any = None) -> MovingFrame:
@@ -131,7 +131,7 @@ class MovingFrame(Frame):
         self.on.require_present()
 
     def needs(self, gone: AbstractSet[Frame]) -> bool:
-        """Whether it goes with one of these frames."""
+        """True if it is removed with one of these frames."""
         return self.on.needs(gone)
 
     def __reduce__(self) -> tuple[Any, ...]:

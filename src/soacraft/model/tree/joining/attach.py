@@ -1,4 +1,6 @@
-"""Where a new hinge must start so that its body keeps the pose, and if it can the velocity, it has."""
+"""Coordinates and velocities at which a new hinge must start so that its body keeps the pose, and if it can the
+velocity.
+"""
 
 from __future__ import annotations
 

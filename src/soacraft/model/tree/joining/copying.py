@@ -1,4 +1,6 @@
-"""What a model has, told on the frames and dofs of another one: for copies, models in models, and trees told anew."""
+"""Copies of the parts of a model, on the frames and dofs of another one: for copies, models in models, and changed
+trees.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def twin_of(body: Body, other: Multibody, parent: Frame, names: Renaming = SAME)
 
 
 def copy_numbers(body: Body, twin: Body) -> None:
-    """All that a body has besides its place: the rotors, springs and limits of its hinge, and its own coordinates."""
+    """Copy the data of a body other than its place: the rotors, springs and limits of its hinge, and its modal
+    coordinates.
+    """
     vars(twin).update((name, x) for name, x in vars(body).items() if name not in PLACED)
 
 
@@ -222,9 +226,9 @@ def copy_attachments(
     dofs: Mapping[str, str] | None = None,
     told: Callable[[Keyframe], Keyframe] = lambda keyframe: keyframe,
 ) -> None:
-    """Closures and the rest, on the frames and dofs of the same names of a copy.
+    """Copy closures and all other attachments to the frames and dofs of the same names of a copy.
 
-    Of one that is told in other coordinates, `dofs` are the dofs with new names, and `told` tells a keyframe anew.
+    `dofs` are the dofs that have new names, and `told` converts a keyframe to other coordinates.
     """
     new = dict(dofs or {})
     for x in mb.loops:

@@ -1,4 +1,4 @@
-"""A subtree of a model as a model of its own. `Multibody.extract` has the documentation."""
+"""Subtree of a model as a separate model. `Multibody.extract` has the documentation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> Multibody:
-    """A body, with all that hangs from it, as a model of its own. O(n)."""
+    """Copy a body, with all bodies outboard of it, as a separate model. O(n)."""
     from soacraft.model.tree.multibody import Multibody
 
     top = mb.body(body)
@@ -98,7 +98,7 @@ def _loosen(inside: _Inside, other: Multibody, at: Pose, names: Renaming) -> dic
 
 
 class _Inside:
-    """What of a model goes with a subtree."""
+    """Parts of a model that go with a subtree."""
 
     def __init__(self, mb: Multibody, top: Body, prefix: str) -> None:
         self.mb, self.top, self.prefix, self.bodies = mb, top, prefix, set(top.subtree())
@@ -119,13 +119,13 @@ class _Inside:
         return any(end.carrier in self.bodies for end in frames_needed(part))
 
     def _goes(self, frame: Frame) -> bool:
-        """Whether a frame is on the subtree, or on its parent, which becomes the inertial frame."""
+        """True if a frame is on the subtree, or on its parent, which becomes the inertial frame."""
         if isinstance(frame, HingeFrame):
             return frame.body in self.bodies
         return frame.carrier in self.bodies or frame.carrier is self.top.parent
 
     def has(self, part: Any) -> bool:
-        """Whether a loop, coupling, tendon, spring, actuator or material goes with the subtree."""
+        """True if a loop, coupling, tendon, spring, actuator or material goes with the subtree."""
         if isinstance(part, Closure | Spring | Bushing):
             return self._reaches(part)
         if isinstance(part, Material):
@@ -169,7 +169,7 @@ class _Inside:
         )
 
     def place(self, record: Record) -> str:
-        """Whether what a record mentions is "inside" the subtree, outside (""), or "both"."""
+        """Place of the parts that a record mentions: "inside" the subtree, outside (""), or "both"."""
         within, known = self._known()
         told = {record.name, *mentioned(record.attributes)} - {""}
         mine = {name for name in told if name in within or self._named(name)}
@@ -178,7 +178,7 @@ class _Inside:
         return "both" if (told & known) - mine else "inside"
 
     def concerns(self, attributes: Attributes) -> bool:
-        """Whether attributes mention a part that goes with the subtree."""
+        """True if attributes mention a part that goes with the subtree."""
         return not self._known()[0].isdisjoint(mentioned(attributes))
 
     def _known(self) -> tuple[set[str], set[str]]:

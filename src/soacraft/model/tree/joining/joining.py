@@ -47,7 +47,9 @@ OTHER_UNITS = 300.0
 
 
 class Hang(NamedTuple):
-    """How a model hangs: on what its inertial frame is fixed and where, and the base body with a new hinge, if any."""
+    """Attachment of a model: the frame and pose that its inertial frame is fixed at, and the base body with a new
+    hinge, if any.
+    """
 
     on: Carrier
     at: Pose
@@ -57,7 +59,7 @@ class Hang(NamedTuple):
 
     @property
     def rides(self) -> bool:
-        """Whether what is fixed on the inertial frame moves with the base body, which was welded to it."""
+        """True if the parts fixed on the inertial frame move with the base body, which was welded to it."""
         return self.base is not None and isinstance(self.base.hinge, Weld)
 
 
@@ -104,7 +106,7 @@ def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, 
 
 
 def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
-    """Where the base bodies of a model come to hang, or a `ModelError` with what to do instead."""
+    """Attachment of the base bodies of a model, or a `ModelError` with the cure."""
     bases = other.root.children
     if hinge is None:
         return Hang(on, at)
@@ -180,8 +182,9 @@ def _hang_base(mb: Multibody, other: Multibody, hang: Hang, names: Renaming) -> 
 
 
 def _fix_root(other: Multibody, hang: Hang, names: Renaming, frames: dict[Frame, Frame]) -> None:
-    """What was fixed on the inertial frame of a model, fixed anew: on the base body where that was welded to it and
-    moves now, else on the parent."""
+    """Copy the parts fixed on the inertial frame of a model: to the base body if that was welded to it and moves now,
+    else to the parent.
+    """
     carrier, at = hang.on, hang.at
     if hang.base is not None and hang.rides:
         carrier, at = frames[hang.base].carrier, hang.outboard.inv
@@ -199,14 +202,14 @@ def _moved(geometry: Geometry, name: str, at: Pose) -> Geometry:
 
 
 def _uses_root(mb: Multibody) -> bool:
-    """Whether a loop, a spring or the axes of a force need the inertial frame itself."""
+    """True if a loop, a spring or the axes of a force need the inertial frame itself."""
     between: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)
     ends = {end for part in between for end in frames_needed(part)}
     return mb.root in ends | {wrench.expressed_in for wrench in mb.acting_forces.values()}
 
 
 def is_identity(pose: Pose) -> bool:
-    """Whether a pose is that of the frame itself, bit for bit."""
+    """True for the identity pose, bit for bit."""
     return bool((pose.rotation == np.eye(3)).all() and not pose.translation.any())
 
 
@@ -257,7 +260,7 @@ def _refuse_names(mb: Multibody, other: Multibody, hang: Hang, names: Renaming, 
 
 
 def _differences(mb: Multibody, other: Multibody) -> Iterator[Entry]:
-    """What of a model is not so in the one it comes into."""
+    """Differences of a model from the one it comes into."""
     if (mb.gravity != other.gravity).any():
         note = f"gravity is {number_text(other.gravity)} there; that of {mb.name!r}, {number_text(mb.gravity)}, acts"
         yield Entry(other.name, 0, "model", other.name, "gravity", "ignored", note, True)
@@ -283,7 +286,7 @@ def _join_reports(mb: Multibody, other: Multibody, said: Iterable[Entry]) -> Non
 
 
 def _same_folder(mb: Multibody, other: Multibody) -> bool:
-    """Whether the names of meshes of both are relative to one folder."""
+    """True if the names of meshes of both are relative to one folder."""
     if other.mesh_folder is None or other.mesh_folder == mb.mesh_folder:
         return True
     return mb.mesh_folder is None and not any(_files(mb))

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 class Hung(NamedTuple):
-    """How a body hangs in another tree: the frames of its hinge on the undeformed bodies, and the nodes of flexible
-    ones that they are on."""
+    """Attachment of a body in another tree: the frames of its hinge on the undeformed bodies, and the nodes of flexible
+    ones that they are on.
+    """
 
     parent: Carrier
     hinge: Hinge
@@ -33,7 +34,7 @@ class Hung(NamedTuple):
 
     @classmethod
     def as_is(cls, body: Body) -> Hung:
-        """As it hangs now."""
+        """Present attachment of a body."""
         return cls(
             body.parent, body.hinge, body.inboard, body.outboard, body.hinge_name, body._rides, body._held
         )
@@ -45,7 +46,7 @@ class Hung(NamedTuple):
 
 
 def add_twin(other: Multibody, body: Body, how: Hung) -> Body:
-    """A body with its nodes, shapes and modes in another model, hung there as told on the twin of its parent."""
+    """Add a body with its nodes, shapes and modes to another model, attached to the twin of its parent by `how`."""
     tree = other._tree
     parent = tree.bodies[how.parent.name] if isinstance(how.parent, Body) else tree.root
     name, hinge_name = tree.body_name(body.name), tree.hinge_name(how.name)
@@ -62,7 +63,7 @@ def add_twin(other: Multibody, body: Body, how: Hung) -> Body:
 
 
 class Part(NamedTuple):
-    """Where the numbers of a body are in q and v: those of its hinge, and those of its own."""
+    """Slices of the numbers of a body in q and v: those of its hinge, and those of its modes."""
 
     q: slice
     v: slice

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """How a body hangs: on what, in which order among what else is there, and by which hinge."""
+    """Attachment of a body: its parent, the order of the children there, and its hinge."""
 
     parent: str
     siblings: tuple[str, ...]
@@ -74,7 +74,7 @@ def remember(mb: Multibody, body: Body) -> Remembered:
 
 
 def place_of(body: Body) -> Place:
-    """How a body hangs."""
+    """Attachment of a body."""
     up = body.parent
     order, poses = tuple(up._children), (body._inboard, body._outboard)
     return Place(up.name, order, body._hinge, body._hinge_name, *poses, body._rides, body._held)

@@ -1,4 +1,4 @@
-"""Hinges turned around: what a tree is told with when some of its bodies hang the other way.
+"""Reversed hinges, for trees some of whose bodies get another parent.
 
 A hinge turned around has its screws negated and in reverse order, and its frames swapped (formula F9):
 
@@ -91,8 +91,10 @@ def copy_hinge_numbers(who: str, twin: Body, old: Body, order: list[int] | None)
 
 
 def _refuse_uneven(who: str, body: Body) -> None:
-    """Turned around, the velocity of a spherical hinge is -R v and that of a free one -Ad(T) v: what is told dof by dof
-    cannot be told again, unless it is the same for the three dofs of a spherical hinge."""
+    """Refuse numbers by dof that a reversed hinge cannot have. The velocity of a reversed spherical hinge is -R v and
+    that of a free one -Ad(T) v: numbers by dof have no equivalent, unless they are equal for the three dofs of a
+    spherical hinge.
+    """
     passive, limits = body.passive, body.limits
     by_dof = [body.armature, passive.damping, passive.friction, passive.static, passive.stribeck_speed]
     bounds = [limits.lower, limits.upper, limits.velocity, limits.effort]
@@ -109,7 +111,7 @@ def _refuse_uneven(who: str, body: Body) -> None:
 
 
 def has_hinge_numbers(body: Body) -> bool:
-    """Whether a hinge has armature, springs, dampers, friction or limits."""
+    """True if a hinge has armature, springs, dampers, friction or limits."""
     if body._armature is None and body._passive is None and body._limits is None:
         return False
     plain = body.passive == Passive().sized(body.hinge, "") and body.limits == Limits().sized(body.hinge, "")

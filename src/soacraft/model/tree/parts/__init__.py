@@ -1,4 +1,4 @@
-"""What a model has besides its bodies: closures and couplings, springs and tendons, gears, records of files."""
+"""Parts of a model other than bodies: closures and couplings, springs and tendons, gears, records of files."""
 
 __all__: list[str] = []
 

@@ -9,7 +9,7 @@ from soacraft.errors import ModelError, near
 
 
 class Named(Protocol):
-    """Something with a name."""
+    """Protocol of objects with a name."""
 
     @property
     def name(self) -> str: ...

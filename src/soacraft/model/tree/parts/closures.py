@@ -1,7 +1,7 @@
-"""What ties a tree together besides its hinges: loop closures and couplings of coordinates.
+"""Constraints of a tree other than its hinges: loop closures and couplings of coordinates.
 
-They are records here; `soacraft.loops` solves for them. Until then the dynamics functions refuse a graph that has some,
-unless they are told to ignore them.
+They are records here; `soacraft.loops` solves for them. The dynamics functions of a tree refuse a graph that has some,
+unless `ignore_loops=True`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Closure(Plain):
     attributes: Attributes = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Closure:
-        """That of a copy of its model; one that was taken from its model goes by itself, with its frames."""
+        """Closure of the copied model; one that was removed from its model is copied by itself, with its frames."""
         graph: Any = getattr(self.a, "_graph", None)
         if graph is not None and graph._attachments.loops.get(self.name) is self:
             copied: Closure = deepcopy(graph, memo)._attachments.loops[self.name]
@@ -55,7 +55,7 @@ class Closure(Plain):
 
     @property
     def one_sided(self) -> bool:
-        """Whether it is a rope: then it ties nothing by itself, and acts in `sc.sim.Contact`."""
+        """True for a rope: it ties nothing by itself, and acts in `sc.sim.Contact`."""
         return bool(self.attributes.get("one_sided", False))
 
     def __repr__(self) -> str:
@@ -81,14 +81,15 @@ class Coupling(Plain):
 
     @property
     def one_sided(self) -> bool | str:
-        """Whether the sum is at least the offset, and not equal to it (True), or does not fall ("rate"): then it ties
-        nothing by itself, and acts in `sc.sim.Contact`."""
+        """True if the sum is at least the offset, and not equal to it; "rate" if the sum does not fall. Such a coupling
+        ties nothing by itself, and acts in `sc.sim.Contact`.
+        """
         told = self.attributes.get("one_sided", False)
         return told if isinstance(told, str) else bool(told)
 
     @property
     def linear(self) -> bool:
-        """Whether every term is a ratio times its coordinate."""
+        """True if every term is a ratio times its coordinate."""
         return all(len(c) == 1 for c in self.terms.values())
 
     def __repr__(self) -> str:

@@ -59,7 +59,7 @@ def make_flexible(hinge: Hinge, compliance: Any, name: str) -> FlexibleHinge:
 
 
 def _independent(screws: Array, C: Array) -> bool:
-    """Whether no screw is a combination of others, with travel in the length that C has, if any."""
+    """True if no screw is a combination of others, with travel in the length that C has, if any."""
     turn, travel = float(np.trace(C[:3, :3])), float(np.trace(C[3:, 3:]))
     length = np.sqrt(travel / turn) if turn > 0.0 and travel > 0.0 else 1.0
     scaled = screws / np.array([1.0] * 3 + [length] * 3)

@@ -56,17 +56,17 @@ class Curve:
 
     @property
     def x(self) -> Array:
-        """Where the points are, growing."""
+        """Abscissae of the points, increasing."""
         return self._x
 
     @property
     def y(self) -> Array:
-        """What the curve is there."""
+        """Values at the points."""
         return self._y
 
     @property
     def kind(self) -> Literal["cubic", "linear"]:
-        """How it goes from point to point."""
+        """Interpolation between the points."""
         return self._kind
 
     def __repr__(self) -> str:
@@ -133,13 +133,13 @@ def value(pieces: Array, x: Array | float) -> Array:
 
 
 def slope(pieces: Array, x: Array | float) -> Array:
-    """Its slope; at a corner that of the piece above."""
+    """Slope of the curve; at a corner that of the piece above."""
     (_, c1, c2, c3), s, _ = _on(pieces, x)
     return np.asarray(c1 + s * (2.0 * c2 + s * 3.0 * c3))
 
 
 def integral(pieces: Array, x: Array | float) -> Array:
-    """Its integral."""
+    """Integral of the curve."""
     (c0, c1, c2, c3), s, before = _on(pieces, x)
     return np.asarray(before + s * (c0 + s * (0.5 * c1 + s * (c2 / 3.0 + s * 0.25 * c3))))
 

@@ -89,7 +89,7 @@ def add_geared_hinge(
 def _check_elastic(
     name: str, rotor: Inertia, spin: Pin, stiffness: Any, damping: Any, approximate: Any
 ) -> None:
-    """What of an elastic joint is given, and that it makes sense."""
+    """Refuse arguments of an elastic joint that do not fit together."""
     if stiffness is None and (approximate is not None or isinstance(damping, Curve) or damping != 0.0):
         given = "approximate" if approximate is not None else "damping"
         raise ModelError(f"geared hinge {name!r}: {given} is of an elastic joint; give its stiffness= too.")

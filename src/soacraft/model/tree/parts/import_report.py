@@ -14,7 +14,7 @@ _ABSENT = ("repaired", "recorded", "ignored")
 
 
 class Entry(NamedTuple):
-    """What became of one element, or of one attribute of it.
+    """Fate of one element of a file, or of one attribute of it.
 
     `used`: it is in the model as the file has it. `converted`: it is, in another form; the note says how.
     `repaired`: it is wrong in the file, and `lenient` put in its place what the note says. `recorded`: the model keeps
@@ -72,32 +72,33 @@ class ImportReport:
 
     @property
     def used(self) -> tuple[Entry, ...]:
-        """What is in the model as the file has it."""
+        """Entries that are in the model as the file has them."""
         return self._with("used")
 
     @property
     def converted(self) -> tuple[Entry, ...]:
-        """What is in the model in another form."""
+        """Entries that are in the model in another form."""
         return self._with("converted")
 
     @property
     def repaired(self) -> tuple[Entry, ...]:
-        """What is wrong in the file, and was read with `lenient` as the notes say."""
+        """Entries that are wrong in the file, and were read with `lenient` as the notes say."""
         return self._with("repaired")
 
     @property
     def recorded(self) -> tuple[Entry, ...]:
-        """What the model keeps and does not simulate."""
+        """Entries that the model keeps and does not simulate."""
         return self._with("recorded")
 
     @property
     def ignored(self) -> tuple[Entry, ...]:
-        """What the model does not have."""
+        """Entries that the model does not have."""
         return self._with("ignored")
 
     @property
     def not_simulated(self) -> tuple[Entry, ...]:
-        """What would change the motion and is not simulated as the file has it: repaired, recorded or ignored.
+        """Entries that would change the motion and are not simulated as the file has them: repaired, recorded or
+        ignored.
 
         `load(..., strict=True)` refuses a file that has any.
 
@@ -111,14 +112,16 @@ class ImportReport:
 
     @property
     def lost(self) -> tuple[Entry, ...]:
-        """What was ignored although it would change the motion: the part of `not_simulated` that the model has not."""
+        """Entries that were ignored although they would change the motion: the part of `not_simulated` that the model
+        does not have.
+        """
         return tuple(entry for entry in self.ignored if entry.dynamic)
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def __bool__(self) -> bool:
-        """Whether nothing that would change the motion is missing."""
+        """True if nothing that would change the motion is missing."""
         return not self.not_simulated
 
     def __eq__(self, other: object) -> bool:
@@ -165,7 +168,7 @@ class ImportReport:
 
 
 def _counts(entry: Entry) -> bool:
-    """Whether an entry would change the motion and is not simulated."""
+    """True if an entry would change the motion and is not simulated."""
     return entry.dynamic and entry.status in _ABSENT
 
 

@@ -1,4 +1,4 @@
-"""What a spring or tendon says of its tension: numbers or curves, and where it is slack (see `model.flat.laws`)."""
+"""Law of the tension of a spring or tendon: numbers or curves, and its slack range (see `model.flat.laws`)."""
 
 from __future__ import annotations
 

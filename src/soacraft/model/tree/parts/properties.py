@@ -1,4 +1,4 @@
-"""What a hinge has besides its motion: limits, and springs, dampers and friction."""
+"""Parameters of a hinge other than its motion: limits, and springs, dampers and friction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soacraft.spatial.checks import Array, finite, frozen, number_text
 
 
 class _PerDof:
-    """Numbers by dof, read-only; a single number stands for all dofs of the hinge."""
+    """Numbers by dof, read-only; a single number is used for all dofs of the hinge."""
 
     __slots__ = ()
     fields: tuple[str, ...]
@@ -74,7 +74,7 @@ class Limits(_PerDof):
         return limits
 
     def sized(self, hinge: Hinge, what: str) -> Limits:
-        """The same limits with one entry for each dof."""
+        """Limits with one entry for each dof."""
         one_each = (hinge.nv,)
         if self.lower.shape == self.upper.shape == self.velocity.shape == self.effort.shape == one_each:
             return self
@@ -137,7 +137,7 @@ class Passive(_PerDof):
         object.__setattr__(self, "rest", at)
 
     def sized(self, hinge: Hinge, what: str) -> Passive:
-        """The same numbers with one entry for each dof."""
+        """Parameters with one entry for each dof."""
         stiffness, damping, friction, static, speed = (
             _by_dof(getattr(self, name), hinge.nv, name, "", what) for name in self.by_dof
         )
@@ -154,7 +154,7 @@ class Passive(_PerDof):
 
     @property
     def acts(self) -> bool:
-        """Whether there is a spring or a damper."""
+        """True if there is a spring or a damper."""
         return bool(self.lines)
 
     @property

@@ -1,4 +1,4 @@
-"""What a model holds besides its mechanics: geometry, materials, actuators, keyframes, and plain records.
+"""Parts of a model beside its mechanics: geometry, materials, actuators, keyframes, and plain records.
 
 They are kept, listed, copied and saved; the dynamics functions do not look at them.
 """
@@ -174,7 +174,7 @@ class Material(_Record):
 
 @dataclass(frozen=True)
 class Actuator(_Record):
-    """What drives dofs: `gears` is the force on each dof for a unit of actuator force.
+    """Drive of dofs: `gears` is the force on each dof for a unit of actuator force.
 
     >>> Actuator("motor1", "motor", {"elbow": 100.0}).gears["elbow"]
     100.0
@@ -227,7 +227,7 @@ class Keyframe(_Record):
 
 @dataclass(frozen=True)
 class Record(_Record):
-    """Something a file said that is kept as it was and not simulated: a sensor, a camera, a contact pair."""
+    """Element of a file that is kept unchanged and not simulated: a sensor, a camera, a contact pair."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""Which hinge a closure that rolls has: a ball's, a disc's or an ellipsoid's, by what is given of its shape."""
+"""Hinge of a closure that rolls: a ball's, a disc's or an ellipsoid's, by the parameters of its shape."""
 
 from __future__ import annotations
 

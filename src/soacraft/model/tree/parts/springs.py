@@ -47,12 +47,12 @@ class Spring(Plain):
 
     @property
     def is_damped(self) -> bool:
-        """Whether it has a damper."""
+        """True if it has a damper."""
         return isinstance(self.damping, Curve) or self.damping != 0.0
 
     @property
     def is_plain(self) -> bool:
-        """Whether its pull is stiffness times the way between two nodes, which has no direction to lose."""
+        """True if its pull is stiffness times the vector between two nodes, which has no direction to lose."""
         by_number = not isinstance(self.stiffness, Curve) and not self.is_damped
         return by_number and self.rest == (0.0, 0.0) and len(self.nodes) == 2
 

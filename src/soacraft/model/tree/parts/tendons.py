@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Tendon(Plain):
     """A spring and a damper along L, the sum of `c q` over the dofs of `terms`. Made by `mb.add_tendon`.
 
-    `rest` is the range of L (low, high) in which the spring is slack; one number stands for both. A curve in place of
-    the stiffness gives the tension over L, one in place of the damping over its rate.
+    `rest` is the range of L (low, high) in which the spring is slack; a single number is used for both. A curve in
+    place of the stiffness gives the tension over L, one in place of the damping over its rate.
     """
 
     name: str

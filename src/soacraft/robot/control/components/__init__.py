@@ -4,8 +4,8 @@
     s.connect("arm.q", "law.q");  s.connect("arm.v", "law.v");  s.connect("law.force", "arm.force")
 
 `robot` is a `Robot`, or the name of a model that `sc.load` finds. A law computes with that robot, which may be another
-one than the plant's: a copy, or one with errors. A name is kept by files; a robot that was given stands there as a text
-that another program does not know, and refuses. Equations are pure, and take a batch.
+one than the plant's: a copy, or one with errors. A name is kept by files; a robot object is written as a text, which
+another program refuses. Equations are pure, and take a batch.
 """
 
 from soacraft.robot.control.components.compensation import FeedForward, FrictionCompensation, GravityCompensation

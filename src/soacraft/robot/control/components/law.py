@@ -1,4 +1,4 @@
-"""What the laws share as components: a robot by its name, shapes of ports, payloads, batches, states to try."""
+"""Base of the laws as components: a robot by its name, shapes of ports, payloads, batches, states for trials."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST = 16
 
 
 class Payload(msgspec.Struct, frozen=True):
-    """What a frame carries: mass, centre of mass and moment (xx, yy, zz, xy, xz, yz) about it, in the frame's axes."""
+    """Payload of a frame: mass, centre of mass and moment (xx, yy, zz, xy, xz, yz) about it, in the frame's axes."""
 
     frame: str
     mass: float
@@ -39,7 +39,7 @@ class Payload(msgspec.Struct, frozen=True):
     moment: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def inertia(self) -> Inertia:
-        """As an inertia."""
+        """Inertia of the payload."""
         xx, yy, zz, xy, xz, yz = self.moment
         return Inertia(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -106,7 +106,7 @@ def nv(p: Any) -> int:
 
 
 def carried(p: Any) -> dict[str, Inertia] | None:
-    """What is carried, as the laws take it."""
+    """Payloads in the form of the laws."""
     return {x.frame: x.inertia() for x in p.payload} or None
 
 

@@ -1,4 +1,4 @@
-"""What charts of studies are drawn with: maps of squares in colours, bars by name, lines with limits."""
+"""Elements of charts of studies: maps of squares in colours, bars by name, lines with limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Drawn(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a user asks of a chart: which quantity, along which axes, where it is cut."""
+    """Options of a chart: its quantity, its axes, the place of its cut."""
 
     of: str | None
     axes: str | None

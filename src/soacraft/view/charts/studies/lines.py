@@ -18,7 +18,7 @@ from soacraft.view.palette import segment_colour
 
 
 def sizing(study: Sizing, wanted: Wanted) -> list[Drawn]:
-    """What is used of limits, torques and power by dof; or torque, or speed, along time."""
+    """Panels of the used parts of limits, torques and power by dof; or of torque, or speed, along time."""
     of = wanted.quantity(("bars", "torque", "speed"))
     wanted.plain()
     if of != "bars":
@@ -48,14 +48,14 @@ def limit(study: Limit, wanted: Wanted) -> list[Drawn]:
 
 
 def masses(study: MassProperties, wanted: Wanted) -> list[Drawn]:
-    """Where the centre of mass is, in colours by the largest principal moment."""
+    """Panels of the position of the centre of mass, in colours by the largest principal moment."""
     wanted.quantity(("com",))
     title = f"centre of mass of {study.robot!r} in {study.frame!r}, {study.mass:.4g} kg"
     return [points(title, study.com, study.principal[:, 2], "largest moment [kg m2]", wanted)]
 
 
 def gait(study: Gait, wanted: Wanted) -> list[Drawn]:
-    """When feet are down, margins and power over the cycle; or torques."""
+    """Panels of the feet on the ground, margins and power over the cycle; or torques."""
     of = wanted.quantity(("gait", "torque"))
     wanted.plain()
     if of == "torque":

@@ -99,7 +99,7 @@ class Follower:
 
     @property
     def running(self) -> bool:
-        """Whether a run goes on."""
+        """True while a run goes on."""
         return time.monotonic() - self._last < OVER
 
     def _due(self, t: float, state: State) -> None:

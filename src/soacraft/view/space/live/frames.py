@@ -56,7 +56,7 @@ def frame(version: int, seen: Content, sliders: Sliders, state: State, picked: P
 
 
 def _ellipsoids(seen: Content, q: Array) -> list[Array]:
-    """Those at nodes, relative to the centre."""
+    """Numbers of the ellipsoids at nodes, relative to the centre."""
     if not seen.ellipsoids:
         return []
     state, away = seen.graph.state(q=q[None]), np.concatenate([np.zeros(6), seen.stage.centre])

@@ -52,10 +52,10 @@ class PullAt(Request):
 
 
 class LiveScene(Uncopied):
-    """What `scene.serve` gives: a page at `url` that follows its model until `close()`.
+    """Result of `scene.serve`: a page at `url` that follows its model until `close()`.
 
-    A thread looks `RATE` times a second whether the model has told of a change. A change of the state sends the
-    numbers of that instant; one of structure, parameters, geometry or limits makes the pages ask for the scene anew.
+    A thread checks `RATE` times a second if the model has announced a change. A change of the state sends the numbers
+    of that instant; one of structure, parameters, geometry or limits makes the pages fetch the scene again.
     """
 
     _instead: ClassVar = "it serves a page in this process; serve another one there"
@@ -86,7 +86,7 @@ class LiveScene(Uncopied):
 
     @property
     def pages(self) -> int:
-        """How many pages are open."""
+        """Number of open pages."""
         return self._serving.pages
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class LiveScene(Uncopied):
             self._changed |= change.kinds
 
     def refresh(self) -> None:
-        """Make the pages ask for the scene anew."""
+        """Make the pages fetch the scene again."""
         with self._lock:
             self._changed.add("geometry")
 
@@ -125,8 +125,9 @@ class LiveScene(Uncopied):
                 self.look()
 
     def look(self) -> bytes | None:
-        """Send what has changed since the last look; the frame that was sent, if any. What the model refuses at its
-        present state is told once, and tried again at the next change."""
+        """Send the changes since the last look, and return the frame that was sent, if any. A refusal by the model at
+        its present state is sent once, and tried again at the next change.
+        """
         with self._lock:
             kinds, self._changed = self._changed, set()
             if kinds - {"state"}:
@@ -178,7 +179,7 @@ class LiveScene(Uncopied):
         return data
 
     def _moving(self) -> tuple[int, Content, Sliders]:
-        """What is shown, where its state may be set."""
+        """Content that is shown, where its state may be set; refused elsewhere."""
         follower, shown = self._scene.follower, self._shown
         if follower is not None and follower.running:
             raise StateError(f"{self._graph.name!r} is being simulated: its state is that of the run until it ends.")
@@ -199,7 +200,7 @@ class LiveScene(Uncopied):
         self._graph.set_state(q, sliders.velocities(q, np.asarray(state.v)))
 
     def _answer_pick(self, asked: Pick) -> None:
-        """What is picked; a frame follows. A page asks so when it has a new scene, too."""
+        """Store the picked body; a frame follows. A page sends this when it has a new scene, too."""
         self._picked = Picked(asked.body, asked.composite, asked.articulated)
         with self._lock:
             self._changed.add("state")

@@ -47,7 +47,7 @@ class Sliders:
         self._lower, self._upper = self._limits()
 
     def _limits(self) -> tuple[Array, Array]:
-        """Of the model; a turn, or a length of the model, to both sides where it has none."""
+        """Limits of the model; a turn, or a length of the model, to both sides where it has none."""
         layout = self._graph.layout
         reach = np.where(np.array(list("".join(layout.units.hinge)), dtype="<U1") == "m", self._scale.length, np.pi)
         for k, modes in modes_of(self._graph).items():
@@ -61,7 +61,7 @@ class Sliders:
         return lower, upper
 
     def values(self, q: Array) -> Array:
-        """What the sliders show, (nv); NaN for dofs that have none, those of hinges that roll."""
+        """Values of the sliders, (nv); NaN for dofs that have none, those of hinges that roll."""
         place = self._ranges.place
         shown = np.where(place >= 0, q[place], np.nan)
         for body, at, v in self._others:
@@ -83,7 +83,7 @@ class Sliders:
         return np.array(sorted(free), dtype=np.intp)
 
     def closed(self, q: Array) -> bool:
-        """Whether all loops and couplings are closed at q; those of a tree are."""
+        """True if all loops and couplings are closed at q; those of a tree are."""
         if self._solver is None:
             return True
         return Constraints(self._graph, self._graph.state(q=q)).opening <= self._solver.tolerance
@@ -124,7 +124,7 @@ class Sliders:
         return self._along(q, i, value, self._held(free)) if tied else self._set(q, i, value)
 
     def _held(self, free: npt.NDArray[np.intp]) -> list[str]:
-        """What stays where it is: dofs by name, a ball by its hinge."""
+        """Names of the fixed dofs; a ball has the name of its hinge."""
         balls = {i: body.hinge_name for body, _, v in self._others for i in range(v.start, v.stop)}
         return list(dict.fromkeys(balls.get(int(i), self._graph.dof_names[i]) for i in free))
 

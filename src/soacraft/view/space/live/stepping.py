@@ -20,7 +20,7 @@ RATE = 30.0
 
 
 class LiveStepper(Uncopied):
-    """What `sc.view.live(step)` gives: a page at `url` that shows one state of a stepper until `close()`.
+    """Result of `sc.view.live(step)`: a page at `url` that shows one state of a stepper until `close()`.
 
     The page shows a copy of the model, as it was when the page was made. A thread looks `RATE` times a second, between
     two steps, and sets the copy where the state has changed: the stepper does not wait, and is not moved by the page.
@@ -46,7 +46,7 @@ class LiveStepper(Uncopied):
 
     @property
     def pages(self) -> int:
-        """How many pages are open."""
+        """Number of open pages."""
         return self._live.pages
 
     @property
