@@ -87,7 +87,8 @@ public:
         bare_.wrench_count = based_.wrench_count = 0, bare_.turned = based_.turned = false;
         std::memset(bare_.base, 0, sizeof bare_.base);
         if (!s.chain) return;
-        closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
+        const std::size_t closing = mixed_ ? loops::best_kernels().closing_room(s.chain->mover) : 0;
+        closed_.hold(closing > s.chain->room ? closing : s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
         theta = numbers(s.chain->solver.coordinates);
         if (!s.contact) return;
         pressed_ = s.chain->mover, pressed_.tree = &implicit_.model();
@@ -418,9 +419,14 @@ public:
             if (!mixed_->impose(t, x, x + nq) || !rigid::finite(x, nq + nv)) return false;
         }
         if (!set_.chain) return true;
+        if (mixed_ && mixed_->has_row()) return held_shut(x, true);
         std::memcpy(total_.data(), x + nq, bytes(nv));
         if (!moved(loops::PROJECT, state(x, x + nq), {total_.data(), nullptr, 0, moved_.data(), x + nq, theta.data(), &open})) return false;
         std::memcpy(x, moved_.data(), bytes(nq));
+        if (mixed_ && mixed_->any()) {
+            for (const PrescribedDof& each : mixed_->dofs()) x[nq + each.dof] = 0.0;
+            return held_shut(x, false);
+        }
         return rigid::finite(x, nq + nv);
     }
     double open = 0.0;  // by how much closures are open at the point that was settled last: radians, or lengths of the loop
@@ -462,6 +468,7 @@ private:
 
     // vdot under the total force that `push` gave last, where some dofs may have motions of their own.
     bool solve(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
+        if (mixed_ && mixed_->any() && set_.chain) return driven(t, q, v, job, vdot);
         if (mixed_ && mixed_->any()) return mixed_->solve(t, job, q, v, total_.data(), vdot);
         return accelerations(q, v, job, total_.data(), vdot);
     }
@@ -481,6 +488,33 @@ private:
             for (index i = g.at + 3; i < g.at + 6; ++i)
                 total_[static_cast<std::size_t>(i)] += implicit_.model().armature[i] * vdot_[static_cast<std::size_t>(i)];
         }
+    }
+    // The same of a closed chain, by couplings that drive these dofs.
+    bool driven(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
+        if (!mixed_->drive(t, v, total_.data())) return false;
+        const index ties = closures() + couplings(), count = static_cast<index>(mixed_->dofs().size());
+        places_.assign(static_cast<std::size_t>(ties), -1);
+        for (index i = 0; i < count; ++i) places_[static_cast<std::size_t>(ties - count + i)] = 2 * i;
+        const loops::Drives drives{places_.data(), mixed_->rates()};
+        if (!solved(set_.chain->solver, set_.chain->method, q, v, job.passive, mixed_->force(), vdot, &drives)) return false;
+        mixed_->take(rest_.data() + rest_.size() - 2 - static_cast<std::size_t>(count), total_.data());
+        return true;
+    }
+    // The point of the motion next to x, in its place: dofs with motions of their own stay. `open`: coordinates may have to be
+    // closed, too.
+    bool held_shut(double* x, bool may_be_open) {
+        const Prescribed& set = *set_.prescribed;
+        const auto allowed = [](const std::vector<index>& dofs, const std::vector<double>& limits, const std::vector<index>& nowhere) {
+            return loops::Allowed{dofs.data(), static_cast<index>(dofs.size()), limits.data(), limits.data(), nowhere.data(), true};
+        };
+        places_.assign(static_cast<std::size_t>(nv), -1);
+        const loops::Allowed moves = allowed(set.movable, zeros_, places_), changes = allowed(set.restless, zeros_, places_);
+        std::memcpy(total_.data(), x + nq, bytes(nv));
+        loops::State s = state(x, total_.data());
+        const loops::Motion to{nullptr, nullptr, 0, moved_.data(), x + nq, theta.data(), &open};
+        if (!loops::best_kernels().hold(set_.chain->mover, closed_.hold(0), s, may_be_open ? &moves : nullptr, changes, to)) return false;
+        std::memcpy(x, moved_.data(), bytes(nq));
+        return rigid::finite(x, nq + nv);
     }
     // a for the forces that `push` gave last, those of springs at v as it is, into the rates w; the forces of prescribed motions, and
     // of what holds, come to the others.
@@ -608,10 +642,10 @@ private:
 
     template <class Passive>
     bool solved(const loops::Plan& plan, loops::Method method, const double* q, const double* v, const Passive* passive,
-                const double* force, double* vdot) {
+                const double* force, double* vdot, const loops::Drives* drives = nullptr) {
         const loops::Answer to{vdot, rest_.data(), rest_.data() + rest_.size() - 2, theta.data()};
         loops::State s = state(q, v);
-        s.passive = passive, s.force = force;
+        s.passive = passive, s.force = force, s.drives = drives;
         return loops::best_kernels().solve(plan, closed_.hold(0), method, s, to) &&
                rigid::finite(rest_.data(), static_cast<index>(rest_.size()));
     }
@@ -651,6 +685,7 @@ private:
     loops::Plan pressed_;        // what projects states, on the tree that answers impulses
     std::vector<double> scale_;  // of its rows, where no force is taken implicitly
     std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
+    std::vector<index> places_;
     rigid::Workspace space_, closed_;
 };
 

@@ -1,9 +1,10 @@
-// Accelerations of a tree where some dofs have a motion of their own, and the forces that these take besides the loads:
+// Accelerations where some dofs have a motion of their own, and the forces that these take besides the loads:
 //
 //     Mcal vdot + C = T + S* f,    S vdot = wanted
 //
 // of rigid trees in one sweep (soacraft/rigid/mixed.hpp), of flexible ones by a solve for each dof,
-// f = (S Mcal^-1 S*)^-1 (wanted - S vdot), with vdot of the forces at the other dofs alone.
+// f = (S Mcal^-1 S*)^-1 (wanted - S vdot), with vdot of the forces at the other dofs alone; of closed chains by driven couplings
+// behind the closures, whose multipliers are -f (soacraft/loops).
 #pragma once
 
 #include <algorithm>
@@ -51,17 +52,40 @@ public:
         return true;
     }
 
-    // All of vdot under a force (nv) at the other dofs, and the reactions. `job` is the tree with all that acts.
-    bool solve(double t, rigid::Job job, const double* q, const double* v, const double* total, double* vdot) {
+    // Accelerations that are wanted, and a force (nv) at the other dofs.
+    bool want(double t, const double* total) {
         if (!evaluate(t)) return false;
         std::fill(wanted_.begin(), wanted_.end(), 0.0);
         double here[3];
         for (const PrescribedDof& x : set_.dofs) x.at(t, here), wanted_[at(x.dof)] = here[2];
         std::copy(total, total + nv_, force_.begin());
+        return true;
+    }
+
+    // All of vdot under a force (nv) at the other dofs, and the reactions. `job` is the tree with all that acts.
+    bool solve(double t, rigid::Job job, const double* q, const double* v, const double* total, double* vdot) {
+        if (!want(t, total)) return false;
         job.in[rigid::Q] = q, job.in[rigid::V] = v, job.out[0] = vdot;
         if (!(flexible_ ? by_solves(job, vdot) : in_one_sweep(job))) return false;
         for (const PrescribedDof& x : set_.dofs) reaction_[at(x.dof)] -= total[x.dof];
         return rigid::finite(vdot, nv_) && rigid::finite(reaction_.data(), nv_);
+    }
+
+    // The same of a closed chain whose last couplings drive these dofs: what drives them, the force at the others, and what the
+    // multipliers of those couplings say.
+    bool drive(double t, const double* v, const double* total) {
+        if (!want(t, total)) return false;
+        rates_.clear();
+        for (const PrescribedDof& x : set_.dofs) {
+            force_[at(x.dof)] = 0.0;
+            rates_.push_back(v[x.dof]), rates_.push_back(wanted_[at(x.dof)]);
+        }
+        return true;
+    }
+    const double* rates() const { return rates_.data(); }
+    const double* force() const { return force_.data(); }
+    void take(const double* multipliers, const double* total) {
+        for (const PrescribedDof& x : set_.dofs) reaction_[at(x.dof)] = -*multipliers++ - total[x.dof];
     }
 
 private:
@@ -127,7 +151,7 @@ private:
     const rigid::Algorithm &solver_, &inverse_;
     bool evaluated_ = false;  // functions were called for
     double time_ = 0.0;
-    std::vector<double> wanted_, reaction_, force_, zeros_, columns_, matrix_, pull_;
+    std::vector<double> wanted_, reaction_, force_, zeros_, columns_, matrix_, pull_, rates_;
     rigid::Workspace space_;
 };
 

@@ -60,8 +60,9 @@ struct PrescribedDof {
 };
 
 struct Prescribed {
-    std::vector<PrescribedDof> dofs;
+    std::vector<PrescribedDof> dofs;  // growing
     std::vector<unsigned char> mask;  // (nv)
+    std::vector<index> movable, restless;  // dofs whose coordinates closures may move, and those whose velocities
     Motions* functions = nullptr;     // which write numbers, or null
     bool has_row = false;             // whether the last row of the forces is that of prescribed motions
     bool any() const { return !dofs.empty(); }

@@ -1,6 +1,7 @@
 // The setting of a run as Python gives it (`Setting` of sim/compiled.py), read and held for as long as it is used.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "fields.hpp"
@@ -166,6 +167,7 @@ inline std::unique_ptr<PythonMotions> read_prescribed(nb::handle of, Held& held,
     to.mask.assign(static_cast<std::size_t>(model.nv), 0), to.has_row = integer(of, "has_row") != 0;
     for (std::size_t i = 0; i < dofs.size(); ++i) {
         PrescribedDof x = {dofs[i], places[i], rows[i], static_cast<Guidance>(guidance[i]), {}, fixed + 3 * i};
+        if (i && x.dof < dofs[i - 1]) refuse("prescribed dofs grow");
         if (to.mask[static_cast<std::size_t>(x.dof)] || (x.row < 0 && !to.has_row)) refuse("dof %lld is prescribed twice, or by nothing", shown(x.dof));
         to.mask[static_cast<std::size_t>(x.dof)] = 1;
         if (x.guidance == COMPONENT && slot[i] < 0) refuse("dof %lld has a motion in no slot of the plan", shown(x.dof));
@@ -176,6 +178,11 @@ inline std::unique_ptr<PythonMotions> read_prescribed(nb::handle of, Held& held,
             x.curve = {breaks + breaks_at[i], coefficients + coefficients_at[i], pieces, size / pieces, periodic[i] != 0};
         }
         to.dofs.push_back(x);
+    }
+    for (index i = 0; i < model.nv; ++i) {
+        const auto follows = [&](const PrescribedDof& x) { return x.dof == i && x.row < 0; };
+        if (!std::any_of(to.dofs.begin(), to.dofs.end(), follows)) to.movable.push_back(i);
+        if (!to.mask[static_cast<std::size_t>(i)]) to.restless.push_back(i);
     }
     const nb::object call = field(of, "call");
     if (call.is_none()) return nullptr;
@@ -251,10 +258,11 @@ struct Given {
         }
         const nb::object prescribed_given = field(setting, "prescribed");
         if (!prescribed_given.is_none()) {
-            if (touches(method) || method == VARIATIONAL || method == VARIATIONAL4 || set.chain)
-                refuse("compiled steps prescribe motions of trees, by methods without contacts and derivatives");
+            if (touches(method) || method == VARIATIONAL || method == VARIATIONAL4)
+                refuse("compiled steps prescribe motions by methods without contacts and derivatives");
             motions = read_prescribed(prescribed_given, held, model, static_cast<index>(set.loads.size()), set.plan, prescribed);
             set.prescribed = &prescribed;
+            if (set.chain && !drives(chain.solver, prescribed)) refuse("the last couplings of a chain drive its prescribed dofs");
         }
         const nb::object holds_given = field(setting, "holds");
         if (!holds_given.is_none()) {
@@ -270,6 +278,17 @@ struct Given {
     }
 
     bool calls_python() const { return functions || motions || (plan && plan->calls_python()); }
+
+    // True if a coupling for each prescribed dof is behind the others.
+    static bool drives(const loops::Plan& plan, const Prescribed& prescribed) {
+        const std::size_t count = prescribed.dofs.size(), all = plan.couplings.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            if (count > all) return false;
+            const loops::Coupling& x = plan.couplings[all - count + i];
+            if (x.terms.size() != 1 || x.terms[0].v != prescribed.dofs[i].dof) return false;
+        }
+        return true;
+    }
 
     // Components that are carried along, by methods with fixed steps; false while a run walks through them.
     bool read_plan(nb::handle given, const rigid::RigidModel& tree) {

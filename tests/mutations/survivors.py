@@ -6,6 +6,11 @@ MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
+        "core/sim/holds.hpp",
+        "if (low >= 2.0 * (high - low)) return true;",
+        "if (low > 2.0 * (high - low)) return true;",
+    ): "at twice the variation the quartic does not come near to zero either",
+    (
         "core/include/soacraft/contact/dynamics/closure_space.hpp",
         "if (size < LITTLE) {",
         "if (size <= LITTLE) {",

@@ -2,7 +2,7 @@
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6" and "moreau" (with
 contact) of trees and of closed chains, and those of "variational", "variational4" and "moreau_midpoint" of trees, under
-what the model has itself, under controls that are numbers or samples, and with prescribed motions of trees. It stops in
+what the model has itself, under controls that are numbers or samples, and with prescribed motions. It stops in
 front of a step that it is not sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a
 stiff problem, stages that do not converge): Python takes that one, or says what is wrong.
 
@@ -272,7 +272,7 @@ class CompiledMotion:
         self.raised = None
         self._read_numbers()
         problem, size = self._problem, len(w)
-        chain = None if problem.closed is None else problem.closed.chain(*problem.parts(x)[:2])
+        chain = problem.chain(*problem.parts(x)[:2])
         if problem.closed is not None and chain is None:
             return None, pace
         now, goal, step, _ = course

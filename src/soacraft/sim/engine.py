@@ -29,7 +29,7 @@ from soacraft.sim.integrators.variational import Variational, turning_rotor
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Gauss4, Gauss6, Moreau)
-#: Methods whose compiled steps prescribe motions of trees, and hold dofs.
+#: Methods whose compiled steps prescribe motions, and hold dofs.
 _PRESCRIBING = (RK4, Dop853, EulerSymplectic, Verlet, Gauss4, Gauss6)
 #: Calls into Python that a text lists.
 _LISTED = 6
@@ -124,6 +124,7 @@ def _obstacle(
         return f"{method.name!r} on a closed chain is written in Python"
     if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
         return f"{method.name!r} with the armature of {hinge!r} is written in Python"
+    rolls = any(x.active and not x.hinge.holonomic for x in mb.loops)
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
@@ -134,9 +135,9 @@ def _obstacle(
                 return "a push acts"
             continue
         switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
-        if isinstance(load, Touching) or (switches and (touches or mb.is_closed or not smooth)):
+        if isinstance(load, Touching) or (switches and (touches or rolls or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
-    if prescribed is not None and prescribed.dofs and (touches or mb.is_closed or type(method) not in _PRESCRIBING):
+    if prescribed is not None and prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
         return "a motion is prescribed"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"

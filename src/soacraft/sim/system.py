@@ -25,7 +25,7 @@ from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.clock import without_rounding
-from soacraft.sim.closed import Closed, Stabilized
+from soacraft.sim.closed import Chain, Closed, Stabilized
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.compiled_holds import CompiledHolds, compiled_holds
 from soacraft.sim.forces.compiled_prescribed import (
@@ -54,6 +54,8 @@ from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+#: Held dofs whose compliance has a smaller part of its largest one are tied to each other by closures, or nearly so.
+_LOOSE = 1e-6
 #: Times closer than this are one instant: times of runs are whole nanoseconds.
 _INSTANT = 0.5e-9
 #: A force that is evaluated again where it was evaluated before is the same to this part of it.
@@ -529,7 +531,22 @@ class Mechanism:
         for x in self.holds.active:
             held = REST if x.guide is None else NUMBERS
             guides.append(Guide(x.number, x.place, self._loads.index(x), held, numbers=x.guide or (0.0, 0.0, 0.0)))
-        return compiled_prescribed(guides, self._given)
+        return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self._given)
+
+    def chain(self, q: Array, v: Array) -> Chain | None:
+        """What compiled steps of a closed chain from a state take of its solver; None of a tree, and where Python must
+        look at it first: closures tie dofs that are held to each other, or nearly so."""
+        if self.closed is None:
+            return None
+        held = [x.number for x in self.holds.active]
+        dofs = sorted([*held, *self.prescribed_dofs])
+        if held:
+            Y = self.compliance(q)[np.ix_(dofs, dofs)]
+            size = np.sqrt(np.maximum(np.diag(Y), np.finfo(float).tiny))
+            values = np.linalg.eigvalsh(Y / size / size[:, None])
+            if values[0] <= _LOOSE * values[-1]:
+                return None
+        return self.closed.chain(q, v, dofs)
 
     def compiled_holds(self) -> CompiledHolds | None:
         """What may hold a dof for compiled steps; None where there is nothing of the kind."""

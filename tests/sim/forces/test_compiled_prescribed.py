@@ -14,6 +14,9 @@ from scipy.interpolate import (
     PPoly,
     make_interp_spline,
 )
+from tests.loops.test_case_four_bars import spatial_loop
+from tests.sim.chains import slider_crank
+from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, bent, in_python, is_compiled, sprung
 from tests.sim.test_compiled_refusals import first_call
 from tests.sim.test_order import tree
@@ -73,6 +76,70 @@ def test_steps_are_those_of_python(name, method, monkeypatch):
     assert is_compiled(run)
     in_python(monkeypatch)
     agree(run, run_of(make(), method, motions))
+
+
+CHAINS = {
+    "four-bar": four_bar,
+    "slider crank": lambda: slider_crank(2.0),
+    "loop in space": spatial_loop,
+    "five-bar": lambda: sc.load("five_bar"),
+}
+
+
+def run_of_chain(mb, method, solver="auto", goal=0.03):
+    """The first dof gathers speed from where it is."""
+    q, v = mb.q[0], mb.v[0]
+    p = sim.Propagator(mb, solver, integrator=method, rtol=1e-8, step=None if method == "dop853" else 0.003)
+    p.control(mb.dof_names[1], 0.3)
+
+    def gathering(t):
+        return np.add(swing(t), (q + (v - 3) * t, v - 3, 0))
+
+    p.prescribe(mb.dof_names[0], gathering)
+    return p.advance_to(goal)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "solver"),
+    [(x, "rk4", y) for x in CHAINS for y in ("ta", "ce")] + [("five-bar", x, "fa") for x in METHODS],
+)
+def test_steps_of_closed_chains(name, method, solver, monkeypatch):
+    run = run_of_chain(CHAINS[name](), method, solver)
+    assert is_compiled(run)
+    in_python(monkeypatch)
+    agree(run, run_of_chain(CHAINS[name](), method, solver), 1e-10)
+
+
+def test_a_robot_whose_rods_weigh_next_to_nothing(monkeypatch):
+    """Three motors, of which one moves as told; the forces on its rods show the last bits of their places."""
+
+    def run():
+        mb = sc.load("delta")
+        q = mb.q[1]
+        p = sim.Propagator(mb, integrator="rk4", step=0.001)
+        p.prescribe(mb.dof_names[1], lambda t: (q + 0.5 * t * t, t, 1.0))
+        return p.run(0.01)
+
+    made = run()
+    assert is_compiled(made)
+    in_python(monkeypatch)
+    np.testing.assert_allclose(made.q, run().q, rtol=0, atol=1e-9)
+
+
+def test_a_closed_chain_is_driven_through_a_turn():
+    """A crank at a constant rate: the rates of the others close the loop, and nothing but what drives it does work."""
+    mb = four_bar()
+    q, rate = mb.q[0], 4.0
+    s = sc.loops.TreeAugmented(mb)
+    mb.v = s.project_velocity(mb.q, np.eye(mb.nv)[0])
+    mb.v = rate / mb.v[0] * mb.v
+    p = sim.Propagator(mb, integrator="rk4", step=0.002)
+    p.prescribe(mb.dof_names[0], lambda t: (q + rate * t, rate, 0.0))
+    run = p.run(0.5)
+    assert is_compiled(run)
+    assert run.violation.max() < 1e-9
+    np.testing.assert_allclose(run.q[:, 0], q + rate * run.t, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run.energy - run.energy[0], run.work["prescribed"], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", MOTIONS)
@@ -322,5 +389,5 @@ def test_what_does_not_fit_is_refused(change, text, monkeypatch):
 def test_methods_that_take_none_refuse(monkeypatch):
     call = prescribed_call(monkeypatch)
     call[1] = call[1]._replace(method=3, tableau=None)
-    with pytest.raises(ValueError, match="compiled steps prescribe motions of trees, by methods without contacts"):
+    with pytest.raises(ValueError, match="compiled steps prescribe motions by methods without contacts"):
         compiled._core.advance(*call)

@@ -177,4 +177,20 @@ inline bool assemble(LoopWork& w, MotionWork& m, ClosingWork& c, const double* q
     return search.close() && (!allowed.nearest || search.go_back());
 }
 
+// The velocities next to v with which a closed q stays so, where the allowed dofs alone change theirs, by the least in their units:
+// v - G_a^+ Gc v. False where a rank is in doubt.
+inline bool keep_closed(LoopWork& w, MotionWork& m, ClosingWork& c, const double* q, const double* v, const Allowed& allowed, double* to) {
+    if (!rows_at(w, q, v)) return false;
+    Closing search(w, m, c, allowed);
+    if (!search.factor()) return false;
+    speeds(w, c.r);
+    for (std::size_t i = 0; i < w.plan.closures.size(); ++i)
+        for (index k = 0; k < w.plan.closures[i].rows; ++k) c.r[w.plan.closures[i].row + k] /= search.unit(w.ties[i], k);
+    for (const Coupling& x : w.plan.couplings) c.r[x.row] /= x.size;
+    search.space.solve(c.r, c.y);
+    for (index i = 0; i < w.model.nv; ++i) to[i] = v[i];
+    for (index k = 0; k < allowed.count; ++k) to[allowed.free[k]] += c.y[k] / w.plan.unit[allowed.free[k]];
+    return true;
+}
+
 SOACRAFT_RIGID_END

@@ -114,18 +114,21 @@ def piecewise_of(motion: Any) -> Piecewise | None:
     >>> curve.breaks, curve.coefficients.shape
     (array([0., 1., 2.]), (4, 2))
     """
-    kind = type(motion)  # one that evaluates in its own way is a function
-    if isinstance(motion, UnivariateSpline) and kind.__call__ is UnivariateSpline.__call__ and motion.ext == 0:
+    evaluates = type(motion).__call__ if callable(motion) else None  # one of another kind is a function
+    if isinstance(motion, UnivariateSpline) and evaluates is UnivariateSpline.__call__:
+        if getattr(motion, "ext", None) != 0:
+            return None
         knots, c = motion.get_knots(), motion.get_coeffs()
         degree = len(c) - len(knots) + 1
         t = np.concatenate([np.repeat(knots[0], degree), knots, np.repeat(knots[-1], degree)])
         return _of_spline(t, c, degree, False)
     if not isinstance(motion, BSpline | PPoly) or motion.extrapolate not in (True, "periodic"):
         return None
-    if isinstance(motion, BSpline) and kind.__call__ is BSpline.__call__ and motion.c.ndim == 1:
-        return _of_spline(motion.t, motion.c, motion.k, motion.extrapolate == "periodic")
-    known = isinstance(motion, PPoly) and kind.__call__ is PPoly.__call__
-    return _of_polynomials(motion.x, motion.c, motion.extrapolate == "periodic") if known else None
+    periodic = motion.extrapolate == "periodic"
+    if isinstance(motion, PPoly):
+        return _of_polynomials(motion.x, motion.c, periodic) if evaluates is PPoly.__call__ else None
+    plain = evaluates is BSpline.__call__ and motion.c.ndim == 1
+    return _of_spline(motion.t, motion.c, motion.k, periodic) if plain else None
 
 
 def _of_spline(t: Array, c: Array, degree: int, periodic: bool) -> Piecewise | None:

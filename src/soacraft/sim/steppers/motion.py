@@ -304,7 +304,7 @@ class Motion:
             return x, np.zeros(0)
         problem.closed.recall(state.closures, state.independent, state.embedding)
         problem.closed.require_closed(state.q, state.v)
-        chain = None if problem.is_told else problem.closed.chain(state.q, state.v)
+        chain = problem.chain(state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
 
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
@@ -345,7 +345,7 @@ class Motion:
     def _turns(self, q: Array, v: Array) -> Array:
         """The coordinates of the closures' hinges of a state that was just looked at; none of a tree."""
         problem = self.problems.base
-        chain = None if problem.closed is None or problem.is_told else problem.closed.chain(q, v)
+        chain = problem.chain(q, v)
         if chain is None:
             return np.zeros(0)
         if self._first_turns is None:

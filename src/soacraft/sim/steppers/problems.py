@@ -149,7 +149,7 @@ class LaneProblems:
         if self.states.follows:
             closed.solver.follow(self.states.theta[lane].copy())
         closed.accelerations(q, v, np.zeros(len(v)))  # which makes the plan
-        return closed.chain(q, v)
+        return problem.chain(q, v)
 
     @property
     def jumps(self) -> bool:
