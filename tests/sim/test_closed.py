@@ -15,7 +15,7 @@ from soacraft.sim.clock import Instant
 from soacraft.sim.closed import Stabilized
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.runs.block import Block
-from soacraft.sim.stride import Stride
+from soacraft.sim.stride import StepMemory, Stride, Walked
 from soacraft.sim.system import Mechanism
 
 SOLVERS = ("ta", "fa", "ce")
@@ -157,13 +157,13 @@ def test_steps_that_end_off_their_branch_are_refused():
     mb = sc.load("double_pendulum")
     mb.set_state([1.0, 0.5], [0.0, 0.0])
     m = Mechanism(mb)
-    stride, now, x = Stride(Off(), 1e-6, None, 0), Instant(0), m.point(mb.q, mb.v)
+    stride, memory, now, x = Stride(Off(), 1e-6, None), StepMemory(0), Instant(0), m.point(mb.q, mb.v)
     w = m.rates(0.0, x)
     while now.seconds <= 0.1:
-        step, now, _ = stride.take(m, now, x, w, 10**9)
+        step, now, _, memory = stride.take(m, memory, now, x, w, 10**9)
         x, w = step.x1, step.w1
     with pytest.raises(SimulationError, match=r"the branch of the closures is in doubt.*solver='ce'.*solver='ta'"):
-        stride.take(m, now, x, w, 10**9)
+        stride.take(m, memory, now, x, w, 10**9)
 
 
 @pytest.mark.parametrize(("solver", "integrator", "rtol"), [("ce", "dop853", 1e-7), ("ta", "ida", 1e-7)])
@@ -313,7 +313,7 @@ def test_dense_output_of_a_closed_chain_is_of_the_model_that_ran(compiled, monke
     mb = four_bar_of(1.0, 2.0, 2.0, 2.0, 1.2, 0.5)
     p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
     if not compiled:
-        monkeypatch.setattr(Stride, "many", lambda *given, **options: None)
+        monkeypatch.setattr(Stride, "many", lambda stride, problem, memory, *given, **options: Walked(None, memory))
     run = p.advance_to(0.05)
     assert all(isinstance(x, Block) for _, x in run._dense) == compiled
     before = run.at(0.025).q

@@ -8,7 +8,7 @@ from tests.sim.test_compiled import in_python
 
 import soacraft as sc
 from soacraft.errors import SimulationError, StateError
-from soacraft.sim.events import PARTS, Crossing, Event, Watch, _just_after
+from soacraft.sim.events import PARTS, UNSEEN, Crossing, Event, _just_after, with_time
 from soacraft.sim.runs.block import Block
 
 PERIOD = 2.36784194757623745
@@ -131,16 +131,16 @@ def test_times_just_after_an_event_rise_up_to_the_parts_of_a_step(h):
 
 @pytest.mark.parametrize(("apart", "is_storm"), [(100, True), (101, False)])
 def test_nine_events_within_800_nanoseconds_are_a_storm(apart, is_storm):
-    watch = Watch(lambda x: None)
+    signs = UNSEEN
     crossing = Crossing(0.5, [Event("touch", lambda t, state: 1.0)])
     for k in range(8):
-        watch.check_storm(5_000 + k * apart, crossing)
+        signs = with_time(signs, 5_000 + k * apart, crossing)
     if is_storm:
         with pytest.raises(SimulationError, match=r"'touch' and others happened 9 times within 800 ns \(Zeno\)"):
-            watch.check_storm(5_000 + 8 * apart, crossing)
+            with_time(signs, 5_000 + 8 * apart, crossing)
     else:
         for k in range(8, 30):
-            watch.check_storm(5_000 + k * apart, crossing)
+            signs = with_time(signs, 5_000 + k * apart, crossing)
 
 
 @pytest.mark.parametrize(("apart", "times"), [(0.5e-9, 1), (4e-9, 2)])

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.model.modal.trees import Cloud, flexible_tree
 
 import soacraft as sc
@@ -91,7 +92,8 @@ def test_turns_of_trial_stages_are_not_told(integrator):
     p.add(looks)
     p.event("middle", lambda t, state: state.q[0])
     p.advance_to(0.1)
-    p._runner._stride._length = 15.0
+    runner = p._runner
+    runner.present = replace(runner.present, steps=runner.present.steps._replace(length=15.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run = p.advance_to(16.0, until="middle")

@@ -6,7 +6,7 @@ from tests.sim.test_order import tree
 
 import soacraft as sc
 from soacraft.errors import ModelError, SimulationError, StateError
-from soacraft.sim.stride import Stride
+from soacraft.sim.stride import Stride, Walked
 
 MODELS = {
     "pins": lambda: sc.load("arm7"),
@@ -33,7 +33,7 @@ def test_a_rollout_is_what_steps_in_python_give(name, method, monkeypatch):
     many = p.rollout(np.tile(q, (5, 1)), v, steps=20)
     np.testing.assert_allclose(many[0][3], Q, rtol=0, atol=1e-11)
     np.testing.assert_allclose(many[1][4], V, rtol=0, atol=1e-10)
-    monkeypatch.setattr(Stride, "many", lambda *given, **options: None)
+    monkeypatch.setattr(Stride, "many", lambda stride, problem, memory, *given, **options: Walked(None, memory))
     run = p.advance_to(0.2)
     np.testing.assert_allclose(Q, run.q, rtol=0, atol=1e-11)
     np.testing.assert_allclose(V, run.v, rtol=0, atol=1e-10)

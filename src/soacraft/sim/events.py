@@ -10,8 +10,9 @@ state did not jump it has to be seen beyond before it can come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,76 +100,86 @@ class Crossing(NamedTuple):
     """Whether its function changes its sign there without being zero."""
 
 
+class Signs(NamedTuple):
+    """Signs of the functions of events at the present state, and all else that tells the next crossing."""
+
+    values: Mapping[str, float] = MappingProxyType({})
+    """By name; where a function was just zero, half of that to which it goes, 0 where it may go to either side."""
+    fresh: frozenset[str] = frozenset()
+    """Functions whose signs follow from their values alone."""
+    before_jump: Mapping[str, float] | None = None
+    """Values of functions before a jump between runs."""
+    happened: tuple[int, ...] = ()
+    """The last times at which something happened, in nanoseconds."""
+
+    def sign(self, name: str) -> float:
+        """The sign of a function at the present state; 0 where it is not known."""
+        return float(np.sign(self.values.get(name, 0.0)))
+
+
+#: Nothing is known of any function.
+UNSEEN = Signs()
+
+
 class Watch:
-    """The events of a run, with the values of their functions at the present state."""
+    """The events of a run, and their functions. Signs come in as one value and go out as another."""
 
     def __init__(self, state_at: Callable[[Array], State]) -> None:
         self.events: list[Event] = []
         self._state_at = state_at
         self._latest: tuple[Array, State] | None = None
-        self._signs: dict[str, float] = {}  # of each function at the present state; where it was just zero, half of
-        # that to which it goes, 0 where it may go to either
-        self._begun: set[str] = set()  # those whose signs were told from their values alone
-        self._before_run: dict[str, float] | None = None  # values of functions before a jump between runs
-        self._storm: list[int] = []  # the last times at which something happened
 
-    @property
-    def memory(self) -> tuple[dict[str, float], list[int]]:
-        """What is kept from step to step: signs, and the last times at which something happened."""
-        return dict(self._signs), list(self._storm)
-
-    def recall(self, signs: Mapping[str, float], storm: Sequence[int]) -> None:
-        """Go on from what was kept."""
-        self._signs, self._storm, self._latest = dict(signs), list(storm), None
-        self._begun, self._before_run = set(), None
-
-    def forget(self, t: float, x: Array | None) -> None:
-        """The state jumps between runs, from a point: signs are told anew."""
-        self._before_run = {} if x is None else self.values(t, x)
+    def jumped(self, signs: Signs, t: float, x: Array | None) -> Signs:
+        """Signs where the state jumps between runs, from a point: they follow from values when the next run begins."""
+        return signs._replace(before_jump={} if x is None else self.values(t, x))
 
     def values(self, t: float, x: Array) -> dict[str, float]:
         """All functions at a state."""
         return {event.name: self.value(event, t, x) for event in self.events}
 
-    def crossed(self, crossing: Crossing) -> None:
-        """Take note of a crossing, before what is done there."""
+    def crossed(self, signs: Signs, crossing: Crossing) -> Signs:
+        """Signs after a crossing, before what is done there."""
+        values = dict(signs.values)
         for event in crossing.events:
-            before = np.sign(self._signs.get(event.name, 0.0))
+            before = np.sign(values.get(event.name, 0.0))
             side = crossing.side if event is crossing.first else -event.direction or before
-            self._signs[event.name] = -GOES * float(side)
+            values[event.name] = -GOES * float(side)
+        return signs._replace(values=values)
 
-    def moved(self, t: float, x: Array, before: Mapping[str, float] | None = None) -> None:
-        """Take note of a new present state; after a jump with the values of functions `before` it. A function that the
-        jump has left as it was keeps its sign; where it was just zero it may go to either side now."""
-        before, self._before_run = self._before_run if before is None else before, None
+    def moved(self, signs: Signs, t: float, x: Array, before: Mapping[str, float] | None = None) -> Signs:
+        """Signs at a new present state; after a jump with the values of functions `before` it. A function that the jump
+        has left as it was keeps its sign; where it was just zero it may go to either side now."""
+        before = signs.before_jump if before is None else before
+        values, fresh = dict(signs.values), set(signs.fresh)
         for event in self.events:
-            sign = self._signs.get(event.name)
+            sign = values.get(event.name)
             if sign is not None and before is None:
                 continue
             value = self.value(event, t, x)
             old = None if before is None else before.get(event.name)
             if sign is not None and old is not None and unmoved(value, old):
-                self._signs[event.name] = sign if abs(sign) >= 1.0 else 0.0
+                values[event.name] = sign if abs(sign) >= 1.0 else 0.0
             else:
-                self._signs[event.name] = float(np.sign(value))
-                self._begun.add(event.name)
+                values[event.name] = float(np.sign(value))
+                fresh.add(event.name)
+        return signs._replace(values=values, fresh=frozenset(fresh), before_jump=None)
 
     @property
     def asks_functions(self) -> bool:
         """True if there are other events than those of what holds, whose margins compiled steps look at themselves."""
         return any(x.hold is None for x in self.events)
 
-    @property
-    def holds_are_clear(self) -> bool:
+    def holds_are_clear(self, signs: Signs) -> bool:
         """True if the margins of all that holds are known to be positive at the present state."""
-        return all(self._signs.get(x.name, 0.0) >= 1.0 for x in self.events if x.hold is not None)
+        return all(signs.values.get(x.name, 0.0) >= 1.0 for x in self.events if x.hold is not None)
 
     @turns_unreported()  # inside a step that may be cut
-    def find(self, step: Step, of_functions: bool = False) -> Crossing | None:
-        """The first crossing within a step, if there is one; or of functions alone, not of what holds."""
+    def find(self, signs: Signs, step: Step, of_functions: bool = False) -> tuple[Crossing | None, Signs]:
+        """The first crossing within a step, if there is one, and the signs at its end, if there is none; of functions
+        alone, or also of what holds."""
         events = [x for x in self.events if not (of_functions and x.hold)]
         if not events:
-            return None
+            return None, signs
         points: dict[float, Array] = {}
 
         def value(event: Event, theta: float) -> float:
@@ -176,25 +187,24 @@ class Watch:
                 points[theta] = step.at(theta)
             return self.value(event, step.t0 + theta * step.h, points[theta])
 
-        looks = {event.name: self._look(event, value, step.h) for event in events}
+        looks = {event.name: self._look(signs, event, value, step.h) for event in events}
         first = min(x.theta for x in looks.values())
         if first > 1.0:
             for event in events:
                 if event.below and looks[event.name].end < 0.0:
                     raise SimulationError(event.below)
-            self._signs.update({name: x.end for name, x in looks.items() if x.end})
-            self._begun.clear()
-            return None
+            ends = {name: x.end for name, x in looks.items() if x.end}
+            return None, signs._replace(values={**signs.values, **ends}, fresh=frozenset())
         leader = next(x for x in events if looks[x.name].theta == first)
         near = [x for x in events if (looks[x.name].theta - first) * step.h <= ONE_INSTANT]
-        return Crossing(first, near, leader, looks[leader.name].before, looks[leader.name].jumps)
+        return Crossing(first, near, leader, looks[leader.name].before, looks[leader.name].jumps), signs
 
-    def _look(self, event: Event, value: Callable[[Event, float], float], h: float) -> _Look:
+    def _look(self, signs: Signs, event: Event, value: Callable[[Event, float], float], h: float) -> _Look:
         """The first zero of a function in a step."""
-        sign = self._signs.get(event.name, 0.0)
+        sign = signs.values.get(event.name, 0.0)
         coarse = [value(event, theta) for theta in (0.0, *PARTS)]
         most = max(abs(x) for x in coarse)
-        if event.name in self._begun and event.hold is None and abs(coarse[0]) <= START * most:
+        if event.name in signs.fresh and event.hold is None and abs(coarse[0]) <= START * most:
             sign = 0.0
         just = abs(sign) < 1.0 or abs(coarse[0]) <= AT_ZERO * most
         if just and h <= JUST_AFTER:  # it tells nothing
@@ -217,16 +227,6 @@ class Watch:
                 return _zero(lambda theta: value(event, theta), last, theta, before, now)
             before, last = now or before, theta if now else last
         return _Look(2.0, before or float(np.sign(coarse[-1])) * (abs(coarse[-1]) > noise), before, False)
-
-    def check_storm(self, ns: int, crossing: Crossing) -> None:
-        """Raise where events follow each other without end, as the hops of a ball that comes to rest."""
-        self._storm = [*self._storm[-_STORM_COUNT:], ns]
-        if len(self._storm) > _STORM_COUNT and self._storm[-1] - self._storm[0] <= _STORM * _STORM_COUNT:
-            raise SimulationError(
-                f"events follow each other without end: {crossing.events[0].name!r} and others happened "
-                f"{len(self._storm)} times within {self._storm[-1] - self._storm[0]} ns (Zeno). Let the action bring "
-                "the model to rest, or stop=True."
-            )
 
     def value(self, event: Event, t: float, x: Array) -> float:
         """The function of an event at a state."""
@@ -257,9 +257,18 @@ class Watch:
         assert crossing.first is not None
         return self.value(crossing.first, step.t0 + step.h, step.x1) * crossing.side > 0.0
 
-    def sign(self, name: str) -> float:
-        """Of a function at the present state; 0 where it is not known."""
-        return float(np.sign(self._signs.get(name, 0.0)))
+
+def with_time(signs: Signs, ns: int, crossing: Crossing) -> Signs:
+    """Signs with the time of a crossing. A `SimulationError` where events follow each other without end, as the hops of
+    a ball that comes to rest."""
+    times = (*signs.happened[-_STORM_COUNT:], ns)
+    if len(times) > _STORM_COUNT and times[-1] - times[0] <= _STORM * _STORM_COUNT:
+        raise SimulationError(
+            f"events follow each other without end: {crossing.events[0].name!r} and others happened "
+            f"{len(times)} times within {times[-1] - times[0]} ns (Zeno). Let the action bring "
+            "the model to rest, or stop=True."
+        )
+    return signs._replace(happened=times)
 
 
 def unmoved(value: Any, before: Any) -> Any:

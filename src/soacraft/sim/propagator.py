@@ -27,6 +27,7 @@ from soacraft.sim.carried import Carried
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
+from soacraft.sim.course.task import Look
 from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Event
 from soacraft.sim.forces.calls import require_call
@@ -38,7 +39,7 @@ from soacraft.sim.integrators.methods import find_method, read_max_step
 from soacraft.sim.rollouts.methods import ROLLOUTS, Row
 from soacraft.sim.rollouts.side_by_side import read_force
 from soacraft.sim.run_derivatives import rollout_derivatives
-from soacraft.sim.runner import Look, Runner
+from soacraft.sim.runner import Runner
 from soacraft.sim.runs import checkpoints
 from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.keeping import Keeping

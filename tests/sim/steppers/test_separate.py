@@ -157,7 +157,7 @@ def test_parameters_of_states_are_of_compiled_steps():
 
 @pytest.mark.parametrize(
     ("model", "features"),
-    [("tree", ("contact", "stops", "friction")), ("closed chain", ("friction", "stops")),
+    [("tree", ("contact", "stops")), ("tree", ("friction", "stops")), ("closed chain", ("friction", "stops")),
      ("flexible", ("contact", "prescribed"))],
 )  # fmt: skip
 def test_several_features_as_in_runs(model, features):

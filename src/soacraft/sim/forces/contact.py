@@ -70,6 +70,9 @@ _RESTING = 1e-3
 _FAST, _SHORTER = 10.0, 0.9
 #: A limit or a length passed by less than this part of the way of a step is not passed.
 _BEYOND = 1e-9
+#: A dof whose velocity impulses change by less than this part of the largest change, in radians and lengths of the
+#: model, is not moved by them.
+_MOVED = 1e-9
 
 
 class Contact(Remade, Touching):
@@ -448,6 +451,7 @@ class Contact(Remade, Touching):
                 ) from None
         else:  # the smooth step has closed the loops
             done = Resolved(v_free, np.zeros(len(v_free)), np.zeros(len(v_free)), None, 0.0)
+        self._require_free(problem, t, done, v_free)
         with np.errstate(over="ignore"):
             force = (done.contact + done.held) / h if done.presses else np.zeros(len(v_free))
         what = f"the force of contacts in the step of {h:g} s that ends at {t:g} s"
@@ -457,6 +461,16 @@ class Contact(Remade, Touching):
         if done.impulses is not None:
             self.steps.append(step_of(t, rows, done, self.scene.names))
         return done
+
+    def _require_free(self, problem: Mechanism, t: float, done: Resolved, v_free: Array) -> None:
+        """Raise where impulses move a dof that a load holds, which does not feel them."""
+        held = problem.holds.active if done.presses else []
+        if not held:
+            return
+        change = np.abs(measure_of(self._mb, self._mb.q).dofs * (done.v - v_free))
+        moved = [x for x in held if change[x.number] > _MOVED * change.max()]
+        if moved:
+            raise SimulationError(f"at t = {t:.9g} s contacts move a dof that is held: {moved[0].refusal_with_contact}")
 
     def _require_followed(self, t: float, h: float, end: tuple[Array, Array]) -> None:
         """Raise where a body turns too far in the step for its contacts to be those of the step's end."""

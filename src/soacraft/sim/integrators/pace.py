@@ -26,7 +26,6 @@ class Pace:
 
     def __init__(self, method: Method, rtol: float) -> None:
         self.method, self.rtol = method, rtol
-        self._unstable = self._calm = 0
 
     def first(self, problem: Problem, t: float, x: Array, w: Array) -> float:
         """A first step (Hairer, Norsett, Wanner, II.4): a hundredth of the time in which the state changes, less where
@@ -78,36 +77,29 @@ class Pace:
         scale = np.maximum(self._scale(problem, step.x0, step.w0), self._scale(problem, step.x1, step.w1))
         return _DRIFT * _size(step.drift, scale[nt : nt + nv])
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Steps at the boundary of stability, and in a row within it."""
-        return self._unstable, self._calm
-
-    @counts.setter
-    def counts(self, counts: tuple[int, int]) -> None:
-        self._unstable, self._calm = counts
-
     def next(self, h: float, error: float, refused: bool) -> float:
         """The step after one of length h; no longer where one was just refused."""
         factor = _MOST if error <= 0.0 else _SAFETY * error ** (-1.0 / self.method.error_order)
         return h * min(1.0 if refused else _MOST, max(_LEAST, factor))
 
-    def is_stiff(self, problem: Problem, step: Step) -> bool:
-        """Whether stability, not accuracy, has limited the steps for a while."""
+    def counted(self, problem: Problem, step: Step, counts: tuple[int, int]) -> tuple[int, int]:
+        """The numbers of steps at the boundary of stability, and in a row within it, after one more step."""
         if step.steepness is None:
-            return False
+            return counts
+        unstable, calm = counts
         scale = self._scale(problem, step.x1, step.w1)
         rise, run = (_size(x, scale) for x in step.steepness)
         if run > 0.0 and step.h * rise > _STABLE * run:
-            self._calm, self._unstable = 0, self._unstable + 1
-        else:
-            self._calm += 1
-            if self._calm >= _CALM_STEPS:
-                self._unstable = 0
-        return self._unstable >= _STIFF_STEPS
+            return unstable + 1, 0
+        return (0 if calm + 1 >= _CALM_STEPS else unstable), calm + 1
 
     def _scale(self, problem: Problem, x: Array, w: Array) -> Array:
         return self.rtol * problem.scale(x, w)
+
+
+def is_stiff(counts: tuple[int, int]) -> bool:
+    """True if stability, not accuracy, has limited the steps for a while."""
+    return counts[0] >= _STIFF_STEPS
 
 
 def _estimate(errors: Array, scale: Array) -> float:

@@ -13,6 +13,7 @@ from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Passive, Stored
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
@@ -175,8 +176,9 @@ class Recorder:
         row = self._chunks[-1]
         return float(row["t"][-1]), np.concatenate([row[name][-1] for name in ("q", "v", "work", "carried")])
 
-    def run(self, stopped_by: str = "", dense: bool = True) -> Run:
-        """All of it; not `dense`: its rows alone, where steps were not recorded."""
+    def run(self, stopped_by: str = "", dense: bool = True, paced: Paced | None = None) -> Run:
+        """All of it; not `dense`: its rows alone, where steps were not recorded. `paced` is how it kept up with a
+        clock."""
         self.flush()
         rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
         names = self._problem.names
@@ -191,7 +193,7 @@ class Recorder:
         signals = None
         if self._problem.carried is not None:
             signals = Signals(self._problem.carried.columns, rows["signals"])
-        run = Run(rows, work, forces, self.events, *made, contacts, signals)
+        run = Run(rows, work, forces, self.events, *made, contacts, signals, paced)
         if self._log is not None:
             self._log.finish(stopped_by)
         return run

@@ -67,6 +67,7 @@ class Run(Strict):
         labels: Labels | None = None,
         contacts: ContactHistory | None = None,
         signals: Signals | None = None,
+        paced: Paced | None = None,
     ) -> None:
         self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
         self.kinetic, self.potential = rows["kinetic"], rows["potential"]
@@ -78,7 +79,7 @@ class Run(Strict):
         self.labels = labels
         self.signals = Signals() if signals is None else signals
         self._starts: Array | None = None
-        self._pace: Paced | None = None
+        self._pace = paced
         self._cut = False
         self._segments: tuple[Run, ...] = ()
         self._documents: Mapping[str, str] = {}

@@ -8,6 +8,7 @@ from soacraft.sim.steppers.lanes import Last
 from soacraft.sim.steppers.pushes import Pushes
 from soacraft.sim.steppers.states import Snapshot
 from soacraft.sim.steppers.switching import SwitchMemory
+from soacraft.sim.stride import StepMemory
 from soacraft.spatial.checks import Array
 
 
@@ -18,7 +19,7 @@ class Memory(NamedTuple):
     origin: int
     u: Array
     pushes: Pushes
-    pace: tuple[float | None, float, tuple[int, int]]
+    steps: StepMemory
     closures: tuple[Any, ...] | None
     began: bool
     begins: bool

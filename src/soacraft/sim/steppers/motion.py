@@ -24,7 +24,7 @@ from soacraft.sim.steppers.sim_states import fixed_controls, point_of, require_f
 from soacraft.sim.steppers.states import LaneStates
 from soacraft.sim.steppers.switching import Switching, SwitchMemory
 from soacraft.sim.steppers.watch import Looks
-from soacraft.sim.stride import Stride
+from soacraft.sim.stride import StepMemory, Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
@@ -65,7 +65,8 @@ class Motion:
         self._stops = [ns for x in self._breaks for ns in x.ns]
         stops = np.unique(np.array(self._stops, dtype=np.int64))
         self.lanes = Lanes(self.problems, method, self._step, stops, threads)
-        self._stride, self._stability = Stride(method, rtol, self._step, now, longest), Stability(method)
+        self._stride, self._stability = Stride(method, rtol, self._step, longest), Stability(method)
+        self._step_memory = StepMemory(now)
         self._looks = Looks(method, self._step, method.limited and bool(acting.mb.nv))
         self.failed: dict[int, str] = {}
         self._begins = False  # True while contact takes out what a state began with in each other
@@ -172,7 +173,7 @@ class Motion:
             states.theta[where] = turns
         if not self.is_batch:
             self._begins = touch is not None and touch.takes_out
-            self._stride.forget()
+            self._step_memory = self._step_memory.restarted()
             self._stability.forget()
             self._switching.forget()
             self._committed = self._switching.memory
@@ -189,11 +190,11 @@ class Motion:
         numbers = {name: x.number for name, x in fixed_controls(problem, self.problems.names).items()} | u
         run = self._acting.begin().names, list(self._acting.controls)
         if not self.is_batch:  # methods and solvers restart, as those of one that is given the state
-            self._stride.recall(*self._stride.memory)
+            self._stride.begin_anew()
             if problem.closed is not None:
                 problem.closed.recall(*problem.closed.memory)
                 self._make()
-        parts = problem.contact, self._stride
+        parts = problem.contact, self._step_memory
         return state_of(problem, parts, int(states.now[lane]), states.x[lane].copy(), numbers, run, self._switching)
 
     @property
@@ -202,7 +203,7 @@ class Motion:
         problem = self.problems.base
         touch, closed = problem.contact, problem.closed
         return Memory(
-            self.states.snapshot(), self.states.origin, self.states.u.copy(), self.problems.pushes, self._stride.memory,
+            self.states.snapshot(), self.states.origin, self.states.u.copy(), self.problems.pushes, self._step_memory,
             None if closed is None else closed.memory, touch is not None and touch.began, self._begins,
             self._switching.memory, self.lanes.last(0),
         )  # fmt: skip
@@ -211,10 +212,10 @@ class Motion:
         """A single state is again where it was; a method that keeps steps begins anew."""
         problem = self.problems.base
         self.states.restore(before.states)
-        self.states.origin = self._stride.origin = before.origin
+        self.states.origin, self._step_memory = before.origin, before.steps
         self.states.u[:] = before.u
         self.failed, self._begins, self._committed = {}, before.begins, before.switches
-        self._stride.recall(*before.pace)
+        self._stride.begin_anew()
         self._stability.forget()
         self._switching.recall(before.switches)
         if problem.closed is not None and before.closures is not None:
@@ -226,7 +227,8 @@ class Motion:
 
     def move_time(self, ns: int, origin: int) -> None:
         """Let a single state be at another nanosecond, with steps from `origin` on."""
-        self.states.goal, self.states.origin, self._stride.origin = ns, origin, origin
+        self.states.goal, self.states.origin = ns, origin
+        self._step_memory = self._step_memory._replace(origin=origin)
         self.states.now[:] = ns
 
     def of(self, lane: int) -> tuple[Motion, int]:
@@ -272,11 +274,12 @@ class Motion:
         self.set_pushes({lane: y for lane, y in self.problems.pushes.items() if lane not in set(lanes)})
         if together:
             states.goal, states.origin = state.ns, state.origin
-            states.now[:], self._stride.origin = state.ns, state.origin
+            states.now[:], self._step_memory = state.ns, self._step_memory._replace(origin=state.origin)
             self._looks.anew()
             self._make()
         if not self.is_batch:
-            self._stride.recall(state.length, state.longest, state.counts)
+            self._step_memory = StepMemory(self._step_memory.origin, state.length, state.longest, state.counts)
+            self._stride.begin_anew()
             self._stability.forget()
             self._switching.recall(SwitchMemory((), state.signs, tuple(state.happened)))
             self._committed = self._switching.memory
@@ -423,7 +426,8 @@ class Motion:
             elif answer == NOT_FINITE:
                 finite(states.u, (...,), f"u of the stepper of {self._acting.mb.name!r}", StateError)
             else:
-                self._take_or_fail(answer, min(goal, self._stride.end_from(int(states.now[answer]) + 1)))
+                end = self._stride.end_from(self._step_memory.origin, int(states.now[answer]) + 1)
+                self._take_or_fail(answer, min(goal, end))
         while states.now[0] < goal:  # there is one state
             self._take(0, goal)
         states.goal = goal
@@ -456,17 +460,19 @@ class Motion:
                     self._stability.begin(problem, now.seconds, x)
                 while now.ns < goal:
                     until = min([goal, *(ns for ns in self._stops if ns > now.ns)])
-                    doubtful = self._begins or self.problems.jumps or not self._switching.is_clear
-                    block = None if doubtful else stride.many(problem, now, x, w, until)
+                    block = None
+                    if not (self._begins or self.problems.jumps) and self._switching.is_clear:
+                        block, self._step_memory, _ = stride.many(problem, self._step_memory, now, x, w, until)
                     if block is not None:
                         now, x, w = Instant(int(block.ns[-1])), block.x[-1], block.w[-1]
                         rows = block.t[1:], block.x[1:]
                         problem.see(window(self._breaks, now))
                     else:
-                        step, now, x = self._switching.taken(stride, now, x, w, until, self._breaks)
+                        taken, x = self._switching.taken(stride, self._step_memory, now, x, w, until, self._breaks)
+                        now, self._step_memory = taken.end, taken.memory
                         rows = np.array([now.seconds]), x[None]
                         w = self._rates_at(problem, now, x)
-                        self._keep_contacts(problem, lane, step)
+                        self._keep_contacts(problem, lane, taken.step)
                     if not (np.isfinite(x).all() and np.isfinite(w).all()):
                         raise SimulationError("a number of its state or its rates is not finite.")
                     if now.rest <= 0.0:

@@ -13,7 +13,7 @@ from soacraft.sim.forces.push import Push
 from soacraft.sim.states.compatibility import Fit, refuse_other
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.switching import Switching
-from soacraft.sim.stride import Stride
+from soacraft.sim.stride import StepMemory
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
@@ -38,7 +38,7 @@ def work_by_name(problem: Mechanism, x: Array) -> dict[str, float]:
 
 def state_of(
     problem: Mechanism,
-    parts: tuple[Contact | None, Stride],
+    parts: tuple[Contact | None, StepMemory],
     when: int,
     x: Array,
     controls: Mapping[str, float],
@@ -48,7 +48,7 @@ def state_of(
     """Return the state of a stepper at a point, with the forces and controls of runs of its propagator (`run`, names of
     both), and besides these the ones that push."""
     switched = switching.memory
-    touch, stride = parts
+    touch, steps = parts
     q, v, _ = problem.parts(x)
     work = work_by_name(problem, x)
     numbers = {name: u for name, u in controls.items() if name in run[1] or u or work.get(name)}
@@ -56,21 +56,20 @@ def state_of(
     names = [name for name in work if name not in silent]
     if set(names) == set(run[0]):
         names = list(run[0])
-    length, longest, counts = stride.memory
     closures, independent, embedding = ({}, None, None) if problem.closed is None else problem.closed.memory
     return SimState(
         ns=when,
         rest=0.0,
-        origin=stride.origin,
+        origin=steps.origin,
         q=q,
         v=v,
         work=np.array([work[name] for name in names]),
         z=np.zeros(0),
         forces=tuple(names),
         dofs=tuple(problem.mb.dof_names),
-        length=length,
-        longest=longest,
-        counts=counts,
+        length=steps.length,
+        longest=steps.longest,
+        counts=steps.counts,
         closures={name: tuple(theta) for name, theta in closures.items()},
         independent=None if independent is None else tuple(independent),
         embedding=None if embedding is None else (tuple(embedding[0]), embedding[1]),

@@ -1,0 +1,1 @@
+"""The course of a run: its state as one value, the loop that carries it on, and what happens where steps end."""

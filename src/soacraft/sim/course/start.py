@@ -1,0 +1,70 @@
+"""Start of a run: where the last one ended, or at the state that the model was given meanwhile."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.sim.breaks import window
+from soacraft.sim.course.callbacks import account
+from soacraft.sim.course.state import RunState
+from soacraft.sim.course.task import RunParts
+from soacraft.sim.forces.impacts import Impacts
+from soacraft.spatial.checks import Array
+
+
+def at_point(parts: RunParts, state: RunState) -> RunState:
+    """The state where it was left, or at a new point where the model was given another state meanwhile."""
+    mb, seen = parts.acting.mb, state.seen
+    q, v = np.array(mb.q), np.array(mb.v)
+    if seen is not None and np.array_equal(q, seen[0]) and np.array_equal(v, seen[1]) and len(state.x):
+        return state
+    problem = parts.problem
+    signs = parts.watch.jumped(state.signs, state.t, state.x if len(state.x) else None)
+    parts.stability.forget()
+    if problem.contact is not None:
+        problem.contact.begin_anew()
+    return msgspec.structs.replace(state, x=problem.point(q, v), steps=state.steps.restarted(), signs=signs, rates=None)
+
+
+def started(parts: RunParts, state: RunState) -> RunState:
+    """The state at which a run goes on: inside of limits, on its closures, with all holding that is at rest."""
+    problem, acting = parts.acting.begin(), parts.acting
+    state = at_point(parts, state)
+    mb, prescribed, t = acting.mb, acting.prescribed.dofs, state.t
+    q, v = np.array(mb.q), np.array(mb.v)
+    work = np.array([state.work.get(name, 0.0) for name in problem.names])
+    if problem.carried is not None:
+        problem.displaced()
+        problem.carried.begin(state.now.ns)
+        problem.ticks_first = problem.carried.next_tick == state.now.ns
+    x = problem.point(*problem.parts(state.x)[:2], work)
+    if problem.closed is not None and not prescribed:
+        problem.closed.require_closed(q, v)
+    problem.holds.require_inside(x)
+    for load in acting.loads:
+        if isinstance(load, Impacts):
+            if prescribed:
+                name = mb.dof_names[prescribed[0]]
+                raise StateError(
+                    f"dof {name!r} moves as told, and impacts as events would change its velocity: use "
+                    "sc.sim.Contact with integrator='moreau', which keeps it, or let it go with "
+                    f"p.prescribe({name!r}, None)."
+                )
+            load.begin_run(problem.parts(x)[0])
+    if problem.contact is not None:
+        x = problem.contact.pushed_out(problem, t, x)
+    problem.see(window(acting.breaks, state.now))
+    x = problem.begun(t, problem.holds.settle(t, x, ()))
+    w, rates = problem.rates(t, x), rates_of(parts, state)
+    signs = parts.watch.moved(state.signs, t, x)
+    parts.stability.begin(problem, t, x)
+    return msgspec.structs.replace(state, x=x, w=w if rates is None else rates, signs=signs, rates=None)
+
+
+def rates_of(parts: RunParts, state: RunState) -> Array | None:
+    """The rates of a state that was restored, while the same acts as then; else None."""
+    if state.rates is None or state.rates[1] != (account(parts), parts.acting.numbers):
+        return None
+    return state.rates[0]

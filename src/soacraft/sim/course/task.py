@@ -1,0 +1,76 @@
+"""`RunTask`: parts of a run other than its state: the problem, the method, where to, and who follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from soacraft.model.states.state import State
+from soacraft.progress import Bar
+from soacraft.sim.acting import Acting
+from soacraft.sim.course.state import RunState
+from soacraft.sim.events import Watch
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.runs.clocked import Pace
+from soacraft.sim.runs.keeping import Keeping
+from soacraft.sim.runs.recorder import Recorder
+from soacraft.sim.stability import Stability
+from soacraft.sim.stride import Stride
+from soacraft.sim.system import Mechanism
+
+#: What `Look.look` gives where it has changed a value that rates depend on.
+CHANGED = "changed"
+
+
+class Look(Protocol):
+    """Who looks at a run between its steps."""
+
+    def look(self, taken: int) -> str:
+        """After so many steps since the last look. What it gives: "" to go on, `CHANGED` where values of what is
+        carried along are others now, anything else to end the run, as what stopped it."""
+
+    @property
+    def ahead(self) -> int:
+        """How many steps may be taken before the next look, where they are compiled; at least one is."""
+
+
+class Callback(NamedTuple):
+    """A function of the user that is called at multiples of its period from `since` on, both in nanoseconds."""
+
+    since: int
+    period: int
+    function: Callable[[float, State], Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class RunParts:
+    """What all runs of one propagator share."""
+
+    acting: Acting
+    method: Method
+    rtol: float
+    stride: Stride
+    watch: Watch
+    stability: Stability
+    callbacks: list[Callback]
+
+    @property
+    def problem(self) -> Mechanism:
+        """The problem of the present run."""
+        return self.acting.problem
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class RunTask(RunParts):
+    """A run to a nanosecond, or to the first of the events named `until`."""
+
+    goal: int
+    until: frozenset[str]
+    recorder: Recorder
+    bar: Bar
+    keeping: Keeping
+    clock: Pace | None
+    look: Look | None
+    show: Callable[[RunState], RunState]
+    """Makes a state the one that `p.t` is of, and that a failure begins from; gives it back."""
