@@ -46,7 +46,7 @@ struct Setting {
     index held_step;     // from one row to the next: 0 where one is held all along
     Plan* plan;          // components that are carried along, or null; their forces come behind those of the loads
     Functions* functions;  // of the user, which set numbers and forces of the loads, or null
-    const Prescribed* prescribed;  // dofs with motions of their own, or null where all may only follow from forces
+    const Prescribed* prescribed;  // dofs whose motion is prescribed, or null where all may only follow from forces
     std::vector<Hold> holds;       // friction that sticks, and rigid stops
 };
 
@@ -260,7 +260,7 @@ public:
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
     // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
     bool is_tree() const { return !set_.chain; }
-    // Whether states are put back on closures with all dofs; and whether some dofs have, or may have, motions of their own.
+    // Whether states are put back on closures with all dofs; and whether motions are prescribed, or may be.
     bool projects() const { return set_.chain && !mixed_; }
     bool prescribes() const { return mixed_ != nullptr; }
     const std::vector<Hold>& holds() const { return set_.holds; }
@@ -466,7 +466,7 @@ private:
     }
     static bool has_prescribed_row(const Setting& s) { return s.prescribed && s.prescribed->has_row; }
 
-    // vdot under the total force that `push` gave last, where some dofs may have motions of their own.
+    // vdot under the total force that `push` gave last, where motions may be prescribed.
     bool solve(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
         if (mixed_ && mixed_->any() && set_.chain) return driven(t, q, v, job, vdot);
         if (mixed_ && mixed_->any()) return mixed_->solve(t, job, q, v, total_.data(), vdot);
@@ -500,7 +500,7 @@ private:
         mixed_->take(rest_.data() + rest_.size() - 2 - static_cast<std::size_t>(count), total_.data());
         return true;
     }
-    // The point of the motion next to x, in its place: dofs with motions of their own stay. `open`: coordinates may have to be
+    // The point of the motion next to x, in its place: prescribed and held dofs stay. `open`: coordinates may have to be
     // closed, too.
     bool held_shut(double* x, bool may_be_open) {
         const Prescribed& set = *set_.prescribed;

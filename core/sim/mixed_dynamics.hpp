@@ -1,4 +1,4 @@
-// Accelerations where some dofs have a motion of their own, and the forces that these take besides the loads:
+// Accelerations where the motion of some dofs is prescribed, and the forces that these take in addition to the loads:
 //
 //     Mcal vdot + C = T + S* f,    S vdot = wanted
 //
@@ -37,10 +37,10 @@ public:
     const std::vector<PrescribedDof>& dofs() const { return set_.dofs; }
     double reaction(index dof) const { return reaction_[at(dof)]; }
 
-    // Let functions be called anew, whatever they gave for a time.
+    // Let functions be called again, whatever they gave for a time.
     void forget() { evaluated_ = false; }
 
-    // Put a point where its dofs have motions of their own; false where a function failed.
+    // Put a point where the prescribed motions have it; false where a function failed.
     bool impose(double t, double* q, double* v) {
         if (!evaluate(t)) return false;
         double here[3];

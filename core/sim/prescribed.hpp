@@ -45,7 +45,7 @@ private:
 // What gives the motion of a dof: numbers, fixed or of a function; polynomials; a component; nothing, it rests where it is.
 enum Guidance : int { NUMBERS = 0, PIECEWISE = 1, COMPONENT = 2, REST = 3, GUIDANCES = 4 };
 
-// A dof with a motion of its own.
+// A dof whose motion is prescribed.
 struct PrescribedDof {
     index dof, place;  // its number, and the place of its coordinate
     index row;         // of the forces: that of the load which holds it; -1: that of prescribed motions

@@ -149,7 +149,7 @@ inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, C
     to.thin = number(of, "thin");
 }
 
-// Dofs with motions of their own (`CompiledPrescribed` of sim/forces/compiled_prescribed.py). `loads`: how many there are; `slots`
+// Dofs whose motion is prescribed (`CompiledPrescribed` of sim/forces/compiled_prescribed.py). `loads`: how many there are; `slots`
 // are those of a plan, or null.
 inline std::unique_ptr<PythonMotions> read_prescribed(nb::handle of, Held& held, const rigid::Model& model, index loads,
                                                       const Plan* plan, Prescribed& to) {

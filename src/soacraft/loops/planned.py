@@ -236,8 +236,8 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
     def driving_parts(self, dofs: Sequence[int]) -> CompiledClosures | None:
         """The compiled solver with a driven coupling for each of some dofs behind the rows; None until mixed dynamics
         were asked for with them."""
-        made = self._prescribing.get(tuple(dofs))
-        return None if made is None else made.plan
+        prescribing = self._prescribing.get(tuple(dofs))
+        return None if prescribing is None else prescribing.plan
 
     def follow(self, turns: Array) -> None:
         """Take the coordinates of the closures' hinges from where a run has left them."""

@@ -24,7 +24,7 @@ class CompiledCarried(Protocol):
 
     @property
     def motions(self) -> Mapping[str, int]:
-        """Where the plan has the motions that components give, by dof."""
+        """Places in the plan of the motions that components give, by dof."""
 
     def begin(self) -> Any:
         """The plan with the values as they are now; None where they are none that it knows."""

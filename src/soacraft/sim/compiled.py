@@ -133,7 +133,7 @@ class Setting(NamedTuple):
     visits: Visits | None = None
     """Calls between steps."""
     prescribed: CompiledPrescribed | None = None
-    """Dofs with motions of their own; None where all may only follow from forces."""
+    """Prescribed and held dofs; None where motions follow from forces alone."""
     holds: CompiledHolds | None = None
     """Friction that sticks and rigid stops."""
 

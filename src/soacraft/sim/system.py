@@ -521,8 +521,8 @@ class Mechanism:
         return self._prescribed if self._given else None
 
     def compiled_prescribed(self, carried: CompiledCarried | None = None) -> CompiledPrescribed | None:
-        """The dofs with motions of their own for compiled steps, which walk through `carried`; None where all may only
-        follow from forces."""
+        """The prescribed and held dofs for compiled steps, which walk through `carried`; None where motions follow from
+        forces alone."""
         if self._prescribed is None:
             return None
         names = self.mb.dof_names
@@ -534,8 +534,8 @@ class Mechanism:
         return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self._given)
 
     def chain(self, q: Array, v: Array) -> Chain | None:
-        """What compiled steps of a closed chain from a state take of its solver; None of a tree, and where Python must
-        look at it first: closures tie dofs that are held to each other, or nearly so."""
+        """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures tie
+        dofs that are held to each other, or nearly so."""
         if self.closed is None:
             return None
         held = [x.number for x in self.holds.active]
@@ -549,7 +549,7 @@ class Mechanism:
         return self.closed.chain(q, v, dofs)
 
     def compiled_holds(self) -> CompiledHolds | None:
-        """What may hold a dof for compiled steps; None where there is nothing of the kind."""
+        """The loads that may hold a dof, for compiled steps; None where there are none."""
         holds = self.holds.all
         return compiled_holds(holds, [self._loads.index(x) for x in holds]) if holds else None
 

@@ -32,6 +32,7 @@ struct ClosingWork {
 };
 
 constexpr int MOST_BACK = 200;  // steps towards the start
+constexpr double NOTHING = 1e-13;  // a velocity that a change leaves this small next to itself is rounding
 
 struct Closing {
     LoopWork& w;
@@ -189,7 +190,13 @@ inline bool keep_closed(LoopWork& w, MotionWork& m, ClosingWork& c, const double
     for (const Coupling& x : w.plan.couplings) c.r[x.row] /= x.size;
     search.space.solve(c.r, c.y);
     for (index i = 0; i < w.model.nv; ++i) to[i] = v[i];
-    for (index k = 0; k < allowed.count; ++k) to[allowed.free[k]] += c.y[k] / w.plan.unit[allowed.free[k]];
+    double most = 0.0;
+    for (index k = 0; k < allowed.count; ++k) most = larger(most, std::fabs(c.y[k]));
+    for (index k = 0; k < allowed.count; ++k) {
+        const index dof = allowed.free[k];
+        to[dof] += c.y[k] / w.plan.unit[dof];
+        if (std::fabs(to[dof] * w.plan.unit[dof]) <= NOTHING * most) to[dof] = 0.0;
+    }
     return true;
 }
 

@@ -29,18 +29,18 @@ class HoldLaw(NamedTuple):
     coulomb: float = 0.0
     static: float = 0.0
     stribeck: float = 0.0
-    """Of friction; 0 where there is no such speed."""
+    """The numbers of friction; 0 where there is no such speed."""
     viscous: float = 0.0
 
 
 class CompiledHolds(NamedTuple):
-    """What may hold a dof (core/sim/holds.hpp)."""
+    """Loads that may hold a dof (core/sim/holds.hpp)."""
 
     dofs: Integers
     places: Integers
-    """Those of the dofs' coordinates."""
+    """Places of the coordinates of the dofs."""
     rows: Integers
-    """Those of the loads."""
+    """Numbers of the loads."""
     stops: Integers
     """1 of a stop, 0 of friction."""
     modes: Array

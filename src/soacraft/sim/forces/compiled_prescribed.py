@@ -27,7 +27,7 @@ class Piecewise(NamedTuple):
 
 
 class Guide(NamedTuple):
-    """What a dof follows."""
+    """A dof and the motion that it follows."""
 
     dof: int
     place: int
@@ -37,15 +37,15 @@ class Guide(NamedTuple):
     guidance: int
     curve: Piecewise | None = None
     slot: int = -1
-    """Of a component: where its numbers are in the plan."""
+    """The place in the plan of the numbers that a component gives."""
     function: Callable[[float], Array] | None = None
-    """Of time: coordinate, rate and acceleration."""
+    """Coordinate, rate and acceleration as a function of time."""
     numbers: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Those that stay, where nothing else gives them."""
+    """Numbers that stay, where nothing else gives them."""
 
 
 class CompiledPrescribed(NamedTuple):
-    """Dofs with motions of their own (core/sim/prescribed.hpp)."""
+    """Dofs whose motion is prescribed (core/sim/prescribed.hpp)."""
 
     dofs: Integers
     places: Integers
@@ -66,11 +66,11 @@ class CompiledPrescribed(NamedTuple):
     call: Callable[[], None] | None
     """The call of functions, which write their numbers."""
     raised: list[BaseException]
-    """What it raised last."""
+    """The error that it raised last."""
 
 
 def compiled_prescribed(guides: Sequence[Guide], has_row: bool) -> CompiledPrescribed:
-    """The dofs with motions of their own for compiled steps."""
+    """The dofs whose motion is prescribed, for compiled steps."""
     curves = [x.curve or Piecewise(np.zeros(0), np.zeros((0, 0)), False) for x in guides]
     numbers = np.array([x.numbers for x in guides]).reshape(-1, 3)
     functions = [(i, x.function) for i, x in enumerate(guides) if x.function is not None]

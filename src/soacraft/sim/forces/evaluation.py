@@ -51,15 +51,15 @@ def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[in
     known to it, and so are rigid stops and friction that sticks. The number of control i is at `places[i]` of
     `values`."""
     rows = np.full(len(loads), -1, dtype=np.int64)
-    known = [isinstance(x, Control | Push) or getattr(x, "switches", False) for x in loads]
-    forced = [i for i, is_known in enumerate(known) if not is_known]
+    built_in = [isinstance(x, Control | Push) or getattr(x, "switches", False) for x in loads]
+    forced = [i for i, x in enumerate(built_in) if not x]
     rows[forced] = np.arange(len(forced))
     forces = np.zeros((len(forced), problem.mb.nv))
     point = np.zeros(1 + problem.mb.nq + problem.mb.nv)
     once = problem.contact is not None
     calls: dict[bool, list[Callable[[float, State], None]]] = {True: [], False: []}
     for i, load in enumerate(loads):
-        if not known[i]:
+        if not built_in[i]:
             calls[once and is_function(load)].append(_into_row(load, forces, int(rows[i])))
     driven = [(x, places[i]) for i, x in enumerate(loads) if isinstance(x, Control) and x.samples is None]
     calls[once] += _into_values(driven, values)

@@ -27,7 +27,7 @@ class Prescribed:
         self._motions: dict[int, tuple[str, int, Callable[[float], Any], Any]] = {}
         self._kept: Prescribed | None = None
         self.edition = 0
-        """How often a motion was set."""
+        """Number of times that a motion was set."""
         self.mask = np.zeros(mb.nv, dtype=bool)
         """Which dofs are prescribed."""
 

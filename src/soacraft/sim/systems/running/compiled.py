@@ -242,7 +242,7 @@ class CompiledFlow:
 
     @property
     def motions(self) -> dict[str, int]:
-        """Where the motions that components give are in the array, by dof."""
+        """Places in the array of the motions that components give, by dof."""
         return {dof: self._at[slot] for dof, slot in self._s.motions.items()}
 
     def record(self, columns: Sequence[int], late: Sequence[Sequence[Call | Knot]]) -> None:
