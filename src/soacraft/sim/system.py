@@ -534,8 +534,8 @@ class Mechanism:
         return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self._given)
 
     def chain(self, q: Array, v: Array) -> Chain | None:
-        """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures tie
-        dofs that are held to each other, or nearly so."""
+        """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures
+        tie dofs that are held to each other, or nearly so."""
         if self.closed is None:
             return None
         held = [x.number for x in self.holds.active]
