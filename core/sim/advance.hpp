@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 
+#include "hold_watch.hpp"
+#include "lookout.hpp"
 #include "methods.hpp"
 #include "soacraft/interrupt.hpp"
 
@@ -40,7 +42,7 @@ class Walk {
 public:
     Walk(Mechanism& m, Method method, const Tableau& tableau, Course& course, const Track& track)
         : m_(m), stepper_(m, method, tableau), tableau_(tableau), course_(course), track_(track),
-          rows_(Stepper::rows(method, tableau)), begun_(static_cast<std::size_t>(m.size)) {}
+          rows_(Stepper::rows(method, tableau)), lookout_(m), hold_watch_(m), inside_(m), begun_(static_cast<std::size_t>(m.size)) {}
 
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
@@ -72,7 +74,6 @@ public:
                 break;
             }
             x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
-            stepper_.held_on_to(x);
             keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
             if (track_.energies) m_.energies(x, track_.energies + 3 * done);
             course_.now = track_.ends[done];
@@ -104,7 +105,8 @@ private:
                 if (!m_.rates(seconds(course_.now), x, begun_.data())) return false;
                 w = begun_.data();
             }
-            return (tableau_.adaptive() ? adapted(row, x, w) : fixed(row, x, w)) && (!plan || sampled(*plan, row));
+            if (!(tableau_.adaptive() ? adapted(row, x, w) : fixed(row, x, w))) return false;
+            return !plan || (passes(*plan, row, x, w) && sampled(*plan, row));
         } catch (const interrupt::Ended&) {
             return false;
         }
@@ -158,6 +160,14 @@ private:
         return m_.plan() && m_.plan()->next(when, which) && when < stop ? when : stop;
     }
 
+    // Whether no function of the components crosses zero in a step, as far as compiled code is sure.
+    bool passes(const Plan& plan, index row, const double* x, const double* w) {
+        if (!plan.margin.count) return true;
+        const DensePoints::Step step = step_of(row, x, w);
+        inside_.take(step);
+        return lookout_.passes(step, inside_);
+    }
+
     // What components do at the end of a step: they tick where they are due, and their signals are recorded.
     bool sampled(Plan& plan, index row) {
         const index end = track_.ends[row];
@@ -167,15 +177,18 @@ private:
         std::uint64_t which = 0;
         const double* x = stepper_.x1.data();
         const double t = seconds(end);
+        if (tableau_.adaptive() && !m_.arrive(t, x, stepper_.w1.data())) return false;  // its dense output was made after its end
         if (jumps_) {
             between(end, end);
             stepper_.forget_rates();
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
+            if (plan.margin.count && !lookout_.renew(t, x)) return false;
         }
         if (plan.next(when, which) && when == end) {
             stepper_.forget_rates();
             if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
+            if (plan.margin.count && !lookout_.passes_tick()) return false;
         }
         vdot_.resize(static_cast<std::size_t>(m_.nv));
         m_.own_rates(stepper_.x1.data() + m_.nq, stepper_.w1.data() + m_.nv, vdot_.data());
@@ -195,6 +208,8 @@ private:
                 end = end < stop ? end : stop;
             }
             const double h = seconds(end - course_.now);
+            stepper_.t1 = seconds(end);
+            jumps_ = m_.plan() && between(course_.now, end);
             if (!stepper_.take(seconds(course_.now), x, w, h)) return false;
             const double error = stepper_.error(x, w, h, course_.rtol);
             if (!rigid::finite(&error, 1)) return false;
@@ -229,13 +244,19 @@ private:
         return true;
     }
 
+    DensePoints::Step step_of(index row, const double* x, const double* w) const {
+        const double* F = track_.F + row * rows_ * m_.size;
+        return {seconds(course_.now), seconds(track_.ends[row]), x, w, stepper_.x1.data(), stepper_.w1.data(), F, rows_};
+    }
+
     // True if nothing begins or ends to hold in the step of a row. Components stay as they are at its end.
     bool holds_on(index row, const double* x, const double* w) {
         if (m_.holds().empty()) return true;
         Plan* const plan = m_.plan();
         if (plan) slots_.assign(plan->slots, plan->slots + plan->size);
-        const double h = seconds(track_.ends[row] - course_.now);
-        const bool fine = stepper_.holds_on(seconds(course_.now), x, w, h, track_.F + row * rows_ * m_.size, plan || visits);
+        const DensePoints::Step step = step_of(row, x, w);
+        inside_.take(step);
+        const bool fine = hold_watch_.passes(step, stepper_.forces.data(), inside_, plan || visits);
         if (plan) Plan::copy(plan->slots, slots_.data(), plan->size);
         return fine;
     }
@@ -246,6 +267,9 @@ private:
     Course& course_;
     const Track& track_;
     index rows_;
+    Lookout lookout_;
+    HoldWatch hold_watch_;
+    DensePoints inside_;
     bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
     std::vector<double> vdot_;   // at the end of a step

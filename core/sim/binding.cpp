@@ -28,10 +28,10 @@ Course read_course(nb::handle of, const Tableau& tableau) {
 class Walking {
 public:
     explicit Walking(PlanObject* plan) : plan_(plan) {
-        if (plan_) plan_->busy = true, plan_->failed = nullptr, plan_->plan.begin();
+        if (plan_) plan_->begin();
     }
     ~Walking() {
-        if (plan_) plan_->busy = false;
+        if (plan_) plan_->end();
     }
 
 private:
@@ -112,8 +112,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const nb::object pause = field(setting, "pause");
     if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
     if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
-    constexpr double PATIENCE = 0.2;  // functions of the user may be slow
-    walk.visits = visits.get(), walk.patience = visits || set.functions || given.motions ? PATIENCE : 0.0;
+    constexpr double PATIENCE = 0.2;  // functions of the user may be slow, and a pause waits
+    walk.visits = visits.get();
+    walk.patience = visits || set.functions || given.motions || walk.pause ? PATIENCE : 0.0;
     const auto walked = [&] { until_a_signal([&] { done = walk.run(x.data(), w.data()); }); };  // it ends with the steps it has
     if (given.calls_python() || walk.pause || visits) {
         walked();

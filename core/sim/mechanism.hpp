@@ -139,6 +139,22 @@ public:
         return true;
     }
 
+    // Values of components at x, which has the rates w, after they were evaluated elsewhere.
+    bool arrive(double t, const double* x, const double* w) {
+        if (!place(t, x)) return false;
+        if (!set_.plan->reads_vdot) return true;
+        own_rates(x + nq, w + nv, vdot_.data());
+        set_.plan->accelerate(vdot_.data(), nv);
+        return set_.plan->behind.run();
+    }
+
+    // The functions of crossings at x, into the slots of the plan.
+    bool margins(double t, const double* x) {
+        if (!place(t, x)) return false;
+        if (set_.plan->reads_vdot && !(accelerate(t, x) && set_.plan->behind.run())) return false;
+        return set_.plan->margins.run();
+    }
+
     // Call the functions that act once a step, at its start; again only at another point, or after `forget_sample`.
     bool sample(double t, const double* x) {
         if (!set_.functions || !set_.functions->of_step) return true;
@@ -441,7 +457,8 @@ public:
     // True of the travel of what floats, which a constant velocity has, too.
     bool drifts(index i) const { return i < nv && set_.floating[i] != 0.0; }
 
-    // What coordinates and velocities are measured by, (2 nv): `Mechanism.scale` of sim/system.py.
+    // What coordinates, velocities and states of components are measured by, (2 nv + states): `Mechanism.scale` of
+    // sim/system.py.
     void scale(const double* x, const double* w, double* to) const {
         constexpr double SLOWEST = 1e-3;  // a dof is judged by no less than this part of the fastest
         double fastest = set_.slowest;
@@ -452,7 +469,11 @@ public:
         }
         const double least = SLOWEST * (fastest > 0.0 ? fastest : 1.0);
         for (index i = 0; i < nv; ++i) to[nv + i] = to[i] * (to[nv + i] > least ? to[nv + i] : least);
+        for (index i = 0; i < states; ++i)
+            to[2 * nv + i] = std::fmax(std::fabs(x[nq + nv + names + i]), set_.plan->nominal[static_cast<std::size_t>(i)]);
     }
+    // Where the i-th number that is measured stands in a tangent vector: work is not measured.
+    index measured(index i) const { return i < 2 * nv ? i : i + names; }
 
 private:
     static std::size_t bytes(index n) { return static_cast<std::size_t>(n) * sizeof(double); }

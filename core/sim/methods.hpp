@@ -39,7 +39,7 @@ public:
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         x1 = numbers(m_.points), w1 = numbers(m_.size), forces = numbers(m_.names * m_.nv), u = numbers(m_.size);
         K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
-        scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
+        scale_ = numbers(2 * m_.nv + m_.states), scale0_ = scale_;
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (!touches(method)) return;
         touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model(), m_.pressed_loops());
@@ -152,63 +152,8 @@ public:
         return true;
     }
 
-    // True if it is certain that nothing begins or ends to hold in the step just taken from x with rates w, whose dense output is F.
-    // `again`: forces at its start may be others than those at the end of the last one.
-    bool holds_on(double t, const double* x, const double* w, double h, const double* F, bool again) {
-        const std::vector<Hold>& holds = m_.holds();
-        if (holds.empty()) return true;
-        const auto count = holds.size();
-        margins_.resize(5 * count), inner_forces_.resize(forces.size()), cubic_.resize(3 * at(m_.size));
-        if (again || margins_of_ != x) {
-            const std::vector<double> followed = m_.theta;
-            if (!margins(holds, t, x, 0, nullptr)) return false;
-            m_.theta = followed;
-        } else {
-            for (std::size_t i = 0; i < count; ++i) margins_[5 * i] = margins_[5 * i + 4];
-        }
-        if (!margins(holds, t + h, x1.data(), 4, forces.data())) return false;
-        if (!tableau_.adaptive()) {
-            m_.chart(x, u.data(), w1.data(), last_.data());
-            for (std::size_t i = 0, n = at(m_.size); i < n; ++i) {
-                cubic_[i] = u[i], cubic_[n + i] = h * w[i] - u[i];
-                cubic_[2 * n + i] = 2.0 * u[i] - (h * w[i] + h * last_[i]);
-            }
-            F = cubic_.data();
-        }
-        const std::vector<double> followed = m_.theta;
-        const index rows = tableau_.adaptive() ? 3 + tableau_.rows : 3;
-        bool fine = true;
-        for (int part = 1; part < 4 && fine; ++part) {
-            const double theta = 0.25 * part;
-            for (index i = 0; i < m_.size; ++i) {
-                double sum = 0.0;
-                for (index row = rows; row-- > 0;) sum = (sum + F[row * m_.size + i]) * (row % 2 ? 1.0 - theta : theta);
-                last_[at(i)] = sum;
-            }
-            fine = m_.inside(last_.data());
-            if (fine) m_.move(x, last_.data(), stage_.data());
-            fine = fine && m_.settle(t + theta * h, stage_.data()) && margins(holds, t + theta * h, stage_.data(), part, nullptr);
-        }
-        m_.theta = followed;
-        for (std::size_t i = 0; i < count && fine; ++i) fine = stays_positive(margins_.data() + 5 * i);
-        return fine;
-    }
-    // The step that was looked at is kept: the next one begins at this point.
-    void held_on_to(const double* x) { margins_of_ = x; }
-
 private:
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
-    // The margins of all at a point, at a place of each; `of` are the forces there, null for those to be computed if they count.
-    bool margins(const std::vector<Hold>& holds, double t, const double* x, std::size_t place, const double* of) {
-        const auto by_force = [](const Hold& x) { return x.holds(); };
-        if (!of && std::any_of(holds.begin(), holds.end(), by_force)) {
-            if (!m_.rates(t, x, w_.data(), inner_forces_.data())) return false;
-            of = inner_forces_.data();
-        }
-        for (std::size_t i = 0; i < holds.size(); ++i)
-            margins_[5 * i + place] = holds[i].margin(x, x + m_.nq, of ? of[holds[i].row * m_.nv + holds[i].dof] : 0.0);
-        return true;
-    }
     double* K(index i) { return K_.data() + i * m_.size; }
 
     // to = h sum of a_j K_j, or of a_j (K_j - from)
@@ -244,7 +189,7 @@ private:
     double bend(double h, double rtol) {
         const double *end = K(tableau_.stages), *before = K(tableau_.stages - 1);
         const double part = std::sqrt(std::sqrt(rtol)), weight = h * tableau_.b[tableau_.stages - 1];
-        for (std::size_t i = 0; i < scale_.size(); ++i) last_[i] = weight * (end[i] - before[i]);
+        for (index i = 0; i < m_.size; ++i) last_[at(i)] = weight * (end[i] - before[i]);
         const double bent = part * size(last_.data());
         if (bent <= 1.0 || !m_.projects()) return bent;
         if (!(m_.keep(x1.data(), last_.data()) && m_.keep(x1.data(), last_.data() + m_.nv)))
@@ -263,11 +208,14 @@ private:
         return WEIGHT * std::sqrt(sum / static_cast<double>(m_.nv));
     }
 
-    // The root of the mean square of coordinates and velocities, each relative to its scale; work is not measured.
+    // The root of the mean square of coordinates, velocities and states of components, each relative to its scale.
     double size(const double* x) const {
         double sum = 0.0;
-        for (std::size_t i = 0; i < scale_.size(); ++i) sum += (x[i] / scale_[i]) * (x[i] / scale_[i]);
-        return std::sqrt(sum / static_cast<double>(scale_.size()));
+        for (std::size_t i = 0; i < scale_.size(); ++i) {
+            const double part = x[m_.measured(static_cast<index>(i))] / scale_[i];
+            sum += part * part;
+        }
+        return scale_.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(scale_.size()));
     }
 
     // K_i at h sum of a_j K_j; `loose`: where that is, next to the closures.
@@ -332,9 +280,10 @@ private:
             for (index i = 0; i < stages; ++i) {
                 double* to = next_.data() + i * m_.size;
                 if (!rate(t + tableau_.c[i] * h, x, h, tableau_.A + i * stages, stages, to, false)) return false;
-                for (index k = 0; k < 2 * m_.nv; ++k) {  // work is not measured
-                    change = std::fmax(change, std::fabs(h * (to[k] - K(i)[k]) / scale_[at(k)]));
-                    if (!m_.drifts(k)) size = std::fmax(size, std::fabs(h * to[k] / scale_[at(k)]));
+                for (std::size_t k = 0; k < scale_.size(); ++k) {
+                    const index own = m_.measured(static_cast<index>(k));
+                    change = std::fmax(change, std::fabs(h * (to[own] - K(i)[own]) / scale_[k]));
+                    if (!m_.drifts(own)) size = std::fmax(size, std::fabs(h * to[own] / scale_[k]));
                 }
             }
             K_.swap(next_);
@@ -654,8 +603,6 @@ private:
     std::unique_ptr<Impulses> touch_;
     bool begun_ = false, weighed_ = false, lean_ = false;
     std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_, fast_;  // known_: the point that rates_ are at, if begun_, and energy_, if weighed_; work_: of a step
-    std::vector<double> margins_, inner_forces_, cubic_;  // of each hold its margins at five points of a step
-    const double* margins_of_ = nullptr;                  // the point that the last of these are at
     std::vector<double> loose_;  // velocities at the end before they are put where they have to be
     double energy_ = 0.0;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "crossing.hpp"
 #include "soacraft/rigid/model/model.hpp"
 #include "soacraft/workspace.hpp"
 
@@ -112,6 +113,7 @@ public:
     index q = -1, v = -1, vdot = -1;  // where the plant's are
     Range z{0, 0};                    // continuous states,
     index zdot = 0;                   // and their rates
+    std::vector<double> nominal;      // their usual sizes
     Calls before, behind, rates;
     Calls late_before, late_behind;  // for the record alone
     bool reads_vdot = false;
@@ -120,6 +122,10 @@ public:
     std::vector<rigid::Body> frames, spots;  // of nodes, and of where forces act
     std::vector<Range> columns;  // what is recorded
     index width = 0;
+    Calls margins;                      // functions whose zeros are located,
+    Range margin{0, 0};                 // their values,
+    std::vector<Crossing> crossings;    // how they may cross,
+    double* signs = nullptr;            // (2, crossings): their signs, and 1 where these follow from values alone
 
     std::vector<Clock> clocks;
     index* counts = nullptr;  // the number of the next tick of each
@@ -146,10 +152,11 @@ public:
         return !unknown;
     }
 
+    bool ticking = false;  // the last call of an equation was at a tick
     bool spoiled = false;  // a number at a tick of the clocks `spoilt`, or (none) one that is recorded, was not finite
     std::uint64_t spoilt = 0;
     std::vector<double> wrong;  // the slots where a step failed
-    void begin() { spoiled = false, unknown = 0, wrong.clear(); }
+    void begin() { ticking = spoiled = false, unknown = 0, wrong.clear(); }
 
     void place(double t, const double* q_, const double* v_, index nq, index nv, const double* z_) {
         slots[0] = t;
@@ -174,6 +181,7 @@ public:
         const auto found = dues.find(which);
         if (found == dues.end()) return false;
         const Due& due = found->second;
+        ticking = true;
         if (!due.before.run()) return false;
         if (due.reads_vdot && !(accelerations() && due.behind.run())) return false;
         if (!due.updates.run()) return false;
@@ -188,6 +196,7 @@ public:
                 copy(slots + due.to[i], slots + due.fresh[i].at, due.fresh[i].count);
         }
         for (std::size_t i = 0; i < clocks.size(); ++i) counts[i] += static_cast<index>(which >> i & 1);
+        ticking = false;
         return true;
     }
 
@@ -211,12 +220,14 @@ public:
     void keep() {
         kept_.assign(slots, slots + size);
         kept_counts_.assign(counts, counts + clocks.size());
+        kept_signs_.assign(signs, signs + 2 * margin.count);
     }
     // Have what there was; `wrong` has what there is.
     void restore() {
         wrong.assign(slots, slots + size);
         copy(slots, kept_.data(), size);
         for (std::size_t i = 0; i < kept_counts_.size(); ++i) counts[i] = kept_counts_[i];
+        copy(signs, kept_signs_.data(), 2 * margin.count);
     }
 
     static void copy(double* to, const double* from, index n) {
@@ -228,7 +239,7 @@ private:
         spoiled = true, spoilt = which;
         return false;
     }
-    std::vector<double> kept_;
+    std::vector<double> kept_, kept_signs_;
     std::vector<index> kept_counts_;
 };
 

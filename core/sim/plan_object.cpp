@@ -27,7 +27,7 @@ public:
         PyObject* constant;
     };
     PyObject *function = nullptr, *name = nullptr;  // held by the plan
-    PyObject** failed = nullptr;
+    PlanObject* plan = nullptr;
     std::vector<Argument> arguments;
     Form form = NUMBER;
     double* out = nullptr;
@@ -47,8 +47,8 @@ public:
         const std::size_t count = arguments.size();
         PyObject* result = made ? PyObject_Vectorcall(function, given.data() + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr) : nullptr;
         for (std::size_t i = 1; i <= count; ++i) Py_XDECREF(given[i]);
-        if (!result) *failed = name;
-        const bool taken = result && take(result);
+        if (!result || plan->sees_edit()) plan->failed = name;
+        const bool taken = result && !plan->edited && take(result);
         Py_XDECREF(result);
         return taken;
     }
@@ -236,7 +236,7 @@ void PlanObject::read_python(nb::handle call, Calls& to) {
         made->out = plan.slots + out;
     }
     if (!PyCallable_Check(nb::handle(c[0]).ptr())) refuse("a call into Python is of a function");
-    made->function = hold(c[0]), made->name = hold(c[5]), made->failed = &failed;
+    made->function = hold(c[0]), made->name = hold(c[5]), made->plan = this;
     python_ = true;
     to.add(std::move(made));
 }
@@ -264,8 +264,10 @@ std::vector<Range> PlanObject::ranges(nb::handle given, const char* name, int co
     return made;
 }
 
-void PlanObject::set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes) {
+void PlanObject::set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes, nb::object nominal) {
     require_idle();
+    const Array<double> usual(nominal, "nominal", 1);
+    if (usual.size() != plan.z.count) refuse("a plan has %lld states, and %lld usual sizes", shown(plan.z.count), shown(usual.size()));
     const Array<index> given(pushes, "pushes", 2);
     if (given.size(1) != 5) refuse("pushes of a plan have five columns");
     std::vector<Push> made;
@@ -278,6 +280,7 @@ void PlanObject::set_stage(nb::list before, nb::list behind, nb::list rates, boo
     }
     plan.before = read(before), plan.behind = read(behind), plan.rates = read(rates);
     plan.reads_vdot = reads_vdot, plan.pushes = made;
+    plan.nominal.assign(usual.data(), usual.data() + usual.size());
 }
 
 void PlanObject::set_nodes(nb::object frames, nb::object places, nb::object spots) {
@@ -299,6 +302,7 @@ void PlanObject::set_nodes(nb::object frames, nb::object places, nb::object spot
 }
 
 bool PlanObject::find_frames(const rigid::RigidModel& tree) {
+    tree_ = &tree, stamp_ = tree.stamp;
     const auto read = [&](const std::vector<double>& from, std::vector<rigid::Body>& to) {
         to.assign(from.size() / FRAME, rigid::Body());
         for (std::size_t i = 0; i < to.size(); ++i)
@@ -314,6 +318,23 @@ void PlanObject::set_record(nb::list before, nb::list behind, nb::object columns
     plan.late_before = read(before), plan.late_behind = read(behind);
     plan.width = 0;
     for (const Range& x : plan.columns) plan.width += x.count;
+}
+
+void PlanObject::set_crossings(nb::list margins, index at, nb::object directions, nb::object signs) {
+    require_idle();
+    const Array<index> ways(directions, "directions", 1);
+    auto shared = std::make_unique<Array<double>>(signs, "signs", 2, true);
+    if (shared->size(0) != 2 || shared->size(1) != ways.size() || static_cast<index>(margins.size()) != ways.size())
+        refuse("crossings, directions and signs of a plan do not fit");
+    require_range("the values of crossings", at, ways.size());
+    std::vector<Crossing> made;
+    for (index i = 0; i < ways.size(); ++i) {
+        if (ways.data()[i] < -1 || ways.data()[i] > 1) refuse("crossing %lld of a plan has no direction", shown(i));
+        made.push_back({static_cast<int>(ways.data()[i])});
+    }
+    plan.margins = read(margins);
+    plan.margin = {at, ways.size()}, plan.crossings = made, plan.signs = shared->data();
+    signs_ = std::move(shared), signs_kept_ = signs;
 }
 
 void PlanObject::add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
@@ -341,8 +362,9 @@ int PlanObject::traverse(visitproc visit, void* arg) const {
 }
 
 void PlanObject::clear() {
-    for (Calls* x : {&plan.before, &plan.behind, &plan.rates, &plan.late_before, &plan.late_behind}) *x = Calls();
+    for (Calls* x : {&plan.before, &plan.behind, &plan.rates, &plan.late_before, &plan.late_behind, &plan.margins}) *x = Calls();
     plan.dues.clear();
+    plan.margin = {0, 0}, plan.crossings.clear();
     failed = nullptr;
     std::vector<PyObject*> held, objects(objects_.size(), nullptr);
     held.swap(held_), objects.swap(objects_);
@@ -376,13 +398,16 @@ void bind_plan(nb::module_& m) {
     nb::class_<PlanObject>(m, "SystemPlan", nb::type_slots(plan_slots), "The equations of a system as a list of calls on slots.")
         .def(nb::init<nb::object, nb::object, nb::object, nb::object, index, index, index, index>(), nb::arg("slots"), nb::arg("counts"),
              nb::arg("places"), nb::arg("clocks"), nb::arg("origin"), nb::arg("nq"), nb::arg("nv"), nb::arg("objects"))
-        .def("set_stage", &PlanObject::set_stage, nb::arg("before"), nb::arg("behind"), nb::arg("rates"), nb::arg("reads_vdot"), nb::arg("pushes"))
+        .def("set_stage", &PlanObject::set_stage, nb::arg("before"), nb::arg("behind"), nb::arg("rates"), nb::arg("reads_vdot"), nb::arg("pushes"), nb::arg("nominal"))
         .def("set_nodes", &PlanObject::set_nodes, nb::arg("frames"), nb::arg("places"), nb::arg("spots"))
         .def("set_record", &PlanObject::set_record, nb::arg("before"), nb::arg("behind"), nb::arg("columns"))
+        .def("set_crossings", &PlanObject::set_crossings, nb::arg("margins"), nb::arg("at"), nb::arg("directions"), nb::arg("signs"))
         .def("add_due", &PlanObject::add_due, nb::arg("which"), nb::arg("before"), nb::arg("behind"), nb::arg("reads_vdot"), nb::arg("updates"),
              nb::arg("outputs"), nb::arg("fresh"))
         .def_prop_ro("unknown", [](const PlanObject& x) { return x.plan.unknown; })
         .def_prop_ro("failed", [](const PlanObject& x) { return x.failed ? nb::borrow<nb::object>(x.failed) : nb::none(); })
+        .def_prop_ro("ticking", [](const PlanObject& x) { return x.plan.ticking; })
+        .def_prop_ro("edited", [](const PlanObject& x) { return x.edited; })
         .def_prop_ro("spoilt",
                      [](const PlanObject& x) -> nb::object {
                          if (!x.plan.spoiled) return nb::none();

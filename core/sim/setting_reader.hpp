@@ -290,13 +290,13 @@ struct Given {
         return true;
     }
 
-    // Components that are carried along, by methods with fixed steps; false while a run walks through them.
+    // Components that are carried along; false while a run walks through them.
     bool read_plan(nb::handle given, const rigid::RigidModel& tree) {
         const rigid::Model& model = tree.model;
         if (given.is_none()) return true;
         if (!nb::isinstance<PlanObject>(given)) refuse("plan must be a SystemPlan");
         plan = nb::cast<PlanObject*>(given);
-        const bool takes = method != VARIATIONAL && method != VARIATIONAL4 && method != MIDPOINT && !tableau.adaptive();
+        const bool takes = method != VARIATIONAL && method != VARIATIONAL4 && method != MIDPOINT;
         if (!plan->fits(model.nq, model.nv) || !takes) refuse("the plan is of another tree or method");
         set.plan = &plan->plan;
         return !plan->busy && plan->find_frames(tree);

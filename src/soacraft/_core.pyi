@@ -390,6 +390,8 @@ class SystemPlan:
 
     unknown: int
     failed: str | None
+    ticking: bool
+    edited: bool
     spoilt: int | None
     wrong: _Reals
     def __init__(
@@ -411,9 +413,13 @@ class SystemPlan:
         rates: list[tuple[Any, ...]],
         reads_vdot: bool,
         pushes: _Integers,
+        nominal: _Reals,
     ) -> None: ...
     def set_record(
         self, before: list[tuple[Any, ...]], behind: list[tuple[Any, ...]], columns: _Integers
+    ) -> None: ...
+    def set_crossings(
+        self, margins: list[tuple[Any, ...]], at: int, directions: _Integers, signs: _Reals
     ) -> None: ...
     def add_due(
         self,

@@ -96,7 +96,7 @@ TESTS = (
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_compiled_contact.py",
          "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
     ),
-    (("sim/holds",), ("sim/forces/test_compiled_holds.py",)),
+    (("sim/hold", "sim/dense_points"), ("sim/forces/test_compiled_holds.py",)),
     (("sim/prescribed", "sim/mixed_dynamics"), ("sim/forces/test_compiled_prescribed.py",)),
     (("sim/implicit", "sim/load"), ("sim/test_implicit.py", "sim/test_compiled.py", "sim/test_compiled_contact.py")),
     (("flexible",), ("core/test_flexible.py",)),
@@ -106,9 +106,11 @@ TESTS = (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
         ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
+    (("sim/crossing", "sim/lookout"), ("sim/systems/test_compiled_crossings.py",)),
     (
         ("sim/plan", "sim/twins"),
-        ("sim/components/test_twins.py", "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
+        ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
+         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),
     ),
     (
         ("core/sim",),

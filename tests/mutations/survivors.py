@@ -6,10 +6,10 @@ MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
-        "core/sim/holds.hpp",
-        "if (low >= 2.0 * (high - low)) return true;",
-        "if (low > 2.0 * (high - low)) return true;",
-    ): "at twice the variation the quartic does not come near to zero either",
+        "core/sim/crossing.hpp",
+        "return at != 0 && at != FINE && least < near;",
+        "return at != 0 && at != FINE && least <= near;",
+    ): "an extremum just as near as is looked at is one more or less step that Python looks at",
     (
         "core/include/soacraft/contact/dynamics/closure_space.hpp",
         "if (size < LITTLE) {",

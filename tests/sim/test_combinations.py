@@ -97,14 +97,20 @@ def campaign(model, feature, folder):
     table = c.table()
     assert tuple(table["push.value"]) == PUSHES
     ends = np.stack([table[x] for x in measures], axis=1)
-    return ends, "side by side" if not c.settings.why_single else f"one by one, {engine(c.rerun(0))}"
+    alone = any(row.how != "batch" for row in c._rows().values())
+    return ends, f"one by one, {engine(c.rerun(0))}" if alone else "side by side"
 
 
 def engine_of_environment(e):
-    """The engine of an environment: that of its system's runs, or of the stepper that it stands on."""
+    """The engine of the last period of an environment: that of its system's run, or of the stepper it stands on."""
     if hasattr(e, "system"):
         return engine(e.system._propagator.last_run)
     return "compiled" if "compiled" in e.report() else "in Python"
+
+
+def engine_of_periods(words):
+    """The engine of all periods, by those of each."""
+    return next(x for x in ("in Python", "compiled between events", "compiled") if x in words)
 
 
 def environment(model, feature, num_envs=None):
@@ -114,15 +120,13 @@ def environment(model, feature, num_envs=None):
     e = sim.gym(made, ["body.q", "body.v"], act, lambda seen, u: 0.0, every=EVERY, num_envs=num_envs)
     e.reset(seed=1)
     actions = np.array(PUSHES[:1] if num_envs is None else PUSHES)
-    engines = set()
+    one, words = e if num_envs is None else e.envs[0].unwrapped if hasattr(e, "envs") else None, []
     for _ in range(round(END / EVERY)):
         seen = e.step(actions if num_envs is None else actions[:, None])[0]
-        if num_envs is None or hasattr(e, "envs"):
-            engines |= {engine_of_environment(x.unwrapped) for x in (getattr(e, "envs", None) or [e])}
-    if not engines:
-        return seen, "side by side"
-    word = next(x for x in ("in Python", "compiled between events", "compiled") if x in engines)
-    return ([seen], word) if num_envs is None else (seen, f"one by one, {word}")
+        words += [] if one is None else [engine_of_environment(one)]
+    if num_envs is None:
+        return [seen], engine_of_periods(words)
+    return seen, "side by side" if one is None else f"one by one, {engine_of_periods(words)}"
 
 
 KINDS = {

@@ -134,6 +134,11 @@ class Carried(Protocol):
     def crossings(self) -> Sequence[tuple[str, int]]:
         """Names and directions."""
 
+    @property
+    def signs(self) -> Array:
+        """Signs of crossings at the present state, and 1 where they follow from values alone, (2, crossings): compiled
+        steps read and write them."""
+
     def margins(self, accelerations: Callable[[], Array]) -> Sequence[float]:
         """The functions of all crossings, after `place`."""
 

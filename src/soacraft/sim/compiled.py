@@ -293,7 +293,7 @@ class CompiledMotion:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
             most = max(1, min(most, int(_WORK / cost), _NUMBERS // max(row, 1)))
-            if pause is not None:
+            if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
         widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
         energies = visits is not None and visits.needs_energies
@@ -378,7 +378,8 @@ class CompiledMotion:
         if any(raised is x for x in of_user):  # no equation of a component
             self.raised = None if self._is_of_trial(raised, None) else raised
         else:
-            self.raised = carried.fault(raised)
+            fault = carried.fault(raised)
+            self.raised = None if self._is_of_trial(fault, None) and not setting.plan.ticking else fault
         return done, *after, log
 
     def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:

@@ -28,7 +28,7 @@ from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, turning_rotor
 
 #: Methods whose compiled steps carry components along.
-_CARRYING = (RK4, Gauss4, Gauss6, Moreau)
+_CARRYING = (RK4, Dop853, Gauss4, Gauss6, Moreau)
 #: Methods whose compiled steps prescribe motions, and hold dofs.
 _PRESCRIBING = (RK4, Dop853, EulerSymplectic, Verlet, Gauss4, Gauss6)
 #: Calls into Python that a text lists.
@@ -74,18 +74,20 @@ def engine_of(
     """Return the engine of the steps of a model by a method, under loads. `prescribed` are motions of dofs,
     `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
     of what is looked for in each step."""
+    crossings = () if carried is None else [name for name, _ in carried.crossings]
+    functions = [name for name in events if name not in crossings]
     reason = (
         _obstacle(mb, method, loads, prescribed, carried)
         or ("" if closed is None else closed.obstacle)
         or ("a function has breaks" if carried is None and any(x.jumps and x.ns for x in breaks) else "")
-        or (f"event {events[0]!r} is looked for in each" if events and carried is not None else "")
+        or (f"event {functions[0]!r} is looked for in each" if functions and carried is not None else "")
     )
     calls = [
         f"{x.name!r}" for x in loads if not (isinstance(x, Control | Contact | Push) or getattr(x, "switches", False))
     ]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
     calls += [] if prescribed is None else [f"the motion of {name!r}" for name in prescribed.functions(carried)]
-    calls += [f"the function of event {name!r}" for name in events]
+    calls += [f"the function of event {name!r}" for name in functions]
     return Engine(reason, tuple(calls))
 
 

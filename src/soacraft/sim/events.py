@@ -10,7 +10,7 @@ state did not jump it has to be seen beyond before it can come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -116,6 +116,16 @@ class Signs(NamedTuple):
         """The sign of a function at the present state; 0 where it is not known."""
         return float(np.sign(self.values.get(name, 0.0)))
 
+    def of(self, names: Sequence[str]) -> Array:
+        """Signs of some functions, and 1 where they follow from values alone, for compiled steps, (2, names)."""
+        return np.array([[self.values.get(x, 0.0) for x in names], [float(x in self.fresh) for x in names]])
+
+    def after(self, names: Sequence[str], signs: Array) -> Signs:
+        """These with the signs of some functions as compiled steps have left them."""
+        values = {**self.values, **dict(zip(names, signs[0].tolist(), strict=True))}
+        fresh = frozenset(x for x, alone in zip(names, signs[1], strict=True) if alone)
+        return self._replace(values=values, fresh=(self.fresh - {*names}) | fresh)
+
 
 #: Nothing is known of any function.
 UNSEEN = Signs()
@@ -166,8 +176,9 @@ class Watch:
 
     @property
     def asks_functions(self) -> bool:
-        """True if there are other events than those of what holds, whose margins compiled steps look at themselves."""
-        return any(x.hold is None for x in self.events)
+        """True if there are other events than those of what holds, and crossings of components: compiled steps look at
+        these themselves."""
+        return any(x.hold is None and x.margin is None for x in self.events)
 
     def holds_are_clear(self, signs: Signs) -> bool:
         """True if the margins of all that holds are known to be positive at the present state."""

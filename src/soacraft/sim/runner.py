@@ -202,7 +202,8 @@ class Runner:
         if problem.contact is not None:
             problem.contact.begin_run()
         task.recorder.first(state.t, state.x, state.w, goes_on)
-        if problem.has_functions or self.events:  # one that changes the structure leaves this row
+        calls = problem.has_functions or self.events or problem.carried is not None
+        if calls:  # one that changes the structure leaves this row
             task.recorder.flush()
         if value is not None:  # the first row has asked for values that one who was not killed did not ask for
             state = self._show(started(task, resumed(task, value)))

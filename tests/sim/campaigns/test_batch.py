@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from tests.sim.campaigns.makers import arm, deadly, folder, ishigami, lag
+from tests.sim.combinations import Turning, chain, flexible
 
 import soacraft as sc
 from soacraft import sim
@@ -69,7 +70,27 @@ def planet() -> sim.System:
     return s
 
 
+def held(mb, node: str) -> sim.System:
+    """A model whose first dof is held by a controller, with a pull at a node."""
+    s = sim.System("held", integrator="rk4", step=0.005)
+    plant = s.add("body", sim.Plant(mb))
+    s.add("pull", PointGravity(mu=0.2, mass=3.0), at=plant.node(node))
+    s.add("control", sim.PD(kp=4.0, kd=0.3), every=0.01)
+    s.add("motor", sim.Force(), at=plant.dof("first"))
+    s.add("target", sim.Constant(value=0.2))
+    for source, target in (("target.y", "control.target"), ("body.q[first]", "control.measured"),
+                           ("body.v[first]", "control.rate"), ("control.command", "motor.command")):  # fmt: skip
+        s.connect(source, target)
+    return s
+
+
+HELD = ({"control.kp": sim.Uniform(3.0, 5.0), "pull.mu": sim.Uniform(0.1, 0.3), "target.value": sim.Normal(0.2, 0.2)},
+        {"q": "body.q[first][-1]", "v": "max(norm(body.v))", "a": "max(abs(body.vdot[first]))",
+         "pull": "norm(pull.pull)[-1]"})  # fmt: skip
+
 CASES = {
+    "linkage": (lambda: held(chain(), "coupler/end"), 0.4, *HELD),
+    "rod": (lambda: held(flexible(), "first/tip"), 0.4, *HELD),
     "planet": (planet, 1.0, {"pull_bar.mu": sim.Normal(10.0, 1.0), "bar.v[bar.0]": sim.Normal(0, 0.1)},
                {"x": "bar.q[4][-1]", "turn": "norm(bar.v)[-1]", "wheel": "bar.v[wheel][-1]",
                 "pull": "norm(pull_bar.wrench)[-1]"}),
@@ -111,7 +132,7 @@ def test_a_batch_has_the_rows_of_its_runs_one_by_one(tmp_path, name):
     assert np.allclose(one.history("h")[1], many.history("h")[1], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["satellite", "weighed", "heavy planet"])
+@pytest.mark.parametrize("name", ["satellite", "weighed", "heavy planet", "linkage", "rod"])
 def test_a_run_is_the_same_in_any_batch(tmp_path, name):
     """Bit by bit: alone in its block, and among others."""
     make, t, vary, measure = CASES[name]
@@ -229,7 +250,13 @@ def test_a_block_that_kills_its_process_goes_one_by_one(tmp_path):
             {},
             "the plant 'arm' has the force element 'friction of bob': batches know drag and fields of gravity",
         ),
-        (lambda: _plant(model="five_bar"), {}, "the plant 'arm' has loops"),
+        (lambda: _given("ce"), {}, "its closures are solved by constraint embedding"),
+        (
+            lambda: _given("auto"),
+            dict(vary={"body.rocker.mass": sim.Uniform(1, 2)}),
+            "a parameter of a model with loops or flexible bodies varies",
+        ),
+        (lambda: _given("auto", Turning), {}, "the motion of 'first' is given"),
         (
             lambda: _plant(),
             dict(vary={"arm.bob.inboard_x": sim.Uniform(0, 1)}),
@@ -248,6 +275,40 @@ def _plant(*forces, model="pendulum"):
     s = sim.System("plant", integrator="rk4", step=0.01)
     s.add("arm", sim.Plant(sc.load(model), forces=forces))
     return s
+
+
+def _given(solver, *parts):
+    s = sim.System("chain", integrator="rk4", step=0.01)
+    plant = s.add("body", sim.Plant(chain(), solver=solver))
+    for part in parts:
+        s.add("part", part(), at=plant.dof("first"))
+    return s
+
+
+def test_runs_that_begin_off_their_closures_are_named(tmp_path):
+    """The batch stops, and each run says what is wrong."""
+    mb = chain()
+    mb.set_state([0.5, -0.3, 0.5], [0, 0, 0])
+
+    def off():
+        return held(mb, "coupler/end")
+
+    c = sim.Campaign(off, folder(tmp_path), runs=2, t=0.1, measure={"q": "body.q[first][-1]"})
+    c.run()
+    assert c.table()["status"].tolist() == ["failed", "failed"]
+    assert "a run cannot begin off its closures" in c.status()
+
+
+def test_loops_stay_closed_in_batches(tmp_path):
+    """A parallelogram: its coupler does not turn."""
+    measure = {x: f"body.q[{x}][-1]" for x in ("first", "coupler", "rocker")}
+    make, given = lambda: held(chain(), "coupler/end"), dict(runs=3, t=1.0, vary=HELD[0], measure=measure)
+    c = sim.Campaign(make, folder(tmp_path), **given)
+    c.run()
+    assert "3 in batches of 512" in c.status()
+    table = c.table()
+    np.testing.assert_allclose(table["first"], -table["coupler"], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(table["first"], table["rocker"], rtol=0, atol=1e-10)
 
 
 def test_large_records_take_smaller_batches(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, plain_relay, relay, timed, tumbling
 from tests.sim.campaigns.makers import ball, folder
+from tests.sim.combinations import system
 
 from soacraft import sim
 from soacraft.sim.campaigns.crossings import _least as least
@@ -31,6 +32,10 @@ CASES = {
     "clocked": (clocked, 2.0, {"wave.amplitude": U(1, 2), "wave.frequency": U(1, 2)},
                 {"a": "smooth.counted[-1]", "b": "stairs.counted[-1]", "c": "count(smooth.flip)",
                  "m": "mean(smooth.counted)", "n": "mean(stairs.counted)", "late": "max(stairs.counted)"}),
+    "linkage": (lambda: system("closed chain", "events", 0.4), 0.3, {"push.value": U(0.2, 0.6)},
+                {"q": "body.q[first][-1]", "v": "body.v[rocker][-1]", "when": "time(own/kick.passes)"}),
+    "rod": (lambda: system("flexible", "events", 0.4), 0.3, {"push.value": U(0.2, 0.6)},
+            {"q": "body.q[first][-1]", "v": "max(norm(body.v))", "when": "time(own/kick.passes)"}),
     "peaks": (peaks, 2.0, {"wave.frequency": U(1, 2)}, {"n": "count(peaks.above)", "first": "time(peaks.above)"}),
 }  # fmt: skip
 

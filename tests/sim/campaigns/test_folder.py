@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+import msgspec
 import numpy as np
 import pytest
 from tests.sim.campaigns.makers import arm, folder, lag
@@ -52,6 +55,36 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "runs" / "letter.txt").write_text("dear")
     with pytest.raises(CampaignError, match="is there and is no folder of a campaign"):
         campaign(tmp_path)
+
+
+def test_whole_numbers_are_numbers(tmp_path):
+    """A campaign whose bounds were given without a decimal point is opened again, and goes on with one."""
+    c = campaign(tmp_path, vary={"time_constant": sim.Uniform(1, 2), "one.value": sim.Uniform(0.0, 1)})
+    c.run()
+    again = sim.Campaign.open(folder(tmp_path), lag)
+    assert again.settings.identity == c.settings.identity
+    assert again.table().csv() == c.table().csv()
+    vary = {"time_constant": sim.Uniform(1.0, 2.0), "one.value": sim.Uniform(0, 1.0)}
+    more = campaign(tmp_path, vary=vary, runs=13)
+    assert "12 of 13" in more.status()
+
+
+def test_shards_of_an_earlier_version_are_read(tmp_path):
+    """Their identity has numbers as the maker wrote them, which the file of settings keeps when the campaign grows."""
+    vary = {"time_constant": sim.Uniform(1, 2), "one.value": sim.Uniform(0.0, 1)}
+    c = campaign(tmp_path, vary=vary)
+    c.run()
+    table = c.table()
+    earlier = dict(msgspec.to_builtins(c.settings), runs=0, source="", accepted=[])
+    identity = hashlib.sha256(msgspec.json.encode(earlier)).hexdigest()
+    assert identity != c.settings.identity
+    for shard in (tmp_path / "runs" / "shards").iterdir():
+        content = shard.read_bytes().replace(c.settings.identity.encode(), identity.encode())
+        shard.unlink()
+        (shard.parent / "0-1-x.json").write_bytes(content)
+    vary = {"time_constant": sim.Uniform(1.0, 2.0), "one.value": sim.Uniform(0.0, 1.0)}
+    for runs in (12, 13, 14):
+        assert campaign(tmp_path, vary=vary, runs=runs).table().csv() == table.csv()
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ SAME = address("same")
 def test_calls_that_do_not_fit(call, text):
     p = plan()
     with pytest.raises(ValueError, match=text):
-        p.set_stage([call], [], [], False, whole(columns=5))
+        p.set_stage([call], [], [], False, whole(columns=5), np.ones(1))
     with pytest.raises(ValueError, match=text):
         p.add_due(1, [], [], False, [call], whole(), whole(columns=3))
 
@@ -88,13 +88,13 @@ def test_ranges_and_forces_that_do_not_fit():
         ((1, -1, -1, 3, 0), "there is no spot -1"),
     ):
         with pytest.raises(ValueError, match=text):
-            p.set_stage([], [], [], False, whole(pushes, columns=5))
+            p.set_stage([], [], [], False, whole(pushes, columns=5), np.ones(1))
     with pytest.raises(ValueError, match="pushes of a plan have five columns"):
-        p.set_stage([], [], [], False, whole((1, 0)))
+        p.set_stage([], [], [], False, whole((1, 0)), np.ones(1))
     frame = np.zeros((1, 13))
     p.set_nodes(frame, whole((-1, 1, 2, 3), columns=4), frame)
     with pytest.raises(ValueError, match="a force of a plan is not within its slots"):
-        p.set_stage([], [], [], False, whole((6, -1, 0, 0, 0), columns=5))
+        p.set_stage([], [], [], False, whole((6, -1, 0, 0, 0), columns=5), np.ones(1))
     with pytest.raises(ValueError, match="a place of a plan is not within its slots"):
         p.set_nodes(frame, whole((0, 1, 2, 3), columns=4), frame)
     with pytest.raises(ValueError, match="frames and places of a plan do not fit"):
@@ -107,6 +107,22 @@ def test_ranges_and_forces_that_do_not_fit():
         p.add_due(1, [], [], False, [], whole(), whole((1, 1, 8), columns=3))
 
 
+def test_usual_sizes_and_crossings_that_do_not_fit():
+    p = plan()
+    with pytest.raises(ValueError, match="a plan has 1 states, and 2 usual sizes"):
+        p.set_stage([], [], [], False, whole(columns=5), np.ones(2))
+    one, call = np.array([1]), (SAME, (1,), (), 2, 1)
+    for given, text in (
+        (([call], 8, one, np.zeros((2, 1))), "the values of crossings of a plan is not within its slots"),
+        (([call], 2, np.array([2]), np.zeros((2, 1))), "crossing 0 of a plan has no direction"),
+        (([call], 2, one, np.zeros((1, 1))), "crossings, directions and signs of a plan do not fit"),
+        (([call], 2, one, np.zeros((2, 2))), "crossings, directions and signs of a plan do not fit"),
+        (([], 2, one, np.zeros((2, 1))), "crossings, directions and signs of a plan do not fit"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            p.set_crossings(*given)
+
+
 def test_functions_are_let_go_with_their_plan():
     class Held:
         def __call__(self):
@@ -114,7 +130,7 @@ def test_functions_are_let_go_with_their_plan():
 
     p, held = plan(), Held()
     held.plan = p
-    p.set_stage([(held, (), 0, 2, (), "")], [], [], False, whole(columns=5))
+    p.set_stage([(held, (), 0, 2, (), "")], [], [], False, whole(columns=5), np.ones(1))
     gone = weakref.ref(held)
     del p, held
     gc.collect()

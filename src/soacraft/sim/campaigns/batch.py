@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import dynamics as dyn
+from soacraft.sim.campaigns.closures import closures_of
 from soacraft.sim.campaigns.crossings import Found, LaneWatch, Mask
 from soacraft.sim.campaigns.lane_step import LaneStep, Point
 from soacraft.sim.campaigns.lanes import Lane, Lanes, Values, linked, require_numbers
@@ -49,6 +50,8 @@ class Batch:
         self._mb, self._plants = joined.mb, [system.diagram.plants[x] for x in sorted(system.diagram.plants)]
         self._space = Coordinates(self._mb)
         self._models = LaneModels(joined.mb, system.diagram.plants, lanes.models)
+        self._closures = closures_of(system)
+        self._settle = None if self._closures is None else self._closures.settle
         self._loads = lane_forces(joined.mb, joined.loads)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
         for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
@@ -186,7 +189,10 @@ class Batch:
             force[:, dofs] += get(self.V)
         if self._nodes:
             force += self._pushed(q)
-        vdot = self._models.accelerations(q, v, force, self._lanes.chosen) if v.shape[1] else force
+        if self._closures is not None:
+            vdot = self._closures.accelerations(q, v, force)
+        else:
+            vdot = self._models.accelerations(q, v, force, self._lanes.chosen) if v.shape[1] else force
         for x in self._plants:
             self.V[x.vdot] = vdot[:, x.seat.v]
         return vdot
@@ -261,7 +267,7 @@ class Batch:
         return self._rows
 
     def _step(self, t: Any, h: Any, point: Point) -> LaneStep:
-        return LaneStep(self._space, self._slopes, t, h, point)
+        return LaneStep(self._space, self._slopes, t, h, point, self._settle)
 
     def _tick(self, t: float, point: Point, due: Sequence[str], ticked: dict[str, int], until: str = "") -> Point:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once; what crosses by this jumps."""

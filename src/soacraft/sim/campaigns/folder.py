@@ -59,10 +59,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def identity(self) -> str:
-        """The same for all that gives the same rows. The number of runs is part of it where points depend on it."""
-        runs = self.runs if self.sampling == "latin" else 0
-        plain = msgspec.structs.replace(self, runs=runs, source="", accepted=[])
-        return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
+        """The same for all that gives the same rows. The number of runs is part of it where points depend on it. A
+        whole number and the same number with a decimal point are one."""
+        canonical = msgspec.convert(msgspec.to_builtins(self), Settings)  # numbers as a file gives them back
+        return _identity(msgspec.to_builtins(canonical))
+
+
+def _identity(settings: dict[str, Any]) -> str:
+    """The checksum of settings, given as a file has them."""
+    runs = settings["runs"] if settings["sampling"] == "latin" else 0
+    plain = {**settings, "runs": runs, "source": "", "accepted": []}
+    return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
 
 
 #: Names of shards: the first run, how many, the checksum.
@@ -129,11 +136,20 @@ class Folder:
             raise CampaignError(f"{str(self.path)!r} is there and is no folder of a campaign: give another folder=.")
         try:
             self._shards.mkdir(parents=True, exist_ok=True)
-            text = msgspec.json.format(msgspec.json.encode(settings), indent=1)
+            plain = msgspec.to_builtins(settings)
+            if old is not None:  # shards may have the identity of the numbers as they were written
+                plain["vary"] = self._as_written()["vary"]
+            text = msgspec.json.format(msgspec.json.encode(plain), indent=1)
             write_aside(self.path / "campaign.json", text)
         except OSError as wrong:
             raise CampaignError(f"{str(self.path)!r} cannot be written: {wrong}.") from None
         return settings
+
+    def _as_written(self) -> dict[str, Any]:
+        """The settings as the folder has them, numbers with or without a decimal point; none where it has none."""
+        place = self.path / "campaign.json"
+        found: dict[str, Any] = _read(place, dict[str, Any]) if place.exists() else {}
+        return found
 
     def _accepted(self, old: Settings, new: Settings, accept_changes: bool) -> Settings:
         """Settings with the code of the folder, where the code of now is the same or accepted; raise otherwise."""
@@ -184,11 +200,14 @@ class Folder:
     def rows(self, identity: str, width: int, measures: int) -> dict[int, Row]:
         """All rows by the number of their run."""
         found: dict[int, Row] = {}
+        identities = [identity]
         names = sorted(x.name for x in self._shards.glob("*.json")) if self._shards.is_dir() else []
         for name in names:
             if name not in self._seen:
                 shard = _read(self._shards / name, _Shard, _of_name(name))
-                if shard.campaign != identity:
+                if shard.campaign not in identities and len(identities) == 1:  # shards of an earlier version
+                    identities += [_identity(x) for x in (self._as_written(),) if x]
+                if shard.campaign not in identities:
                     raise CampaignError(f"{str(self._shards / name)!r} is a shard of another campaign: take it away.")
                 self._seen[name] = shard.rows
             for row in self._seen[name]:

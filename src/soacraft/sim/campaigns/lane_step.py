@@ -30,6 +30,8 @@ class Point(NamedTuple):
 
 #: vdot and dz/dt at a time and a point.
 Slopes = Callable[[Any, Point], tuple[Array, dict[str, Array]]]
+#: q and v on the closures.
+Settle = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def along(x: Any, like: Array) -> Any:
@@ -38,11 +40,14 @@ def along(x: Any, like: Array) -> Any:
 
 
 class LaneStep:
-    """One step from a point at t; t and h are numbers, or have an axis of runs."""
+    """One step from a point at t; t and h are numbers, or have an axis of runs. `settle` puts coordinates and
+    velocities at its end, and within it, on closures."""
 
-    def __init__(self, space: Coordinates, slopes: Slopes, t: Any, h: Any, start: Point) -> None:
+    def __init__(
+        self, space: Coordinates, slopes: Slopes, t: Any, h: Any, start: Point, settle: Settle | None = None
+    ) -> None:
         self.t, self.h, self.start = t, h, start
-        self._space, self._slopes_at = space, slopes
+        self._space, self._slopes_at, self._settle = space, slopes, settle
         _, v, z = start
         a, dz = slopes(t, start)
         k = [(v, space.straight(v, a), dz)]
@@ -59,7 +64,7 @@ class LaneStep:
         self._z = {
             key: x + sum(along(b, x) * one[2][key] for b, one in zip(weights, k, strict=True)) for key, x in z.items()
         }
-        self.end = self._chart(self._u, self._y, self._z)
+        self.end = self._closed(self._chart(self._u, self._y, self._z))
         self._dense: tuple[Array, Array, dict[str, Array]] | None = None
 
     def at(self, theta: Array) -> Point:
@@ -81,8 +86,11 @@ class LaneStep:
         U, Y, Z = self._dense
         _, v, z = self.start
         states = {key: x + dense(Z[key], along(theta, x)) for key, x in z.items()}
-        inside = self._chart(dense(U, theta[:, None]), v + dense(Y, theta[:, None]), states)
+        inside = self._closed(self._chart(dense(U, theta[:, None]), v + dense(Y, theta[:, None]), states))
         return self.end.where(theta >= 1.0, self.start.where(theta <= 0.0, inside))
+
+    def _closed(self, point: Point) -> Point:
+        return point if self._settle is None else Point(*self._settle(point.q, point.v), point.z)
 
     def _chart(self, u: Array, y: Array, z: dict[str, Array]) -> Point:
         """The point at chart coordinates u, where the velocities of the start's chart are y."""

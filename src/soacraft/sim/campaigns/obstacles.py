@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import SoacraftError
+from soacraft.sim.campaigns.closures import obstacle_of_closures
 from soacraft.sim.campaigns.loads import obstacle_of_loads
 from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, Series, split
@@ -49,6 +50,12 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
         why = _of_plant(plant) or obstacle_of_loads(plant.forces, len(plants) == 1, weighed)
         if why:
             return f"the plant {path!r} {why}"
+    if why := obstacle_of_closures(system):
+        return why
+    if weighed and any(x.mb.is_closed or x.mb.layout.flexible for x in plants.values()):
+        return "a parameter of a model with loops or flexible bodies varies"
+    if motions := system.board.compiled().wiring.motions:
+        return f"the motion of {min(motions)!r} is given"
     if system.board.compiled().wiring.masses:
         return "masses of bodies are given"
     for path in paths:
@@ -89,10 +96,6 @@ def _jumps(component: Component, path: str, paths: Sequence[str], start: float) 
 
 def _of_plant(plant: Any) -> str:
     mb = plant.mb
-    if mb.is_closed or len(mb.couplings):
-        return "has loops"
-    if mb.layout.flexible:
-        return "is flexible"
     if mb.acting_forces:
         return "has forces of mb.set_force"
     return "" if Coordinates(mb).is_group else "has hinges that roll, or of your own"

@@ -90,33 +90,41 @@ def walk(task: RunTask, state: RunState) -> tuple[RunState, int]:
 
 
 def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[RunState, Walked]:
-    """The state after the steps of one compiled call, and these, which are recorded; no steps where events are looked
-    for and components are there, or functions jump."""
+    """The state after the steps of one compiled call, and these, which are recorded; no steps where events besides
+    the crossings of components are looked for, or functions jump."""
     problem, carried, none = task.problem, task.acting.carried, Walked(None, state.steps)
     if state.now.ns < state.doubtful or (task.clock is not None and carried is None):
         return state, none
     asks, jumps = task.watch.asks_functions, any(x.jumps for x in task.acting.breaks)
+    names = [] if carried is None else [name for name, _ in carried.crossings]
     if not task.watch.holds_are_clear(state.signs) or (jumps if carried is None else asks):
         return state, none
     values = None if carried is None else carried.keep()
     wait = None if task.clock is None else task.clock.wait
     stop = min([task.goal, *saves(task, state), *(dues(task, state) if visits is None else visits.stops)])
+    most = None
     if task.look is not None and carried is not None:
         ahead, origin = task.look.ahead, state.steps.origin
+        most = max(1, ahead) if task.method.adaptive else None
         stop = task.stride.stop(origin, state.now, stop, ahead) if ahead > 1 else _next_stop(task, state, stop)
     if asks:
         state, walked = _without_events(task, state, stop)
     else:
-        walked = task.stride.many(problem, state.steps, state.now, state.x, state.w, stop, wait, visits)
+        if carried is not None:
+            carried.signs[:] = state.signs.of(names)
+        walked = task.stride.many(problem, state.steps, state.now, state.x, state.w, stop, wait, visits, most)
     state, block = msgspec.structs.replace(state, steps=walked.memory), walked.block
     if block is None:
         return state, walked
+    if carried is not None and not task.acting.is_current:  # an equation changed the structure
+        walked.require_fine()
     if carried is not None:
         problem.displaced()
     now = Instant(int(block.ns[-1]))
     after = msgspec.structs.replace(state, now=now, x=block.x[-1], w=block.w[-1])
     if carried is not None:
-        after = msgspec.structs.replace(after, ticked=(int(block.ns[1]), values))
+        signs = state.signs.after(names, carried.signs)
+        after = msgspec.structs.replace(after, ticked=(int(block.ns[1]), values), signs=signs)
     task.show(after)
     if _recorded(task, block, walked):
         return after, walked

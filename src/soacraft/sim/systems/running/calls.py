@@ -86,9 +86,11 @@ def made(
     slot: int,
     key: str,
     native: Native | None = None,
+    plain: Callable[..., Any] | None = None,
 ) -> Call:
-    """A call whose arguments come from slots as a tuple, also where there are none or one."""
-    places, more = [at for _, at in reads], (slot, key, reads, function, native)
+    """A call whose arguments come from slots as a tuple, also where there are none or one. `plain` is the function as
+    compiled steps call it, if it is another one."""
+    places, more = [at for _, at in reads], (slot, key, reads, plain or function, native)
     if not places:
         return Call(lambda _, __: function(), itemgetter(0, 0), *more)
     if len(places) == 1:

@@ -19,6 +19,7 @@ from soacraft.model.tree.frames.frame import Body
 from soacraft.sim.components.compiled import address
 from soacraft.sim.components.twins import address_of, numbers_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Knot
+from soacraft.sim.systems.running.edited import edited
 from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.running.ticks import Ticks
 from soacraft.sim.systems.running.values import Values, failure
@@ -74,9 +75,12 @@ def obstacle(schedule: Schedule, forms: Forms) -> str:
 class CompiledFlow:
     """The plan of a system. `values` are those of Python, which are read before a run and written after it."""
 
-    def __init__(self, schedule: Schedule, ticks: Ticks, values: Values, forms: Forms) -> None:
+    def __init__(
+        self, schedule: Schedule, ticks: Ticks, values: Values, forms: Forms, signs: Array, nominal: Array
+    ) -> None:
         self._s, self._ticks, self._tell, self._values, self._forms = schedule, ticks, values, values.values, forms
         self._named: dict[str, Call] = {}  # calls into Python
+        self._signs, self._nominal = signs, nominal
         self._at: dict[int, int] = {}  # of slots of Python: where they are in the array, or the number of an object
         self._size = 1
         self._lay_out()
@@ -122,6 +126,7 @@ class CompiledFlow:
                 at[i] = self._take(int(np.prod(shape)))
         self._rates = self._take(s.size)
         self._fresh = {call.key: self._take(self._numbers(call.slot)) for x in s.ticking for call in x.updates}
+        self._margins = self._take(len(s.watched))
         self._spread = {i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.spread is not None}
         single = (_NUMBER, _WHOLE, _TRUTH)
         self._single = [i for i in own_slots if forms[i][0] in single]
@@ -227,7 +232,10 @@ class CompiledFlow:
                 self._weight += _PYTHON
             pushes.append((at, -1 if x.push.number is None else x.push.number, spot, kind, own))
         table = np.array(pushes, dtype=np.int64).reshape(-1, 5)
-        self._made.set_stage(before, behind, rates, s.reads_vdot, table)
+        self._made.set_stage(before, behind, rates, s.reads_vdot, table, self._nominal)
+        margins = [self._call(x.call, self._margins + i) for i, x in enumerate(s.watched)]
+        directions = np.array([x.direction for x in s.watched], dtype=np.int64)
+        self._made.set_crossings(margins, self._margins, directions, self._signs)
         self._recorded = None
 
     def _params_now(self) -> list[Any]:
@@ -295,6 +303,8 @@ class CompiledFlow:
         if isinstance(raised, SoacraftError) or (raised is not None and not isinstance(raised, Exception)):
             return raised
         plan, wrong = self._made, self._made.wrong
+        if plan.edited:
+            return edited(plan.failed, self._s.plants)
         call = self._named.get(plan.failed) if raised is not None else None
         if not len(wrong) or (call is None and plan.spoilt is None):
             return None

@@ -40,6 +40,8 @@ class Flow:
         self.present = schedule.start.copy()
         self.names = tuple(x.name for x in schedule.contributions)
         self.crossings = [(x.call.key, x.direction) for x in schedule.watched]
+        self.signs = np.zeros((2, len(self.crossings)))
+        """Signs of crossings at the present state, and 1 where they follow from values alone, for compiled steps."""
         self.ticks = Ticks(schedule, self._values)
         self._before, self._behind = (self._values.steps(x) for x in schedule.stage)
         self._reads_vdot = schedule.reads_vdot
@@ -98,7 +100,8 @@ class Flow:
         """The same as a plan for compiled code, where there is no obstacle."""
         self._refresh()
         if self._compiled is None:
-            self._compiled = CompiledFlow(self._s, self.ticks, self._values, self._forms)
+            parts = self._s, self.ticks, self._values, self._forms
+            self._compiled = CompiledFlow(*parts, self.signs, self._nominal)
         self._compiled.record(*self._recorded)
         return self._compiled
 

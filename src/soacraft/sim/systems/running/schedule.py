@@ -19,6 +19,7 @@ from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.plants.reactions import REACTIONS, Closing, Touch, closure_of, of_loop, touch_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Jump, Knot, Native, Place, Ticking, Watched, made
 from soacraft.sim.systems.running.clocks import Clock
+from soacraft.sim.systems.running.edited import unedited
 from soacraft.sim.systems.running.kinds import checked
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.running.order import in_order, upstream
@@ -155,7 +156,9 @@ class Schedule:
         if not part.active:
             return self._idle(key, part, equation, slot), set()
         native = None if equation.twin is None else Native("twin", equation.twin)
-        return made(checked(equation.function, _signal(part, equation)), tuple(reads), slot, key, native), needs
+        plain = checked(equation.function, _signal(part, equation))
+        function = plain if native is not None else unedited(plain, key, self.plants)
+        return made(function, tuple(reads), slot, key, native, plain), needs
 
     def _idle(self, key: str, part: Part, equation: Equation, slot: int) -> Call:
         """An equation of a component that is not active: outputs and states hold, and nothing crosses."""
