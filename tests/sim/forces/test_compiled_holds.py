@@ -168,6 +168,14 @@ def test_what_sticks_is_torn_loose_within_a_step():
     assert 0.1 < run.events[0].t < 0.105
 
 
+def test_a_stop_is_struck_within_a_step():
+    """By a mass that is thrown up to it, and would be below at both ends of the step."""
+    p = sim.Propagator(carried(Z, 0.0, 1.0, (0, 0, -9.81)), integrator="rk4", step=0.19)
+    p.add(sim.JointLimit("mass", lower=-5.0, upper=0.05))
+    run = p.run(0.19)
+    assert [x.t for x in run.events] == pytest.approx([(1.0 - np.sqrt(1.0 - 2 * 9.81 * 0.05)) / 9.81], abs=1e-9)
+
+
 def test_halves_have_the_same_bits():
     def run(*goals):
         p = sticking(lambda mb: sim.Propagator(mb, integrator="rk4", step=0.002))
