@@ -73,7 +73,7 @@ TEXTS = [
      "effort=...)."),
     (lambda: arm()["link2"], "armatur", "body 'link2' has no attribute 'armatur'; did you mean 'armature'?"),
     (lambda: arm()["link2"], "hinge",
-     "hinge of body 'link2' cannot be set; hang the body anew with mb.reattach(body, parent, hinge)."),
+     "hinge of body 'link2' cannot be set; attach the body again with mb.reattach(body, parent, hinge)."),
     (arm, "gravty", "Multibody 'arm' has no attribute 'gravty'; did you mean 'gravity'?"),
     (arm, "qdot", "qdot of Multibody 'arm' cannot be set; velocities are mb.v."),
     (lambda: arm().subgraph(["link1"]), "zzz",

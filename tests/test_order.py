@@ -496,7 +496,7 @@ def test_dofs_named_in_another_order_than_they_stand_are_given_by_name():
     assert swapped.independent(mb.q) == names
     x = dict(zip(names, (0.1, 0.2, 0.3), strict=True))
     np.testing.assert_allclose(swapped.expand(mb.q, x), straight.expand(mb.q, [0.1, 0.2, 0.3]), atol=1e-12)
-    with pytest.raises(StateError, match="which were named otherwise than they stand"):
+    with pytest.raises(StateError, match="which were named in another order than that of the model"):
         swapped.expand(mb.q, [0.1, 0.2, 0.3])
-    with pytest.raises(StateError, match="which were named otherwise than they stand"):
+    with pytest.raises(StateError, match="which were named in another order than that of the model"):
         pickle.loads(pickle.dumps(swapped)).expand(mb.q, [0.1, 0.2, 0.3])

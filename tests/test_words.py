@@ -12,33 +12,33 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 498}
+OPENINGS = {"sim": 494}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
-    "found": (602, 98),
-    "told": (107, 67),
+    "found": (602, 97),
+    "told": (107, 65),
     "given": (199, 72),
-    "made": (174, 54),
+    "made": (174, 53),
     "known": (135, 50),
     "own": (170, 29),
     "left": (154, 20),
-    "kept": (97, 30),
-    "mine": (34, 15),
+    "kept": (97, 26),
+    "mine": (34, 14),
     "whole": (73, 11),
     "where": (168, 7),
 }
 
 #: Phrases that a reader has to translate: in the source outside of `sim`, in `sim`, in docs, in core.
 PHRASES: dict[str, tuple[int, int, int, int]] = {
-    "is told": (7, 11, 14, 8),
-    "as told": (1, 10, 2, 0),
-    "stands": (28, 13, 23, 20),
-    "hangs": (21, 14, 26, 15),
-    "anew": (13, 36, 10, 7),
-    "besides": (44, 34, 13, 13),
-    "what is left": (29, 11, 7, 40),
-    "of its own": (17, 50, 33, 39),
+    "is told": (4, 11, 3, 8),
+    "as told": (0, 10, 1, 0),
+    "stands": (25, 13, 16, 21),
+    "hangs": (9, 14, 5, 15),
+    "anew": (7, 33, 6, 7),
+    "besides": (39, 34, 8, 13),
+    "what is left": (29, 11, 2, 40),
+    "of its own": (14, 50, 13, 40),
 }
 
 #: What to write in place of a phrase.

@@ -92,6 +92,6 @@ stand.
     if entries is None:
         raise error(
             f"{what} takes {wanted}, one after another, but these are numbers of {order}, of another model or "
-            "sub-graph. Give them by name; np.asarray(x) are the numbers alone, read as they stand."
+            "sub-graph. Give them by name; np.asarray(x) are the numbers alone, read in their order."
         )
     return np.take(np.asarray(data), entries, axis=-1)

@@ -280,6 +280,6 @@ def test_a_rolling_ball_in_a_sub_graph_is_refused():
         analysis.linearize(mb, mb.q, np.zeros(mb.nv), np.zeros(mb.nv))
     assert str(error.value) == (
         f"linearize: the hinge RollingBall(radius=0.5, normal=(0, 0, 1)) of {ball.name!r} is nonholonomic, so there "
-        "are no tangent coordinates of its dofs: it can be put in more places than they move it to. Hang its body on "
+        "are no tangent coordinates of its dofs: it can be put in more places than they move it to. Attach its body by "
         "a Free hinge, close a loop by this one, and take sc.loops.linearize."
     )

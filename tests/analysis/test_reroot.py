@@ -240,7 +240,7 @@ def test_refusals():
     with pytest.raises(ModelError) as error:
         reroot(mb, "end")
     assert str(error.value) == (
-        "reroot: actuator 'thruster' drives 'base.4', a dof that is told in other axes from another base; take the "
+        "reroot: actuator 'thruster' drives 'base.4', a dof that has other axes from another base; take the "
         "actuator away first."
     )
     held = spoiled()

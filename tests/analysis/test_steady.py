@@ -141,7 +141,7 @@ def test_a_thrown_body_spins_stably_about_two_of_its_axes(axis, stable):
 
 def test_a_motion_that_is_not_steady_is_not_judged():
     mb = sc.load("pendulum")
-    text = r"is_stable: the motion is not steady: A changes along it, and its eigenvalues at an instant do not tell"
+    text = r"is_stable: the motion is not steady: A changes along it, and its eigenvalues at an instant do not show"
     for q in (0.3, np.pi - 0.3, np.pi):  # also where gravity has no moment
         lin = analysis.linearize(mb, [q], [2.0], [0.0])
         assert not lin.is_steady

@@ -243,7 +243,7 @@ def test_large_and_long_expressions_are_shown_in_short():
     long = phi
     for _ in range(300):
         long = long * phi.T * phi
-    assert "a long expression: explain() tells of its parts" in Page((long * H.T)._repr_html_()).text
+    assert "a long expression: explain() lists its parts" in Page((long * H.T)._repr_html_()).text
 
 
 def test_what_cannot_be_shown_says_why():

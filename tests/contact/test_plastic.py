@@ -133,7 +133,7 @@ def test_refusals():
     mb["a"].add_node("tip", sc.Pose(translation=(1.0, 0, 0)))
     mb.close_loop("latch", "a/tip", "b", sc.Weld(), active=False)
     for joined, error, text in (
-        ((), "ModelError", "needs what is joined: a pair of bodies or nodes, or the name of a closure"),
+        ((), "ModelError", "needs the parts to join: a pair of bodies or nodes, or the name of a closure"),
         (("lach",), "ModelError", "has no closure 'lach'.*latch"),
         (("latch",), "LoopError", "closure 'latch' is open by 0 rad and 1 m where it joins; bring its frames together"),
         ((("a", "a/tip"),), "ModelError", "'a' and 'a/tip' are of one body, joined already; give two bodies"),

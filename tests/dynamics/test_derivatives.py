@@ -118,7 +118,7 @@ def test_a_rolling_ball_is_refused(function):
     assert str(error.value) == (
         f"{function} of 'random tree': hinge {ball.name!r} (RollingBall(radius=0.5, normal=(0, 0, 1))) is "
         "nonholonomic, so its 3 dofs do not span the ways its position can vary and derivatives along dofs alone "
-        "would not be the linearization. Take a sub-graph without it, or another hinge; or hang its body on a Free "
+        "would not be the linearization. Take a sub-graph without it, or another hinge; or attach its body by a Free "
         "hinge and close a loop by this one: loops.linearize takes that."
     )
 

@@ -348,7 +348,7 @@ def test_bad_nodes_and_axes(function):
     given = dict.fromkeys(BATCHED, np.full(7, 0.3)) | {"nodes": "link7/tool"}
     for bad, text in (
         ("link8", "'arm7' has no frame 'link8'"),
-        (3, "a frame of 'arm7' is given by itself or its name"),
+        (3, "give a frame of 'arm7' or its name"),
     ):
         with pytest.raises(ModelError) as error:
             call(function, mb, given | {"nodes": bad})

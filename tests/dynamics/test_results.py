@@ -26,7 +26,7 @@ def test_poses():
     close(found[node].as_matrix(), (found["body1"] @ node.pose).as_matrix())
     assert found["inertial"] == sc.Pose()
     assert repr(found) == f"poses of 'random tree' (13 bodies, {mb.nv} dofs, batch (3,))"
-    with pytest.raises(ModelError, match="a frame of 'random tree' is given by itself or its name, got 0"):
+    with pytest.raises(ModelError, match="give a frame of 'random tree' or its name, got 0"):
         found[0]
 
 

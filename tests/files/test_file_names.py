@@ -73,7 +73,7 @@ def test_a_model_without_a_folder_says_that_it_does_not_know(home):
     assert mb.mesh_folder is None
     report = sc.save(mb, home / "copies" / "made.urdf")
     assert [x.note.partition("; ")[2] for x in report.entries if x.name == "skin"] == [
-        "'meshes/in.stl' is written as it is: the model has no mesh_folder"
+        "'meshes/in.stl' is written unchanged: the model has no mesh_folder"
     ]
     assert sc.load(home / "copies" / "made.urdf")["a"].geometries[0].mesh == "meshes/in.stl"
     mb.mesh_folder = home / "robot"

@@ -175,15 +175,19 @@ WRONG = {
     "own parent, native": (
         "m.json",
         bodies(parent="lower"),
-        "m.json: at $.bodies[1].parent: the bodies hang from each",
+        "m.json: at $.bodies[1].parent: the parents of the bodies form",
     ),
-    "cycle, URDF": ("m.urdf", linked(joint("j", "a", "b"), joint("k", "b", "a")), "hang on each other in a circle"),
+    "cycle, URDF": (
+        "m.urdf",
+        linked(joint("j", "a", "b"), joint("k", "b", "a")),
+        "the parents of the links form a circle",
+    ),
     "cycle, native": (
         "m.json",
         native(
             bodies=[x | {"parent": y} for x, y in zip(json.loads(native())["bodies"], ("lower", "upper"), strict=True)]
         ),
-        "m.json: at $.bodies[0].parent: the bodies hang from each other (upper -> lower -> upper)",
+        "m.json: at $.bodies[0].parent: the parents of the bodies form a circle (upper -> lower -> upper)",
     ),
     "two parents": (
         "m.urdf",
@@ -493,7 +497,7 @@ LARGE = {
     "a long cycle": (
         "m.json",
         lambda: HEAD + '"bodies": [' + re.sub(r'"b(\d+)", "parent": "inertial"', _previous, PINS) + "]}",
-        "m.json: at $.bodies[0].parent: the bodies hang from each other (b0 -> b8999 -> b8998 -> b8997 -> ...",
+        "m.json: at $.bodies[0].parent: the parents of the bodies form a circle (b0 -> b8999 -> b8998 -> b8997 -> ...",
     ),
     "shapes without names": (
         "m.json",

@@ -154,7 +154,7 @@ def test_options_of_urdf(folder):
 def test_options_of_urdf_for_others(folder, name):
     target = name if name == "arm7" else folder / name
     assert load(target, root=Weld()).nv > 0
-    with pytest.raises(ModelFileError, match=r"says itself how its base hangs, so root=Free\(\) cannot be met"):
+    with pytest.raises(ModelFileError, match=r"defines the hinge of its base, so root=Free\(\) cannot be used"):
         load(target, root=Free())
     with pytest.raises(ModelFileError, match="merge_fixed is for URDF"):
         load(target, merge_fixed=True)

@@ -101,7 +101,7 @@ REFUSED = {
     "a hinge twice": (_put("bodies", 3, "hinge_name", value="hinge1"), "at $.bodies[3]: 'fülle' already has a hinge"),
     "a parent that is not there": (
         _put("bodies", 2, "parent", value="nobody"),
-        "at $.bodies[2].parent: there is no body 'nobody' for 'body2' to hang from.",
+        "at $.bodies[2].parent: there is no body 'nobody', the parent of 'body2'.",
     ),
     "a parent that is a node": (
         _put("bodies", 2, "parent", value="body1/a"),
@@ -109,13 +109,13 @@ REFUSED = {
     ),
     "a cycle": (
         _put("bodies", 1, "parent", value="body3"),
-        "at $.bodies[1].parent: the bodies hang from each other (body1 -> body3 -> body1); one must hang",
+        "at $.bodies[1].parent: the parents of the bodies form a circle (body1 -> body3 -> body1); one parent",
     ),
-    "a body on itself": (_put("bodies", 7, "parent", value="body7"), "hang from each other (body7 -> body7)"),
+    "a body on itself": (_put("bodies", 7, "parent", value="body7"), "form a circle (body7 -> body7)"),
     "a bad name": (_put("bodies", 11, "name", value=" "), "at $.bodies[11]: the name of a body must not be empty"),
     "a name that finds two": (
         _put("bodies", 11, "name", value="body1/a"),
-        "at $.bodies[11]: body 'body1/a' cannot be told from node 'a' of 'body1': both would be 'body1/a'",
+        "at $.bodies[11]: body 'body1/a' would have the name of node 'a' of 'body1': both would be 'body1/a'",
     ),
     "a node twice": (
         _put("bodies", 1, "nodes", 0, "name", value="a"),
@@ -153,7 +153,7 @@ REFUSED = {
     "too few bounds": (_put("bodies", 5, "limits", "upper", value=[1]), "at $.bodies[5].limits.upper: has 1 entries"),
     "children of another": (
         _put("bodies", 0, "children", value=["body1"]),
-        "at $.bodies[0].children: must list the bodies that hang",
+        "at $.bodies[0].children: must list the bodies on",
     ),
     "a force twice": (
         _put("forces", 1, "at", value="body3/b"),

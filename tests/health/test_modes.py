@@ -94,7 +94,7 @@ def test_a_state_that_is_bent_too_far():
 def test_a_body_on_a_node_that_stays():
     mb = model(damping=0.01)
     mb.add_body("camera", "boom/root", sc.Weld(), sc.Inertia(1.0))
-    assert said(mb, "body 'camera'") == [("note", "hangs on a node of flexible body 'boom' that no mode moves")]
+    assert said(mb, "body 'camera'") == [("note", "is attached to a node of flexible body 'boom' that no mode moves")]
 
 
 def test_a_damped_boom_with_a_camera_is_sound():

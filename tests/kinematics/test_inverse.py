@@ -594,7 +594,7 @@ POINT = {TIP: (1.0, 0.0, -1.0)}
         (lambda mb: ik(mb, [TIP]), StateError, "or as a list of Placement.* got 'link2/tip'"),
         (lambda mb: ik("mb", POINT), ModelError, "inverse_kinematics takes a Multibody .* got 'mb'"),
         (lambda mb: ik(mb, {"hand": (1, 0, 0)}), ModelError, "'chain' has no frame 'hand'"),
-        (lambda mb: ik(mb, {7: (1, 0, 0)}), ModelError, "a frame of 'chain' is given by itself or its name"),
+        (lambda mb: ik(mb, {7: (1, 0, 0)}), ModelError, "give a frame of 'chain' or its name"),
         (lambda mb: ik(mb, {TIP: (1, np.nan, 0)}), StateError, "position of 'link2/tip' must be finite, got nan"),
         (lambda mb: ik(mb, {TIP: (1, 0)}), StateError, r"position of 'link2/tip' must have shape \(..., 3\)"),
         (lambda mb: ik(mb, {TIP: (0, 1e200, 0)}), StateError, r"position of 'link2/tip' is 1e\+200 m away, beyond"),

@@ -321,7 +321,7 @@ def test_forces_that_rest_on_rounding():
     rows, turned = Constraints(mb, mb.state(v=np.zeros(3))), ((mb["wheel"], sc.Wrench((0, 0, 1), (0, 0, 0))),)
     wrong = Partition(np.array([1]), np.array([0, 2]), 2, np.arange(5), 1.0, 1.0)
     text = (
-        "forces that give 'yoke' these accelerations cannot be told: 1 of the generalized force rests on rows that "
+        "forces that give 'yoke' these accelerations cannot be computed: 1 of the generalized force rests on rows that "
         "nearly repeat others. The closures are too near a configuration where their rank changes."
     )
     with pytest.raises(LoopError) as raised:

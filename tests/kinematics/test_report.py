@@ -307,7 +307,7 @@ def test_every_independent_loop_is_cut_once(n):
         (
             lambda: cut(RSSR, cut=["crank", "rocker"]),
             LoopError,
-            "without the joints to cut, 'crank' hangs on nothing; keep one that carries it.",
+            "without the joints to cut, 'crank' has no parent; keep one that carries it.",
         ),
         (
             lambda: cut(RSSR, keep=["crank"], cut=["crank"]),

@@ -143,7 +143,7 @@ def test_refusals():
     rolling.add_body("ball", None, sc.RollingBall(0.5), random_inertia(np.random.default_rng(1)))
     rolling.add_body("arm", "ball", sc.Pin((1, 0, 0)), random_inertia(np.random.default_rng(2)))
     rolling.close_loop("hold", "inertial", "arm", sc.RollingBall(0.5))
-    with pytest.raises(StateError, match=r"hang its body on a Free hinge and close a loop by this one"):
+    with pytest.raises(StateError, match=r"attach its body by a Free hinge and close a loop by this one"):
         linearize(sc.loops.TreeAugmented(rolling), rolling.q, rolling.v, 0 * rolling.v)
 
 

@@ -154,7 +154,7 @@ REFUSED = [
     (dict(name=7, hinge=Weld()), "the name of a body must be a string, got 7."),
     (
         dict(name="upper/tool", hinge=Weld()),
-        "body 'upper/tool' cannot be told from node 'tool' of 'upper': both would be 'upper/tool'; give one another "
+        "body 'upper/tool' would have the name of node 'tool' of 'upper': both would be 'upper/tool'; give one another "
         "name.",
     ),
     (
@@ -169,7 +169,7 @@ REFUSED = [
         dict(name="hand", parent="zzz", hinge=Weld()),
         "'arm' has no frame 'zzz'; it has 'inertial', 'upper', 'lower', 'upper/tool'.",
     ),
-    (dict(name="hand", parent=3, hinge=Weld()), "a frame of 'arm' is given by itself or its name, got 3."),
+    (dict(name="hand", parent=3, hinge=Weld()), "give a frame of 'arm' or its name, got 3."),
     (
         dict(name="hand"),
         "body 'hand' needs a hinge such as Pin(axis=(0, 0, 1)), Free(), or Weld() for a rigid attachment; "
@@ -269,9 +269,9 @@ def test_names_may_hold_slashes_as_long_as_each_finds_one_frame():
     assert [mb[node.full_name] for node in nodes] == nodes
     assert mb.dof_names[-1] == "left/elbow"
     assert [mb.copy()[frame.full_name].name for frame in (*mb.bodies, *nodes)] == [x.name for x in (*mb.bodies, *nodes)]
-    with pytest.raises(ModelError, match=r"node 'hand' of 'left/arm' cannot be told from body 'left/arm/hand'"):
+    with pytest.raises(ModelError, match=r"node 'hand' of 'left/arm' would have the name of body 'left/arm/hand'"):
         mb["left/arm"].add_node("hand")
-    with pytest.raises(ModelError, match=r"node 'hand/palm' of 'left/arm' cannot be told from node 'palm' of"):
+    with pytest.raises(ModelError, match=r"node 'hand/palm' of 'left/arm' would have the name of node 'palm' of"):
         mb["left/arm"].add_node("hand/palm")
     mb["left/arm/hand"].remove_node("palm")
     assert "left/arm/hand/palm" not in mb

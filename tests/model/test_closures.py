@@ -105,7 +105,7 @@ def test_is_closed_follows_every_change():
         ),
         (
             lambda mb: mb.close_loop("x", "left1", None, Weld()),
-            "a frame of 'fork' is given by itself or its name, got None; the ground is 'inertial'.",
+            "give a frame of 'fork' or its name, got None; the ground is 'inertial'.",
         ),
         (
             lambda mb: mb.close_loop("x", "left1", fork()["right1"], Weld()),
@@ -224,7 +224,7 @@ def test_a_coupling_holds_what_it_was_given():
         ),
         (
             lambda mb: mb.couple("x", {3: 1}),
-            "coupling 'x': a body, hinge or dof of 'fork' is given by itself or its name, got 3.",
+            "coupling 'x': give a body, hinge or dof of 'fork', or its name, got 3.",
         ),
         (lambda mb: mb.couple("x", {"left1": 0.0}), "coupling 'x': the ratio of 'left1' is zero; leave the dof out."),
         (lambda mb: mb.couple("x", {"left1": ()}), "coupling 'x': the ratio of 'left1' is zero; leave the dof out."),

@@ -89,7 +89,7 @@ def test_removed_handles_are_stale():
         lambda: setattr(link, "inertia", Inertia(1.0)),
         lambda: mb.add_body("x", link, Weld()),
     ):
-        with pytest.raises(StaleError, match="body 'link3' was removed from 'chain'; look it up again or add it anew"):
+        with pytest.raises(StaleError, match="body 'link3' was removed from 'chain'; look it up, or add it again"):
             use()
     with pytest.raises(StaleError, match="body 'link3' was removed"):
         mb.velocity(tip)

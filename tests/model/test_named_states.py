@@ -92,7 +92,7 @@ def test_batches_by_name():
 
 REFUSED = [
     ({"q": {"kne": 0.3}}, "q of 'leg': 'leg' has no dof, hinge or body 'kne'; did you mean 'knee' or 'ankle'?"),
-    ({"v": {3: 0.3}}, "v of 'leg': a body, hinge or dof of 'leg' is given by itself or its name, got 3."),
+    ({"v": {3: 0.3}}, "v of 'leg': give a body, hinge or dof of 'leg', or its name, got 3."),
     ({"q": {"knee": 0.3, "shank": 0.4}}, "q of 'leg': 'shank' is given twice, by different names; give it once."),
     ({"v": {"hip": [1, 2], "hip.1": 0.4}}, "v of 'leg': 'hip.1' is given twice, by different names; give it once."),
     ({"q": {"knee": [0.3, 0.4]}}, "'knee' in q of 'leg' must have shape (..., 1), got shape (2,)"),

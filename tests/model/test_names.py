@@ -104,8 +104,8 @@ def test_the_kind_that_is_wanted_wins():
                 "'ankle'."),
         ("foot/toe", "'foot/toe' is not a body of 'leg'."),
         ("inertial", "'inertial' is not a body of 'leg'."),
-        (3, "a body, hinge or dof of 'leg' is given by itself or its name, got 3."),
-        (None, "a body, hinge or dof of 'leg' is given by itself or its name, got None."),
+        (3, "give a body, hinge or dof of 'leg', or its name, got 3."),
+        (None, "give a body, hinge or dof of 'leg', or its name, got None."),
         (sc.Pin(Z), "a hinge of 'leg' is given by its name or by its body, got Pin(axis=(0, 0, 1))."),
     ],
 )  # fmt: skip

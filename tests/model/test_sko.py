@@ -46,7 +46,7 @@ REFUSED = [
     (dict(M=[np.eye(2), np.ones(3), np.eye(1)]), "M of node '1' must be a matrix, got shape (3,)"),
     (dict(a=[np.zeros(2), np.zeros(2), np.zeros(1)]), "a of node '1' has 2 entries, its velocity 3"),
     (dict(b=[np.zeros(2)]), "3 nodes but 1 blocks of b"),
-    (dict(names=["a", "a", "b"]), "the name 'a' stands for two nodes"),
+    (dict(names=["a", "a", "b"]), "the name 'a' is used for two nodes"),
 ]
 
 

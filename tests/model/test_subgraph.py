@@ -146,13 +146,13 @@ def test_connected_sets_and_joined_base_trees_are_allowed(names):
 @pytest.mark.parametrize(
     ("names", "text"),
     [
-        (["b", "c"], "the bodies are not connected: 'b' and 'c' hang together only through 'a'; "
+        (["b", "c"], "the bodies are not connected: 'b' and 'c' are connected only through 'a'; "
                      "list what is missing too, or make two sub-graphs."),
-        (["a", "e"], "'a' and 'e' hang together only through 'c'"),
-        (["d", "e"], "'d' and 'e' hang together only through 'b', 'a', 'c'"),
-        (["b", "x"], "'b' and 'x' hang together only through 'a' and the inertial frame"),
-        (["b", "y"], "'b' and 'y' hang together only through 'a', 'x' and the inertial frame"),
-        (["a", "x", "d"], "'a' and 'd' hang together only through 'b'"),
+        (["a", "e"], "'a' and 'e' are connected only through 'c'"),
+        (["d", "e"], "'d' and 'e' are connected only through 'b', 'a', 'c'"),
+        (["b", "x"], "'b' and 'x' are connected only through 'a' and the inertial frame"),
+        (["b", "y"], "'b' and 'y' are connected only through 'a', 'x' and the inertial frame"),
+        (["a", "x", "d"], "'a' and 'd' are connected only through 'b'"),
         (["a", "a"], "body 'a' is listed twice for a sub-graph of 'forest'"),
         ([], "a sub-graph of 'forest' needs at least one body"),
         (["inertial"], "'inertial' is not a body of 'forest'"),

@@ -393,7 +393,7 @@ def test_nodes_that_are_not_there(mb):
     s = sc.operators(mb)
     with pytest.raises(ModelError, match="'random tree' has no frame 'elbow'"):
         s.B("elbow")
-    with pytest.raises(ModelError, match="a frame of 'random tree' is given by itself or its name, got 3"):
+    with pytest.raises(ModelError, match="give a frame of 'random tree' or its name, got 3"):
         s.B(3)
     with pytest.raises(ModelError, match="'inertial' is on the inertial frame, which does not move"):
         s.B(mb.root).array()

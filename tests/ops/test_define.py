@@ -87,7 +87,7 @@ def test_a_name_lives_as_long_as_its_operator(s):
     assert sc.define("L", I - s.H * s.psi * s.K) is L
     refused(
         ModelError,
-        "L already stands for I - H*psi*K; choose another name for phi, or drop the first.",
+        "L is already defined as I - H*psi*K; choose another name for phi, or drop the first.",
         lambda: sc.define("L", s.phi),
     )
     del L

@@ -305,7 +305,7 @@ REFUSED = {
         "W: the block of 'link3' has shape (2, 6, 6), but a block has rows and columns, and the same numbers",
         lambda s: s.block_diagonal("W", {"link3": np.ones((2, 6, 6))}),
     ),
-    "nothing": (ModelError, "say space='body' or 'hinge'", lambda s: s.block_diagonal("W", {})),
+    "nothing": (ModelError, "give space='body' or 'hinge'", lambda s: s.block_diagonal("W", {})),
     "twice": (
         ModelError,
         "W: the block of 'link3' is given twice.",
@@ -337,7 +337,7 @@ REFUSED = {
         "g: 5 values, but the hinge space wants 7 and the body space 42.",
         lambda s: s.diagonal("g", np.ones(5)),
     ),
-    "one number": (ModelError, "say space='hinge' or space='body'", lambda s: s.diagonal("g", 2.0)),
+    "one number": (ModelError, "give space='hinge' or space='body'", lambda s: s.diagonal("g", 2.0)),
     "two values for a dof": (
         ModelError,
         "g: the part of 'link1' has shape (2,), but (1,) is wanted (hinge).",
@@ -402,7 +402,7 @@ def test_no_built_in_name_is_given_another_meaning(name):
 def test_a_name_that_was_defined_is_not_given_again():
     s = sc.operators(sc.load("arm7"))
     L = sc.define("L", I - s.H * s.psi * s.K)
-    with pytest.raises(ModelError, match=re.escape(f"L already stands for {L.meaning.text()}")):
+    with pytest.raises(ModelError, match=re.escape(f"L is already defined as {L.meaning.text()}")):
         s.diagonal("L", np.ones(7))
     del L
     assert s.diagonal("L", np.ones(7)).is_identity()

@@ -231,7 +231,7 @@ def test_what_is_printed_for_pins_is_refused_for_other_hinges(hinge, outboard, w
     """Eq. 41c, Listings 19 and 21 as printed are not the derivatives there; the general form is X.diff."""
     g = hung_by(hinge, outboard)
     for kind in (H_iClass, Hs_iClass, Hd_iClass):
-        with pytest.raises(sc.errors.ModelError, match=f"'link3' hangs by {why}.*; Listings 17 to 23 .*X.diff"):
+        with pytest.raises(sc.errors.ModelError, match=f"'link3' has {why}.*; Listings 17 to 23 .*X.diff"):
             kind(g, "link3")
     # what would have come out, and what is right
     s, o = sc.operators(g, axes="inertial"), listing_operators(g)

@@ -157,3 +157,25 @@ def test_every_run_keeps_its_own_contacts():
     for i, x in enumerate(runs):
         np.testing.assert_allclose([y.t for y in x.contacts], 0.05 * i + 0.01 * np.arange(1, 6))
         np.testing.assert_allclose(x.contacts.force("low")[1:], [[0, 0, 3.0 * G]] * 5, atol=1e-7)
+
+
+def test_contacts_are_kept_by_run_and_not_by_steppers():
+    """Each run has its own steps; steps of a stepper leave none behind, and a recording has one for each row."""
+    mb = ground()
+    box(mb, "low", mass=3.0)
+    mb.set_state(free(0, 0, 0.1), np.zeros(6))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    touch = sc.sim.Contact()
+    p.add(touch)
+    first = p.run(0.05)
+    second = p.run(0.4)
+    assert (len(first.contacts), len(second.contacts), len(touch.steps)) == (5, 35, 35)
+    step = p.stepper()
+    step(200)
+    assert len(step.contacts.pairs) == 4
+    assert len(touch.steps) == 35
+    recording = step.record(every=0.02)
+    step(20)
+    step(20)
+    assert len(recording.run().contacts) == 20
+    assert len(touch.steps) == 35

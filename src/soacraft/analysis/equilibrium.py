@@ -249,8 +249,8 @@ def balanced(
             left = float(np.abs(at(q).r).max())
             raise ConvergenceError(
                 f"{what} did not converge: from {reached:.4g} of the load no step is small enough, up to {left:.3g} is "
-                "out of balance there. The load may be beyond what it can bear (ask modes for the stiffness on the "
-                "way); start from another q, or let other dofs be free."
+                "out of balance there. The load may be too large for it (modes(...) gives the stiffness on the way); "
+                "start from another q, or let other dofs be free."
             )
     return Balanced(q, error, iterations, parts)
 

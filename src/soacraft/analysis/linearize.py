@@ -112,7 +112,7 @@ class Linearization:
             which = tuple(int(i) for i in np.argwhere(np.isnan(growing))[0])
             raise StateError(
                 f"is_stable: the motion{f' at state {which}' if which else ''} is not steady: A changes along it, and "
-                "its eigenvalues at an instant do not tell what grows. Take an equilibrium or a steady motion "
+                "its eigenvalues at an instant do not show what grows. Take an equilibrium or a steady motion "
                 "(is_steady), or simulate with a perturbation."
             )
         return growing <= 0.0
@@ -260,8 +260,8 @@ def kinematic_block(p: Problem) -> Array:
         if not hinge.holonomic:
             raise ModelError(
                 f"linearize: the hinge {hinge!r} of {p.layout.bodies[group.bodies[0]].name!r} is nonholonomic, so "
-                "there are no tangent coordinates of its dofs: it can be put in more places than they move it to. Hang "
-                "its body on a Free hinge, close a loop by this one, and take sc.loops.linearize."
+                "there are no tangent coordinates of its dofs: it can be put in more places than they move it to. "
+                "Attach its body by a Free hinge, close a loop by this one, and take sc.loops.linearize."
             )
         if hinge.nq == hinge.nv:
             continue

@@ -120,6 +120,6 @@ def _refuse_actuator(actuator: Actuator, lost: set[str]) -> None:
     for dof in actuator.gears:
         if dof in lost:
             raise ModelError(
-                f"reroot: actuator {actuator.name!r} drives {dof!r}, a dof that is told in other axes from another "
+                f"reroot: actuator {actuator.name!r} drives {dof!r}, a dof that has other axes from another "
                 "base; take the actuator away first."
             )

@@ -107,8 +107,8 @@ def refuse_nonholonomic(p: Problem) -> None:
             raise StateError(
                 f"{p.function} of {p.graph.name!r}: hinge {body.hinge_name!r} ({body.hinge!r}) is nonholonomic, so its "
                 f"{body.hinge.nv} dofs do not span the ways its position can vary and derivatives along dofs alone "
-                "would not be the linearization. Take a sub-graph without it, or another hinge; or hang its body on a "
-                "Free hinge and close a loop by this one: loops.linearize takes that."
+                "would not be the linearization. Take a sub-graph without it, or another hinge; or attach its body by "
+                "a Free hinge and close a loop by this one: loops.linearize takes that."
             )
 
 

@@ -223,7 +223,7 @@ def _options(
 def _refuse_urdf_options(what: str, root: Hinge | None, merge_fixed: bool) -> None:
     if root is not None and type(root) is not Weld:
         raise ModelFileError(
-            f"{what} says itself how its base hangs, so root={root!r} cannot be met; root is for URDF. "
+            f"{what} defines the hinge of its base, so root={root!r} cannot be used; root is for URDF. "
             "Change it after loading with mb.reattach(...)."
         )
     if merge_fixed:

@@ -105,7 +105,7 @@ class Reader:
         for i, body in enumerate(bodies):
             if body.parent != ROOT_NAME and body.parent not in number:
                 raise self.fail(
-                    f"$.bodies[{i}].parent", f"there is no body {body.parent!r:.60} for {body.name!r:.60} to hang from."
+                    f"$.bodies[{i}].parent", f"there is no body {body.parent!r:.60}, the parent of {body.name!r:.60}."
                 )
             children.setdefault(body.parent, []).append(i)
         order = list(children.get(ROOT_NAME, []))
@@ -125,8 +125,8 @@ class Reader:
         shown = " -> ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "...", *cycle[-2:]])
         raise self.fail(
             f"$.bodies[{up}].parent",
-            f"the bodies hang from each other ({shown}); one must hang from {ROOT_NAME!r}, and the loop be closed in "
-            "$.loops.",
+            f"the parents of the bodies form a circle ({shown}); one parent must be {ROOT_NAME!r}, and the loop be "
+            "closed in $.loops.",
         )
 
     def _body(self, mb: Multibody, x: schema.Body, place: str) -> None:
@@ -257,7 +257,7 @@ class Reader:
             return
         if sorted(x.children) != sorted(carrier._children):
             names = ", ".join(map(repr, carrier._children)) or "none"
-            raise self.fail(f"{place}.children", f"must list the bodies that hang from {carrier.name!r}: {names}.")
+            raise self.fail(f"{place}.children", f"must list the bodies on {carrier.name!r}: {names}.")
         carrier._children = {name: carrier._children[name] for name in x.children}
 
     # -- the rest --------------------------------------------------------------------------------------------

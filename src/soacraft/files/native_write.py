@@ -147,7 +147,7 @@ def _pose(pose: Pose, what: str) -> schema.Pose | None:
     if not gap <= ORTHONORMAL:
         raise ModelFileError(
             f"{what} has a rotation that is off orthonormal by {gap:.3g}, more than the {ORTHONORMAL:g} a model file "
-            "may have; make it anew with Pose(pose.rotation, pose.translation)."
+            "may have; make it again with Pose(pose.rotation, pose.translation)."
         )
     found = schema.Pose(None if _same_bits(R, np.eye(3)) else _plain(R), _unless_zero(p))
     return None if found == schema.Pose() else found

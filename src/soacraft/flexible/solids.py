@@ -126,7 +126,7 @@ def _mesh(mesh: Any) -> tuple[Any, Any]:
     if other or len(known) != 1:
         have = ", ".join(map(repr, sorted(map(str, cells)))) or "none"
         raise ModelError(
-            f"a solid is made of elements of one type, 'tetra' or 'tetra10'; this mesh has {have}. Mesh it anew with "
+            f"a solid is made of elements of one type, 'tetra' or 'tetra10'; this mesh has {have}. Mesh it again with "
             "tetrahedra of one type."
         )
     points, used = np.asarray(mesh.points), np.unique(cells[known[0]])

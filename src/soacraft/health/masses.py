@@ -26,7 +26,7 @@ def check_masses(graph: Graph) -> Iterator[Finding]:
             text = "has a moment of inertia and no mass"
             yield Finding("warning", subject, 0.0, text, "give it its mass, or use armature for a rotor")
         elif I.mass == 0.0 and body.hinge.nv and body.children:
-            text = "is massless between two hinges, and moves only with what hangs from it"
+            text = "is massless between two hinges, and moves only with the bodies outboard of it"
             yield Finding("note", subject, 0.0, text, "nothing to do when it only joins hinges")
 
 

@@ -29,7 +29,7 @@ def check_modes(graph: Graph) -> Iterator[Finding]:
             yield from _data(body.modal, f"flexible body {body.name!r}")
             yield from _state(graph, body, body.modal)
         if body._rides is not None and not body._rides.deforms:
-            text = f"hangs on a node of flexible body {body.parent.name!r} that no mode moves"
+            text = f"is attached to a node of flexible body {body.parent.name!r} that no mode moves"
             yield Finding("note", f"body {body.name!r}", 0.0, text, "check that it is the node that was meant")
 
 

@@ -29,7 +29,7 @@ def check_tree(graph: Graph) -> Iterator[Finding]:
                 waiting.append(child)
     for body in graph.bodies:
         if body not in reached:
-            text = "does not hang from the inertial frame"
+            text = "is not connected to the inertial frame"
             yield Finding("error", f"body {body.name!r}", body.parent.name, text, "attach it with mb.reattach(...)")
     if not graph.bodies:
         yield Finding("note", repr(graph.name), 0.0, "has no bodies", "add some with mb.add_body(...)")

@@ -59,7 +59,7 @@ def require_names(graph: Graph, chosen: Sequence[str], what: str, named: bool = 
     """The error for a bare vector of independent dofs that nobody named, or `named` in another order."""
     names = ", ".join(map(repr, chosen))
     by_names = ", ".join(f"{name!r}: ..." for name in chosen)
-    why = "named otherwise than they stand," if named else "not named: they are found by pivoting, here"
+    why = "named in another order than that of the model," if named else "not named: they are found by pivoting, here"
     return StateError(
         f"{what} of {graph.name!r} is bare numbers of independent dofs, which were {why} {names}. Give them by name, "
         f"{what}={{{by_names}}}, or all {graph.nv} dofs; a solver made by "

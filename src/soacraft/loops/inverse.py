@@ -89,9 +89,9 @@ def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | Non
     largest = energy_of(task, none) * float(np.max(d / c, initial=1.0))
     if left > tolerance * max(float(np.abs(whole / c).max(initial=0.0)), largest):
         raise LoopError(
-            f"forces that give {rows.graph.name!r} these accelerations cannot be told: {left:.3g} of the generalized "
-            "force rests on rows that nearly repeat others. The closures are too near a configuration where their rank "
-            "changes."
+            f"forces that give {rows.graph.name!r} these accelerations cannot be computed: {left:.3g} of the "
+            "generalized force rests on rows that nearly repeat others. The closures are too near a configuration "
+            "where their rank changes."
         )
     return force
 

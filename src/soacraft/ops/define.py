@@ -48,7 +48,8 @@ def define(name: str, expr: Operator, latex: str | None = None, source: str = ""
         if old.meaning.key() == expr.key():
             return old
         raise ModelError(
-            f"{name} already stands for {old.meaning.text()}; choose another name for {expr.text()}, or drop the first."
+            f"{name} is already defined as {old.meaning.text()}; choose another name for {expr.text()}, or drop "
+            "the first."
         )
     words = latex_of(name) if latex is None else latex
     leaf = DefinedLeaf(name, words, expr, expr.tags, source or f"definition of {name}")

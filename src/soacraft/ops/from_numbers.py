@@ -139,7 +139,9 @@ def space_named(s: Operators, space: Any) -> Space:
 def _check(binding: Bound, name: Any) -> None:
     known = book_of(binding).definitions.get((check_name(name, taken=()), binding.body))
     if known is not None:
-        raise ModelError(f"{name} already stands for {known.meaning.text()}; choose another name, or drop the first.")
+        raise ModelError(
+            f"{name} is already defined as {known.meaning.text()}; choose another name, or drop the first."
+        )
 
 
 def _numbers(name: str, what: str, x: Any) -> Array:
@@ -177,7 +179,7 @@ def _spaces(s: Operators, name: str, blocks: Mapping[Any, Array], space: Any, di
         return fitting[0]
     if fitting or not blocks:
         kinds = " or ".join(repr(f"{r.kind} <- {c.kind}") for r, c in fitting) or "'body' or 'hinge'"
-        raise ModelError(f"{name}: its blocks do not tell which spaces are meant; say space={kinds}.")
+        raise ModelError(f"{name}: its blocks do not determine the spaces; give space={kinds}.")
     most = max(every, key=lambda pair: sum(_fit({key: x}, pair, diagonal) for key, x in blocks.items()))
     key, x = next((key, x) for key, x in blocks.items() if not _fit({key: x}, most, diagonal))
     wanted = ", ".join(f"{_shape((r, c), key, diagonal)} for {r.kind} <- {c.kind}" for r, c in every)
@@ -230,7 +232,7 @@ def _space_of_values(s: Operators, name: str, values: Any, space: Any) -> Space:
     if len(fitting) == 1:
         return fitting[0]
     if fitting or not size:
-        raise ModelError(f"{name}: its values do not tell which space is meant; say space='hinge' or space='body'.")
+        raise ModelError(f"{name}: its values do not determine the space; give space='hinge' or space='body'.")
     raise ModelError(
         f"{name}: {size[0]} values, but the hinge space wants {s.hinge.size} and the body space {s.body.size}."
     )

@@ -56,7 +56,7 @@ def _pin(s: Operators, body: Any) -> Direction:
     found = binding.graph.bodies[binding.graph.index(str(u.body))]
     if not papers_pin(s, found, 0):
         raise ModelError(
-            f"H~*(i) (000 Eq. 39) is for a pin with the body frame on its axis, but {found.name!r} hangs by "
+            f"H~*(i) (000 Eq. 39) is for a pin with the body frame on its axis, but {found.name!r} has "
             f"{found.hinge!r}{_offset(found)}; Listings 17 to 23 would not give the derivatives there. "
             f"X.diff({found.name!r}) does for every hinge; its parts are X, W and dH of "
             "sc.operators(g, axes='inertial')."

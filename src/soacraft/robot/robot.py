@@ -142,8 +142,8 @@ right_shoulder_yaw, right_elbow)
             made = self.limb(limb.name, *limb.ends)
         except ModelError as wrong:
             raise ModelError(
-                f"limb {limb.name!r} is no longer in the model: {wrong} Make it anew with rb.limb(...), or take it "
-                f"away with rb.remove_limb({limb.name!r})."
+                f"limb {limb.name!r} is no longer in the model: {wrong} Make it again with rb.limb(...), or remove it "
+                f"with rb.remove_limb({limb.name!r})."
             ) from None
         made.use_as(limb)
         return made

@@ -12,7 +12,8 @@ them (`sim.visits`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, Variational4
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan, Visits
 from soacraft.spatial.checks import Array
@@ -200,6 +202,14 @@ class Track(NamedTuple):
     """and, where a callback may change the model, kinetic, potential and spring energy at its end."""
 
 
+def _shared(room: Array, rows: int, widths: Sequence[int]) -> tuple[Array, list[Array]]:
+    """Arrays of so many rows, one behind the other in a room, which is made larger where it is too small."""
+    ends = np.cumsum([0, *(rows * n for n in widths)]).tolist()
+    if len(room) < ends[-1]:
+        room = np.empty(ends[-1])
+    return room, [room[a:b].reshape(rows, n) for (a, b), n in zip(pairwise(ends), widths, strict=True)]
+
+
 def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
     """The kernels of a model with the parameters of now, and nodes as they read them."""
     model = CompiledModel.any_of(mb.layout)
@@ -245,6 +255,7 @@ class CompiledMotion:
         self._stops = np.unique(np.array(knots, dtype=np.int64))
         functions = evaluation_of(problem, loads, starts, self._setting.values)
         self._setting = self._setting._replace(functions=functions)
+        self._columns, self._room = ForceColumns.of(problem), np.zeros(0)
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
         self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
@@ -295,11 +306,15 @@ class CompiledMotion:
             most = max(1, min(most, int(_WORK / cost), _NUMBERS // max(row, 1)))
             if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
-        widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
         energies = visits is not None and visits.needs_energies
-        of_visits = (most, size) if visits is not None else (0, 0), (most, 3) if energies else (0, 0)
-        shapes = [*((most, n) for n in widths), (1, size), *of_visits]
-        track = Track(np.empty(most, dtype=np.int64), *(np.empty(shape) for shape in shapes))
+        room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
+        room, (X, W, F, forces, errors, openings) = _shared(room, most, (len(x), size, rows * size, names * nv, 1, 1))
+        ticking = (size, carried.width) if carried is not None else (0, 0)
+        track = Track(
+            np.empty(most, dtype=np.int64), X, W, F, forces, errors, openings,
+            np.empty((most, ticking[0])), np.empty((most, ticking[1])), np.empty((1, size)),
+            np.empty((most, size) if visits is not None else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
+        )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
         touch = problem.contact
         if touch is not None:
@@ -315,6 +330,7 @@ class CompiledMotion:
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())
+        self._room = room
         if chain is not None and problem.closed is not None:
             problem.closed.follow(chain)
         paced = float(after[0]), int(after[1]), int(after[2])
@@ -329,10 +345,11 @@ class CompiledMotion:
             np.concatenate([x[None], track.X[:done]]),
             np.concatenate([w[None], track.W[:done]]),
             track.F[:done].reshape(done, rows, size).copy(),
-            track.forces[:done].reshape(done, names, nv),
-            track.errors[:done, 0] if self._adaptive else None,
-            track.openings[:done, 0],
+            self._columns.compact(track.forces[:done]),
+            track.errors[:done, 0].copy() if self._adaptive else None,
+            track.openings[:done, 0].copy(),
             told,
+            self._columns,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
             None if visits is None else track.starts[:done],

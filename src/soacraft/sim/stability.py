@@ -366,8 +366,11 @@ class _Limit(NamedTuple):
         """That at a point where steps have length h; None where it is not known."""
         touch = problem.contact if method.implicit else None
         try:
-            modes = _modes(method, problem, t, x, None if touch is None else Implicit.of(problem, t, h, x))
-            if touch is None or not touch.presses or not modes.is_fast(h):
+            modes = _modes(method, problem, t, x, None)
+            if touch is None or not modes.is_fast(h):
+                return cls(modes, None)
+            modes = _modes(method, problem, t, x, Implicit.of(problem, t, h, x))
+            if not touch.presses or not modes.is_fast(h):
                 return cls(modes, None)
             at_rest = _still(problem, x)
             return cls(modes, _modes(method, problem, t, at_rest, Implicit.of(problem, t, h, at_rest)))

@@ -71,7 +71,7 @@ def test_trees_are_equal_by_value():
     ("arguments", "text"),
     [
         (([-1, 0], ["a"]), "2 nodes but 1 names were given; give one name for each node."),
-        (([-1, 0], ["a", "a"]), "the name 'a' stands for two nodes; names must be unique."),
+        (([-1, 0], ["a", "a"]), "the name 'a' is used for two nodes; names must be unique."),
         (
             ([-1, 7], ["a", "b"]),
             "node 'b' has parent number 7, but nodes are numbered 0 to 1 (-1 for a node on the root).",

@@ -282,9 +282,9 @@ def test_refusals():
         (StateError, "noise of identify must have shape (2,), got shape (3,)", good, {"noise": [1.0, 1.0, 1.0]}),
         (ModelError, "identify: 'lower.mass' is none of what forces are linear in: inertia, armature, damping, "
          "stiffness.", good, {"parameters": "lower.mass"}),
-        (ModelError, "identify: 'lower.m' alone could leave what a body can have; give all of 'lower.inertia'.", good,
-         {"parameters": "lower.m"}),
-        (StateError, "records of identify: 2 states are too few to estimate the noise along dof 'lower' besides 4",
+        (ModelError, "identify: 'lower.m' alone could make an inertia that no body has; give all of 'lower.inertia'.",
+         good, {"parameters": "lower.m"}),
+        (StateError, "records of identify: 2 states are too few to estimate the noise along dof 'lower' and 4",
          {k: x[:2] for k, x in good.items()}, {}),
     ]  # fmt: skip
     for error, text, records, options in cases:

@@ -179,7 +179,7 @@ def test_sub_graphs(anchor):
         agree(mb, names, ours, lambda other, f=quantity, x=rest: getattr(dynamics, f)(
             other.subgraph(bodies, anchor=anchor), *x), 1e-8, count=1)  # fmt: skip
     if anchor == "moving":
-        with pytest.raises(StateError, match="moving anchor, whose motion is not told from gravity here"):
+        with pytest.raises(StateError, match="moving anchor, whose acceleration is not separated from gravity here"):
             analysis.parameter_derivatives(g, "gravity_force", names, given[0])
     outside = next(body.name for body in mb.bodies if body not in g.bodies)
     with pytest.raises(ModelError, match=f"parameter '{outside}.mass': '{outside}' is not on a body of"):

@@ -133,9 +133,10 @@ def test_refusals():
         (StateError, "evaluations of optimize must be a whole number of at least 1, got 0.", ("upper.mass", x),
          {"evaluations": 0}),
         (ModelError, "optimize: parameter 'uppe.mass': 'arm' has no body or hinge 'uppe'", ("uppe.mass", x), {}),
-        (ModelError, "optimize: 'upper.moment_xx' alone could leave what a body can have; give all of 'upper.moment'.",
-         ("upper.moment_xx", x), {}),
-        (ModelError, "optimize: moment of 'upper' is at the edge of what a body can have", ("upper.moment", x), {}),
+        (ModelError, "optimize: 'upper.moment_xx' alone could make an inertia that no body has; give all of "
+         "'upper.moment'.", ("upper.moment_xx", x), {}),
+        (ModelError, "optimize: moment of 'upper' is at the edge of the inertias that a body can have",
+         ("upper.moment", x), {}),
         (StateError, "bounds of optimize are {name: (low, high)}, got (0, 1).", ("upper.mass", x), {"bounds": (0, 1)}),
         (ModelError, "bounds of optimize: 'lower.mass' is none of the parameters upper.mass.", ("upper.mass", x),
          {"bounds": {"lower.mass": (0, 1)}}),

@@ -61,11 +61,11 @@ CASES = {
     ),
     "circle": (
         robot(link("a"), link("b"), joint("j", "fixed", "a", "b"), joint("k", "fixed", "b", "a")),
-        "the links hang on each other in a circle: a on b on a",
+        "the parents of the links form a circle: a on b on a",
     ),
     "circle beside a tree": (
         robot(link("r"), link("a"), link("b"), joint("j", "fixed", "a", "b"), joint("k", "fixed", "b", "a")),
-        "in a circle: b on a on b",
+        "form a circle: b on a on b",
     ),
     "several roots": (robot(link("a"), link("b")), "<link name='b'>: the file has 2 root links, 'a', 'b'; join them"),
     "root beside the world": (

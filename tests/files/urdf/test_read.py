@@ -214,7 +214,7 @@ def test_a_world_that_is_not_declared_is_the_inertial_frame(tmp_path):
         assert [body.parent.name for body in mb.bodies] == ["inertial", "inertial"]
         assert mb.body("a").inboard.is_close(AT, 1e-15)
     assert notes(mb, "converted").count("'world' is not declared: it is the inertial frame") == 2
-    with pytest.raises(ModelFileError, match=r"robot.urdf:1: <robot name='test'>: its joints hang on 'world'.*Weld"):
+    with pytest.raises(ModelFileError, match=r"robot.urdf:1: <robot name='test'>: its joints begin at 'world'.*Weld"):
         read_urdf(path, root=Free())
 
 

@@ -188,9 +188,9 @@ def test_geometric_stiffening_as_fembs_writes_it(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("m0( 1, 4)             =-1.2", "m0( 1, 4)             =-1.3", "Cr and Gr tell the same"),
-        ("m1( 4, 2, 1)          =-8.0", "m1( 4, 2, 1)          =-7.0", "J and Gr tell the same"),
-        ("m1( 1, 2, 1)          = 3.0", "m1( 1, 2, 1)          = 3.5", "mdCM and Ct tell the same"),
+        ("m0( 1, 4)             =-1.2", "m0( 1, 4)             =-1.3", "Cr and Gr have the same"),
+        ("m1( 4, 2, 1)          =-8.0", "m1( 4, 2, 1)          =-7.0", "J and Gr have the same"),
+        ("m1( 1, 2, 1)          = 3.0", "m1( 1, 2, 1)          = 3.5", "mdCM and Ct have the same"),
         ("nrow                  =    6", "nrow                  =    4", "nrow of 'J' must be 3, got 4"),
         (" part\n      new", " parts\n      new", "block 'part' is missing"),
     ],
@@ -293,8 +293,8 @@ def test_signs_and_orders_that_contradict_each_other(tmp_path):
         start, stop = text.index(f"\n{block}\n"), text.index(f"\nend {block}\n")
         return text[:start] + re.sub(r"(m\d\(.*\)) = ", r"\1 = -", text[start:stop]).replace("--", "") + text[stop:]
 
-    for block, message in (("Cr", "Cr and Gr tell the same"), ("Oe", "Oe and Gr tell the same"),
-                           ("Ge", "Ge and Cr tell the same"), ("Gr", "Cr and Gr tell the same")):  # fmt: skip
+    for block, message in (("Cr", "Cr and Gr have the same"), ("Oe", "Oe and Gr have the same"),
+                           ("Ge", "Ge and Cr have the same"), ("Gr", "Cr and Gr have the same")):  # fmt: skip
         file.write_text(negated(block))
         with pytest.raises(ModelFileError, match=rf":\d+: {message} moments of the modes, and differ by"):
             fx.read(file)

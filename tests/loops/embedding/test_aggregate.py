@@ -91,7 +91,7 @@ def test_it_follows_the_current_state():
 
 def test_refusals():
     mb = sc.load("arm7")
-    with pytest.raises(LoopError, match="'link1', 'link3' do not make one compound body: they hang from"):
+    with pytest.raises(LoopError, match="'link1', 'link3' do not make one compound body: their parents are"):
         aggregate(mb, ["link1", "link3"])
     with pytest.raises(LoopError, match="body 'link2' is named twice; it can be in one compound body only"):
         aggregate(mb, ["link1", "link2"], ["link2", "link3"])

@@ -104,6 +104,6 @@ def test_bodies_with_a_gap_between_them_are_refused():
     with pytest.raises(LoopError) as error:
         group_of(mb.topology, [0, 2])
     assert str(error.value) == (
-        "'link1', 'link3' do not make one compound body: they hang from the inertial frame, 'link2'. Add the bodies "
-        "between them, so that all hang from one body outside."
+        "'link1', 'link3' do not make one compound body: their parents are the inertial frame, 'link2'. Add the bodies "
+        "between them, so that all have one parent outside."
     )

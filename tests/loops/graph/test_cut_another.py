@@ -341,7 +341,7 @@ def test_unknown_names_are_refused():
         "recut: 'arms' has no hinge or body 'left3'; did you mean 'left2' or 'left1'? "
         "sc.loops.cut(mb).loop(name) gives the hinges of a loop."
     )
-    assert refusal(mb, hinge=7).startswith("recut: a body, hinge or dof of 'arms' is given by itself or its name, ")
+    assert refusal(mb, hinge=7).startswith("recut: give a body, hinge or dof of 'arms', or its name, ")
     assert refusal(mb.subgraph(["left1"])).startswith("recut takes a Multibody, got SubGraph 'arms[left1]'")
     for name in ("base", "beside"):
         assert refusal(mb, hinge=name, kind=LoopError) == (
@@ -389,7 +389,7 @@ def test_what_a_turned_hinge_cannot_have_is_refused():
     mb.body("left2").armature = 0.0
     mb.add_actuator(sc.Actuator("motor", "motor", {"left2.1": 1.0}))
     assert refusal(mb) == (
-        "recut: actuator 'motor' drives 'left2.1', a dof that is told in other axes once its hinge is turned around; "
+        "recut: actuator 'motor' drives 'left2.1', a dof that has other axes once its hinge is reversed; "
         "take the actuator away first."
     )
 
@@ -410,11 +410,11 @@ def test_names_that_would_be_there_twice_are_refused():
     mb = FourBar().build(0.7)
     mb.couple("crank", {"rocker": 1.0}, mb.q[2], active=False)
     assert refusal(mb, hinge="crank") == (
-        "recut: 'four_bar' has a loop or coupling 'crank' besides the hinge 'crank'; rename one."
+        "recut: 'four_bar' has a hinge and a loop or coupling of the name 'crank'; rename one."
     )
     mb.add_body("flag", "crank", sc.Pin(Z), hinge_name="ring")
     assert refusal(mb, hinge="rocker") == (
-        "recut: 'four_bar' has a hinge 'ring' besides the loop of that name; rename one."
+        "recut: 'four_bar' has a hinge and a loop of the name 'ring'; rename one."
     )
 
 

@@ -289,7 +289,7 @@ def test_bad_arguments_are_refused():
         ("a", 1.0, f"dof must be a number from 0 to 2 or a name, got 1.0: {three}"),
         ("a", "elbow", f"there is no dof 'elbow': {three}"),
         ("b", 1, "dof must be a number from 0 to 0 or a name, got 1: the hinge of 'b' has one dof, elbow."),
-        ("c", 0, "'c' hangs by Weld(), which has no dofs to differentiate along."),
+        ("c", 0, "'c' has the hinge Weld(), which has no dofs to differentiate along."),
         ("c/tip", 0, "'c/tip' is not a body of 'arm'."),
     ):
         with pytest.raises(sc.errors.ModelError) as error:

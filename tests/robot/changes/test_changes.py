@@ -177,7 +177,7 @@ def test_changes_for_another_version_are_refused():
     with pytest.raises(ModelError, match=r"the changes lead from version .*, and the robot 'shop' is at"):
         two.apply(one.changes(since))
     assert same(two.mb, before) == []
-    with pytest.raises(ModelError, match=r"since is a version, as rb\.version told it"):
+    with pytest.raises(ModelError, match=r"since is a version, as rb\.version gave it"):
         one.changes("yesterday")
     with pytest.raises(ModelError, match="does not know its version 00000000: it remembers the last 16"):
         one.changes("0" * 64)

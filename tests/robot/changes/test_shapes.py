@@ -126,7 +126,7 @@ def test_what_cannot_be_told_is_refused_by_name():
     one = arm()
     given(one, Mine(CORNERS))
     with pytest.raises(
-        ModelError, match=r"the shape of 'thing/shape' is a Mine, which cannot be told to another robot: give the robot"
+        ModelError, match=r"the shape of 'thing/shape' is a Mine, which cannot be sent to another robot: give the robot"
     ):
         one.version  # noqa: B018
 

@@ -190,7 +190,7 @@ def test_what_is_wrong_is_refused():
     with pytest.raises(StateError, match="dt must be positive"):
         e.predict(np.zeros(3), np.zeros(3), 0.0)
     rb.mb.add_body("rock", hinge=sc.Free(), inertia=sc.Inertia(1.0))
-    with pytest.raises(ModelError, match="does not hang from the same base"):
+    with pytest.raises(ModelError, match="is not on the same base"):
         BaseEstimator(rb, "trunk", ["rock"])
 
 

@@ -189,7 +189,7 @@ def test_what_is_refused():
     rb.attach("box", "left2/hand")
     with pytest.raises(ModelError, match="'box' is held by 'left2/hand' already; ungrasp it first"):
         rb.attach("box", "left2/hand")
-    with pytest.raises(ModelError, match="'left2' cannot be held by 'box', which is a part of it or hangs from it"):
+    with pytest.raises(ModelError, match="'left2' cannot be held by 'box', which is a part of it or outboard of it"):
         rb.attach("left2", "box")
     with pytest.raises(ModelError, match="'box' is not held by 'right2/hand'"):
         rb.ungrasp("box", "right2/hand")

@@ -265,7 +265,7 @@ def test_solvers_of_the_users_own_are_verified():
     q = np.array([0.3, -1.1, 1.4, -0.9, 1.2, 0.4])
     limb.use(ik=lambda pose, near: q)
     assert (limb.ik(limb.pose(q)).q == q).all()
-    with pytest.raises(StateError, match=r"ik of limb 'arm' gave .* which is off by .*away with use\(ik=None\)"):
+    with pytest.raises(StateError, match=r"ik of limb 'arm' gave .* which is off by .*remove it with use\(ik=None\)"):
         limb.ik(limb.pose(q + 0.1))
     limb.use(ik=lambda pose, near: q + 4 * np.pi * np.eye(6)[2])
     with pytest.raises(StateError, match=r"gave 'elbow.*' = .*, outside its limits"):

@@ -244,7 +244,7 @@ def test_states_that_are_none():
     _, _, tracker = arm()
     q = np.array([0.0, 0.0, 0.0, -1.2, 0.0, 1.6, 0.0])
     for state in (None, 5, [], [q, q], {"q": q}, np.zeros(3)):
-        with pytest.raises(StateError, match=r"the state of a Tracker is \(q, v, vdot\), or what a step gave"):
+        with pytest.raises(StateError, match=r"the state of a Tracker is \(q, v, vdot\), or the result of a step"):
             tracker.step(state, q)
     for wrong in ("abc", [[1, 2], [3]], q + 1j, q > 0):
         with pytest.raises(StateError, match="q of a Tracker"):

@@ -228,7 +228,8 @@ def test_motors_that_cannot_be_are_refused():
         study.Motor(torque=-1.0)
     rb = flat()
     rb.mb["l1"].armature = [0.1]
-    with pytest.raises(StateError, match=r"dof 'l1' has an armature of 0\.1 kg m2 in the model, and its motor a rotor"):
+    text = r"dof 'l1' has an armature of 0\.1 kg m2 in the model, and its motor has a rotor"
+    with pytest.raises(StateError, match=text):
         study.sizing(rb, swing(1, 20), motors=study.Motor(rotor_inertia=1e-5))
     with pytest.raises(StateError, match="a study is of a Robot or its model, got 5"):
         study.sizing(5, swing(1, 20))

@@ -498,5 +498,5 @@ def test_objects_are_told_by_names():
     w.add("block", Sphere(0.3))
     for name in (["block"], None, {}, np.zeros(2)):
         for call in (w.remove, w.item, lambda x: w.move(x, sc.Pose()), lambda x: w.set_state(x, [0.0])):
-            with pytest.raises(ModelError, match="an object is told by its name"):
+            with pytest.raises(ModelError, match="give an object by its name"):
                 call(name)

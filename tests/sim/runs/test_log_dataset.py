@@ -26,6 +26,7 @@ def test_a_follower_reads_the_rows_that_were_appended(tmp_path, size):
         for n in LENGTHS:
             data.append(rows[end : end + n])
             end += n
+            data.settle()
             file.flush()
             with h5py.File(tmp_path / "a.h5", "r", libver="latest", swmr=True, locking=False) as seen:
                 np.testing.assert_array_equal(seen["x"][:], rows[:end])
@@ -42,7 +43,9 @@ def test_rows_go_on_behind_those_of_a_file(tmp_path, count):
         file["x"][:count] = rows[:count]
         file["x"][count:] = 1e9
     with h5py.File(tmp_path / "a.h5", "r+", libver="latest") as file:
-        LogDataset(file["x"], count).append(rows[count:])
+        data = LogDataset(file["x"], count)
+        data.append(rows[count:])
+        data.settle()
     with h5py.File(tmp_path / "a.h5") as file:
         np.testing.assert_array_equal(file["x"][:], rows)
 
@@ -53,6 +56,7 @@ def test_rows_that_are_views_or_of_another_kind_are_the_same_numbers(tmp_path):
         data = LogDataset(empty(file, (3,)), 0)
         data.append(wide[:, 2:5])
         data.append(np.ones((BLOCK, 3), dtype=np.float32))
+        data.settle()
         np.testing.assert_array_equal(data.data[: len(wide)], wide[:, 2:5])
         assert (data.data[len(wide) :] == 1.0).all()
 
@@ -63,4 +67,5 @@ def test_datasets_of_other_layouts_grow_as_hdf5_lets_them(tmp_path, kind, chunks
         data = LogDataset(empty(file, (), kind, chunks), 0)
         for _ in range(3):
             data.append(np.arange(100).astype(kind))
+        data.settle()
         np.testing.assert_array_equal(data.data[:], np.tile(np.arange(100), 3).astype(kind))

@@ -26,7 +26,7 @@ def expression_card(expr: Operator) -> str:
         return card(head, markup.paragraph(markup.code(expr.text())))
     line = Html(f"{markup.code(expr.text())} : {markup.words(expr.rows)} &larr; {markup.words(expr.cols)}")
     if len(expr.text()) > LONGEST:
-        return card(head, markup.paragraph(line), markup.paragraph("a long expression: explain() tells of its parts"))
+        return card(head, markup.paragraph(line), markup.paragraph("a long expression: explain() lists its parts"))
     return card(
         head,
         markup.paragraph(line),

@@ -47,7 +47,7 @@ class Tree:
             raise ModelError(f"{self.n} nodes but {len(self.names)} names were given; give one name for each node.")
         if len(set(self.names)) != self.n:
             twice = next(s for s in self.names if self.names.count(s) > 1)
-            raise ModelError(f"the name {twice!r} stands for two nodes; names must be unique.")
+            raise ModelError(f"the name {twice!r} is used for two nodes; names must be unique.")
         for name, p in zip(self.names, given, strict=True):
             if isinstance(p, (list, tuple, set, frozenset)):
                 raise ModelError(

@@ -198,7 +198,7 @@ class Look:
             diagonal, scale = (np.diagonal(x, axis1=-2, axis2=-1).sum(axis=-1) for x in self.numbers)
             if (np.abs(diagonal) > GAP * scale).any():
                 return False, "its trace is not zero at this state"
-        return None, "paths of its blocks come back to a node; only the numbers tell whether they cancel"
+        return None, "paths of its blocks come back to a node; only the numbers show if they cancel"
 
     @cached_property
     def invertible(self) -> Answer:

@@ -173,7 +173,8 @@ def _read(graph: Graph, parameters: Any) -> Found:
         ten = [y.number for y in found[i - x.number : i - x.number + 10] if y.owner is x.owner and y.kind == x.kind]
         if x.kind == "inertia" and ten != list(range(10)):
             raise ModelError(
-                f"identify: {x.name!r} alone could leave what a body can have; give all of '{x.owner.name}.inertia'."
+                f"identify: {x.name!r} alone could make an inertia that no body has; give all of "
+                f"'{x.owner.name}.inertia'."
             )
         if x.kind == "inertia" and x.owner.inertia.mass <= 0.0:
             raise ModelError(
@@ -258,7 +259,7 @@ def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Arr
             j = int(np.argmin(spare))
             raise StateError(
                 f"records of identify: {data.states} states are too few to estimate the noise along dof "
-                f"{graph.dof_names[j]!r} besides {int(keep.sum())} combinations of parameters; give noise=, or more."
+                f"{graph.dof_names[j]!r} and {int(keep.sum())} combinations of parameters; give noise=, or more."
             )
         before, sigma = sigma, np.maximum(left / np.sqrt(spare), _EXACT * sizes)
         if np.allclose(before, sigma, rtol=1e-6, atol=0.0):

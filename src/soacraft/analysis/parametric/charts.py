@@ -48,7 +48,8 @@ def charts_of(graph: Any, found: Found) -> list[Chart]:
         part = found[i : i + count]
         if count > 1 and [y.number for y in part if y.owner is x.owner and y.kind == x.kind] != list(range(count)):
             raise ModelError(
-                f"optimize: {x.name!r} alone could leave what a body can have; give all of '{x.owner.name}.{x.kind}'."
+                f"optimize: {x.name!r} alone could make an inertia that no body has; give all of "
+                f"'{x.owner.name}.{x.kind}'."
             )
         where = slice(i, i + count)
         if count == 1:
@@ -78,8 +79,8 @@ def _cholesky(where: slice, x: Any, D: Array) -> Chart:
         z0 = log_cholesky(pseudo_inertia(pi) / scale)
     except np.linalg.LinAlgError:
         raise ModelError(
-            f"optimize: {x.kind} of {x.owner.name!r} is at the edge of what a body can have ({x.owner.inertia!r}); "
-            "start from a solid body, with a moment in all directions."
+            f"optimize: {x.kind} of {x.owner.name!r} is at the edge of the inertias that a body can have "
+            f"({x.owner.inertia!r}); start from a solid body, with a moment in all directions."
         ) from None
 
     def values(z: Array) -> tuple[Array, Array]:

@@ -90,8 +90,8 @@ def _gravity_force(graph: Graph, found: Found, options: dict[str, Any], q: Any) 
     p = _problem(graph, options, q)
     if p.state.motion.base is not None:
         raise StateError(
-            f"parameter_derivatives of gravity_force: {graph.name!r} hangs from a moving anchor, whose motion is not "
-            "told from gravity here; take the sub-graph with anchor='rest'."
+            f"parameter_derivatives of gravity_force: {graph.name!r} has a moving anchor, whose acceleration is not "
+            "separated from gravity here; take the sub-graph with anchor='rest'."
         )
     return _generalized_force(p, found)
 

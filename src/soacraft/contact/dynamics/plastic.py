@@ -96,7 +96,7 @@ def plastic_impact(
     if not isinstance(graph, Multibody):
         raise ModelError(f"plastic_impact takes a Multibody or a solver of one, got {mb!r:.60}.")
     if not joined:
-        raise ModelError("plastic_impact needs what is joined: a pair of bodies or nodes, or the name of a closure.")
+        raise ModelError("plastic_impact needs the parts to join: a pair of bodies or nodes, or the name of a closure.")
     current = graph.current
     state = graph.state(current.q if q is None else q, current.v if v is None else v)
     if state.batch:

@@ -85,7 +85,7 @@ def _add_root(built: Built, link: Link, name: str, inertia: Inertia, root: Hinge
     hinge_name = taken.new("root")
     with placed(link.element):
         body = built.mb.add_body(name, None, root, inertia, hinge_name=hinge_name)
-    note = f"the root link hangs on the inertial frame by {hinge_name!r}: {root!r}"
+    note = f"the root link is attached to the inertial frame by {hinge_name!r}: {root!r}"
     built.r.later(link.element, "robot/link", "converted", note)
     _keep(built, link.name, body)
 
@@ -142,8 +142,8 @@ def _hang_on_world(r: Reading, tree: Topology, robot: Element, root: Hinge) -> N
     if not isinstance(root, Weld):
         raise fail(
             robot,
-            f"its joints hang on {WORLD!r}, which is not a link of the file and so is the inertial frame; there is no "
-            f"root link to hang by {root!r}. Read it with root=Weld(), or declare <link name={WORLD!r}/>.",
+            f"its joints begin at {WORLD!r}, which is not a link of the file and so is the inertial frame; there is "
+            f"no root link to attach by {root!r}. Read it with root=Weld(), or declare <link name={WORLD!r}/>.",
         )
     for joint in tree.above.values():
         if joint.parent == WORLD:

@@ -263,7 +263,7 @@ HANDLERS: dict[str, Handler] = {
 
 QUIET: dict[str, str] = {
     "robot@version": "the version of the format",
-    "robot/joint/axis@rpy": "an axis is a direction and has no frame of its own",
+    "robot/joint/axis@rpy": "an axis is a direction and has no frame",
     "robot/link@type": "an old attribute without meaning",
     "robot/mujoco": "is for MuJoCo's own reading of the file",
     "verbose": "is for another program's messages",

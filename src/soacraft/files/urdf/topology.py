@@ -97,7 +97,7 @@ def _cycle(r: Reading, above: dict[str, Joint], name: str) -> Exception:
         name = above[name].parent or ""
     ring = [*list(seen)[list(seen).index(name) :], name]
     shown = ring if len(ring) <= 8 else [*ring[:6], "...", name]
-    return fail(above[name].element, f"the links hang on each other in a circle: {' on '.join(map(shorten, shown))}.")
+    return fail(above[name].element, f"the parents of the links form a circle: {' on '.join(map(shorten, shown))}.")
 
 
 def close(name: str, known: Iterable[str]) -> str:

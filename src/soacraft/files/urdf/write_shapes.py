@@ -65,7 +65,7 @@ class FileNames:
     def note(self, name: str) -> str:
         """Note about a name whose file is unknown; empty for others."""
         unknown = self._home is None and is_relative(name)
-        return f"{name!r:.80} is written as it is: the model has no mesh_folder" if unknown else ""
+        return f"{name!r:.80} is written unchanged: the model has no mesh_folder" if unknown else ""
 
 
 def add_material(robot: Element, material: Material, names: FileNames, report: ReportBuilder) -> None:

@@ -268,7 +268,7 @@ class _Terms:
             block = self.modal.find(name)
             raise self.file.fail(
                 block.line if block else 0,
-                f"{name} and {other} tell the same moments of the modes, and differ by {off:.2g} of the largest: their "
+                f"{name} and {other} have the same moments of the modes, and differ by {off:.2g} of the largest: their "
                 "signs or their order are others than those of Schwertassek and Wallrapp, or one of them leaves out "
                 "moments of inertia of nodes.",
             )

@@ -79,8 +79,8 @@ def group_of(tree: Tree, bodies: Iterable[int], ties: tuple[str, ...] = ()) -> G
         outside = ", ".join("the inertial frame" if p < 0 else repr(tree.names[p]) for p in roots)
         inside = ", ".join(repr(tree.names[k]) for k in sorted(members))
         raise LoopError(
-            f"{inside} do not make one compound body: they hang from {outside}. Add the bodies between them, so that "
-            "all hang from one body outside."
+            f"{inside} do not make one compound body: their parents are {outside}. Add the bodies between them, so "
+            "that all have one parent outside."
         )
     return Group(tuple(k for k in tree.base_to_tips() if k in members), roots[0], ties)
 

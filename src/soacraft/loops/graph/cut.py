@@ -119,7 +119,7 @@ def cut(
             raise LoopError(f"the joints to keep close a loop among themselves at {joint.name!r}; let one be cut.")
     for body in depth:
         if _find(group, body) != _find(group, root):
-            raise LoopError(f"without the joints to cut, {body!r} hangs on nothing; keep one that carries it.")
+            raise LoopError(f"without the joints to cut, {body!r} has no parent; keep one that carries it.")
     taken = {joint.name for joint in chosen}
     cuts = tuple(joint for joint in given if joint.name not in taken)
     return Cut(_hung(chosen, root), cuts, root, joints if isinstance(joints, Graph) else None)

@@ -192,9 +192,9 @@ def _refuse_lost(plan: Plan) -> None:
             "take them away first."
         )
     if any(body.hinge_name == loop.name for body in mb.bodies):
-        raise ModelError(f"recut: {mb.name!r} has a hinge {loop.name!r} besides the loop of that name; rename one.")
+        raise ModelError(f"recut: {mb.name!r} has a hinge and a loop of the name {loop.name!r}; rename one.")
     if name in (*mb.loops.names, *mb.couplings.names):
-        raise ModelError(f"recut: {mb.name!r} has a loop or coupling {name!r} besides the hinge {name!r}; rename one.")
+        raise ModelError(f"recut: {mb.name!r} has a hinge and a loop or coupling of the name {name!r}; rename one.")
     gone = _dofs(cut)
     for coupling in mb.couplings:
         if dof := next((dof for dof in coupling.terms if dof in gone), None):
@@ -221,8 +221,8 @@ def _refuse_actuators(plan: Plan) -> None:
                 )
             if dof in anew:
                 raise ModelError(
-                    f"recut: actuator {actuator.name!r} drives {dof!r}, a dof that is told in other axes once its "
-                    "hinge is turned around; take the actuator away first."
+                    f"recut: actuator {actuator.name!r} drives {dof!r}, a dof that has other axes once its "
+                    "hinge is reversed; take the actuator away first."
                 )
 
 

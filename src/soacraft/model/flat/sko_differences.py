@@ -55,8 +55,8 @@ def check_rates(
             i, j = (int(x) for x in np.unravel_index(int(np.argmax(np.abs(own - rate))), rate.shape))
             raise ModelError(
                 f"d{what} of node {name!r} is not the derivative of {what}: entry ({i}, {j}) along a velocity is "
-                f"{own[i, j]:.6g}, by differences {rate[i, j]:.6g}. Mend d{what}, or leave it out to use differences; "
-                "check=False takes it as it is."
+                f"{own[i, j]:.6g}, by differences {rate[i, j]:.6g}. Correct d{what}, or leave it out to use "
+                "differences; check=False skips this test."
             )
 
 

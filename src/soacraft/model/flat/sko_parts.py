@@ -75,8 +75,8 @@ def aggregated(model: SKOModel, groups: Sequence[Any]) -> SKOModel:
         if len(above) > 1:
             held = ", ".join("the root" if p < 0 else repr(model.names[p]) for p in sorted(above))
             raise ModelError(
-                f"the nodes {', '.join(repr(model.names[k]) for k in group)} hang from {held}: a group hangs from one "
-                "node outside of it. Add the nodes between them."
+                f"the nodes {', '.join(repr(model.names[k]) for k in group)} have the parents {held}: a group has one "
+                "parent outside of it. Add the nodes between them."
             )
     units = sorted([*members, *([k] for k in range(tree.n) if k not in taken)])
     of = {k: u for u, group in enumerate(units) for k in group}

@@ -58,7 +58,7 @@ class Hinge(Watched, ABC):
         **dict.fromkeys(("lower", "upper", "limits", "effort"), "limits are the body's: body.limits = sc.Limits(...)"),
         "armature": "it is the body's: body.armature",
         "name": "hinge_name= of mb.add_body and mb.reattach names a hinge",
-        "*": "hinges do not change: make a new one and hang the body by it with mb.reattach(body, parent, hinge)",
+        "*": "hinges do not change: make a new one and attach the body by it with mb.reattach(body, parent, hinge)",
     }
 
     nq: int

@@ -42,7 +42,7 @@ class Watched(Strict):
         if name in ("nq", "nv") and value != getattr(self, name):
             raise ModelError(
                 f"{name} of the hinge {self!r} cannot change from {getattr(self, name)!r} to {value!r} while a model "
-                "uses it; make another hinge and hang the body by it with mb.reattach(body, parent, hinge)."
+                "uses it; make another hinge and attach the body by it with mb.reattach(body, parent, hinge)."
             )
         told = list(watchers)
         for each in told:  # before: what is being computed now is refused

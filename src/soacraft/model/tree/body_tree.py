@@ -71,7 +71,7 @@ class BodyTree:
             return frame
         if not isinstance(frame, str):
             ground = f"; the ground is {mb.root.name!r}" if frame is None else ""
-            raise ModelError(f"a frame of {mb.name!r} is given by itself or its name, got {frame!r}{ground}.")
+            raise ModelError(f"give a frame of {mb.name!r} or its name, got {frame!r}{ground}.")
         hint = hinge_note(mb, frame) or near(frame, frame_names(mb), "it has")
         raise ModelError(f"{mb.name!r} has no frame {frame!r}{hint}")
 
@@ -101,7 +101,7 @@ class BodyTree:
         if other is not None:
             whose = f" of {other.carrier.name!r}" if isinstance(other, Node) else ""
             raise ModelError(
-                f"{new} cannot be told from {other.kind} {other.name!r}{whose}: both would be {full_name!r}; "
+                f"{new} would have the name of {other.kind} {other.name!r}{whose}: both would be {full_name!r}; "
                 "give one another name."
             )
 

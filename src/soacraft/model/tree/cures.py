@@ -5,7 +5,7 @@ from __future__ import annotations
 _INERTIA = "set body.inertia = sc.Inertia(mass, com, moment)"
 _PASSIVE = "set body.passive = sc.Passive(stiffness=..., damping=..., friction=...)"
 _LIMITS = "set body.limits = sc.Limits(lower=..., upper=..., velocity=..., effort=...)"
-_HANG = "hang the body anew with mb.reattach(body, parent, hinge)"
+_HANG = "attach the body again with mb.reattach(body, parent, hinge)"
 _PLACE = "set body.inboard or body.outboard, the constant poses of its hinge, or the coordinates mb.q"
 _STATE = "set it for the model, as mb.q, mb.v or mb.vdot; body.q_slice and body.v_slice say where"
 #: How to do what is wished of a body by another name.
@@ -17,7 +17,7 @@ CURES_OF_BODIES = {
     **dict.fromkeys(("pose", "position", "rotation", "translation", "origin", "offset"), _PLACE),
     **dict.fromkeys(("q", "v", "vdot", "angle", "qdot"), _STATE),
     **dict.fromkeys(("force", "wrench", "f_ext"), "let a force act with mb.set_force(body, wrench)"),
-    "children": "hang a body on it with mb.add_body(name, parent, hinge)",
+    "children": "attach a body to it with mb.add_body(name, parent, hinge)",
     "geometries": "add a shape with body.add_geometry(...)",
     "geometry": "add a shape with body.add_geometry(...)",
     "gravity": "gravity is the model's: mb.gravity",

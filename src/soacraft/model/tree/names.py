@@ -188,7 +188,7 @@ def _object(graph: Graph, given: Any, error: Error) -> Body:
         raise error(f"{found.full_name!r} is not a body of {graph.name!r}.")
     if isinstance(given, Hinge):
         raise error(f"a hinge of {graph.name!r} is given by its name or by its body, got {given!r:.60}.")
-    raise error(f"a body, hinge or dof of {graph.name!r} is given by itself or its name, got {given!r:.60}.")
+    raise error(f"give a body, hinge or dof of {graph.name!r}, or its name, got {given!r:.60}.")
 
 
 def _own(graph: Graph, body: Body, error: Error) -> Body:

@@ -311,7 +311,7 @@ def _anchor(multibody: Multibody, layout: Layout) -> Body | Root:
     gap = [k for end in (first, second) for k in _until(tree.ancestors(index[end]), common)]
     missing = [multibody.bodies[k].name for k in dict.fromkeys(gap) if multibody.bodies[k] not in layout.index]
     raise ModelError(
-        f"the bodies are not connected: {first.name!r} and {second.name!r} hang together only through "
+        f"the bodies are not connected: {first.name!r} and {second.name!r} are connected only through "
         f"{', '.join(map(repr, missing))}{'' if common is not None else ' and the inertial frame'}; "
         "list what is missing too, or make two sub-graphs."
     )

@@ -256,7 +256,7 @@ def dof_number(graph: Graph, k: int, dof: Any) -> int:
     body, names = layout.bodies[k], layout.dof_names[layout.v_slices[k]]
     nv = len(names)
     if nv == 0:
-        raise ModelError(f"{body.name!r} hangs by {body.hinge!r}, which has no dofs to differentiate along.")
+        raise ModelError(f"{body.name!r} has the hinge {body.hinge!r}, which has no dofs to differentiate along.")
     known = f"the hinge of {body.name!r} has {'one dof' if nv == 1 else f'{nv} dofs'}, " + " ".join(names)
     if isinstance(dof, str):
         if dof not in names:

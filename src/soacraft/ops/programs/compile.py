@@ -165,7 +165,7 @@ class CompiledExpression(Compiled):
         if lowered is None or lowered.outside or not self.expr.shape[1]:
             raise ModelFileError(
                 f"{self.expr.text():.200} cannot be saved for C++: a part of it is computed in Python, since it "
-                "depends on v, on a hinge of your own or on what a sub-graph hangs from; or it takes no vector."
+                "depends on v, on a hinge of your own or on the anchor of a sub-graph; or it takes no vector."
             )
         numbers = make_numbers(road.fields.plan)
         lowered.provide(numbers)

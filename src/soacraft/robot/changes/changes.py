@@ -102,11 +102,11 @@ class Memory:
     def changes(self, rb: Robot, since: Any) -> Changes:
         """Changes since a version of the robot."""
         if not isinstance(since, str) or not re.fullmatch("[0-9a-f]{64}", since):
-            raise ModelError(f"since is a version, as rb.version told it: 64 hexadecimal digits, got {since!r:.80}.")
+            raise ModelError(f"since is a version, as rb.version gave it: 64 hexadecimal digits, got {since!r:.80}.")
         if since not in self._known:
             raise ModelError(
                 f"the robot {rb.mb.name!r} does not know its version {since[:8]}: it remembers the last {REMEMBERED} "
-                "that rb.version told, or that were applied. Ask for rb.version more often, or copy the robot anew."
+                "that rb.version gave, or that were applied. Read rb.version more often, or copy the robot again."
             )
         old = self._known[since]
         version, new = self.now(rb)
@@ -190,7 +190,9 @@ def _placed(mb: Multibody, wanted: Document, made: dict[str, Shape]) -> dict[tup
         on: Carrier | None = mb.root if x.body == mb.root.name else mb._tree.bodies.get(x.body)
         geometry = None if on is None else on._geometries.get(x.part)
         if geometry is None:
-            raise ModelFileError(f"changes do not fit: they tell the shape of {x.name!r:.60}, which is not there.")
+            raise ModelFileError(
+                f"changes do not fit: they have the shape of {x.name!r:.60}, which is not in the model."
+            )
         found[x.body, x.part] = geometry, made[x.digest]
     return found
 

@@ -89,7 +89,7 @@ def version_of(document: Document) -> str:
     try:
         return hashlib.sha256(msgspec.json.encode(document)).hexdigest()
     except (ValueError, OverflowError) as error:
-        raise ModelFileError(f"the robot {document.model.name!r} cannot be told: {error}.") from None
+        raise ModelFileError(f"the robot {document.model.name!r} cannot be written: {error}.") from None
 
 
 def holds_of(document: Document) -> dict[tuple[str, str], Hold]:

@@ -104,7 +104,7 @@ def data_of(name: str, shape: Shape) -> ShapeData:
     if type(shape) is Voxels:
         return ScanData(_bytes(shape.cells), shape.size)
     raise ModelError(
-        f"the shape of {name!r} is a {type(shape).__name__}, which cannot be told to another robot: give the robot one "
+        f"the shape of {name!r} is a {type(shape).__name__}, which cannot be sent to another robot: give the robot one "
         "of sc.contact.ConvexHull, TriangleMesh or HeightField, of points of a scan, or of sizes."
     )
 

@@ -84,7 +84,7 @@ class Approach(NamedTuple):
         except np.linalg.LinAlgError:
             raise SingularError(
                 f"{free.model!r} is turned so far from its target that no acceleration of {', '.join(free.names)} "
-                "changes the way there as told: begin nearer to it."
+                "changes the way there as prescribed: begin nearer to it."
             ) from None
         return np.asarray(free.X @ a + free.x0)
 

@@ -158,7 +158,7 @@ def _hung(mb: Multibody, held: Body, hold: Holding) -> Frame | None:
         return by[0]
     raise StateError(
         f"{held.name!r} is on {held.hinge_name!r}, {held.hinge!r}: carry takes an object that is free, or welded to a "
-        "hand. What a hinge of its own holds is driven by feed_forward of the closed chain."
+        "hand. An object on another hinge is driven by feed_forward of the closed chain."
     )
 
 

@@ -222,7 +222,7 @@ def dry_friction(robot: Robot, v: Array, motors: Mask) -> Array:
 
 def _payload_text(mb: Multibody, idle: Mask) -> str:
     return (
-        f"a payload of {mb.name!r} moves the dofs that have no motor ({_listed(mb, idle)}): hang it on the model, "
+        f"a payload of {mb.name!r} moves the dofs that have no motor ({_listed(mb, idle)}): attach it to the model, "
         "rb.attach(...), so that they are known to move with it."
     )
 

@@ -175,8 +175,8 @@ def motors_of(robot: Robot, actuated: Any = None, *, some: bool = True) -> Mask:
                 f"actuated names no dof of {mb.name!r}, so that nothing can be driven: name those with a motor."
             )
         raise StateError(
-            f"no dof of {mb.name!r} has a motor: it has no actuators, and no hinge besides a free base, elastic modes "
-            "and what it holds. Name the dofs that have one, actuated=[...]."
+            f"no dof of {mb.name!r} has a motor: it has no actuators, and no hinge but a free base, elastic modes and "
+            "objects that it holds. Name the dofs that have one, actuated=[...]."
         )
     return motors
 

@@ -69,7 +69,7 @@ def computed_torque(
         return feed_forward(robot, q, v, vdot, payload=payload, friction=friction, actuated=actuated)
     if payload is not None and not mb.is_closed:
         raise StateError(
-            f"a hinge of {mb.name!r} has a motor at some of its dofs, and a payload moves the others: hang it on the "
+            f"a hinge of {mb.name!r} has a motor at some of its dofs, and a payload moves the others: attach it to the "
             "model, rb.attach(...)."
         )
     T = np.empty(v.shape)

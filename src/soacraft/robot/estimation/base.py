@@ -352,5 +352,5 @@ def _legs(robot: str, unit: Frame, foot: Frame) -> None:
     """The unit and a foot must hang from one base."""
     if _base(unit) is not _base(foot):
         raise ModelError(
-            f"foot {foot.full_name!r} of {robot!r} does not hang from the same base as the unit {unit.full_name!r}."
+            f"foot {foot.full_name!r} of {robot!r} is not on the same base as the unit {unit.full_name!r}."
         )

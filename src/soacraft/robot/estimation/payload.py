@@ -113,8 +113,8 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
         N = _motions(mb, q, v, vdot, weigh)
         if not N.shape[-1]:
             raise StateError(
-                f"the closures of {mb.name!r} leave it no motion, so that they bear whatever is at "
-                f"{node.full_name!r}, and forces of the dofs do not tell it."
+                f"the closures of {mb.name!r} leave it no motion, so that they bear any load at "
+                f"{node.full_name!r}, and forces of the dofs do not show it."
             )
         Y, missing = N.mT @ Y, (N.mT @ missing[..., None])[..., 0]
     return _payload(Y.reshape(-1, 10), missing.reshape(-1), length)

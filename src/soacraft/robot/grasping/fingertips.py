@@ -71,7 +71,7 @@ def read_fingertips(fingertips: Any, what: str) -> tuple[list[Fingertip], list[s
     names = [x.name or f"contact {i}" for i, x in enumerate(given)]
     for name in names:
         if names.count(name) > 1:
-            raise StateError(f"{what}: two fingertips are called {name!r}; give each a name of its own.")
+            raise StateError(f"{what}: two fingertips are called {name!r}; give each another name.")
     return given, names
 
 

@@ -204,7 +204,7 @@ class Holds:
         frame = self._mb.frame(hand)
         if is_outboard(frame, body):
             raise ModelError(
-                f"{body.name!r} cannot be held by {frame.full_name!r}, which is a part of it or hangs from it."
+                f"{body.name!r} cannot be held by {frame.full_name!r}, which is a part of it or outboard of it."
             )
         if not isinstance(frame.carrier, Body):
             raise ModelError(

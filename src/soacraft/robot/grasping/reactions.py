@@ -61,8 +61,8 @@ def reactions(
         return Reactions(name, {x.hand: np.array(found[name]) for x in holds}, True)
     if force is None:
         raise StateError(
-            f"{mb.name!r} is closed to loops, in which {name!r} may also be squeezed: its motion does not tell the "
-            "wrenches of the hands. Give force=..., the generalized forces of all dofs."
+            f"{mb.name!r} is closed to loops, in which {name!r} may also be squeezed: its motion does not determine "
+            "the wrenches of the hands. Give force=..., the generalized forces of all dofs."
         )
     result = TreeAugmented(mb).forward_dynamics(q, v, force, f_ext)
     body, unique = _object(mb, name), True

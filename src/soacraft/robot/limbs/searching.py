@@ -298,12 +298,12 @@ def verified(limb: Limb, goals: Array, given: Any, within: Array) -> Array:
         axis = AXES[worst % 6]
         raise StateError(
             f"ik of limb {limb.name!r} gave q = {q.round(6).tolist()}, which is off by {np.abs(left).max():.3g} along "
-            f"{axis}: mend it, or take it away with use(ik=None)."
+            f"{axis}: correct it, or remove it with use(ik=None)."
         )
     told = outside(limb, q)
     if told:
         raise StateError(
-            f"ik of limb {limb.name!r} gave {told}: mend it, or take it away with use(ik=None)."
+            f"ik of limb {limb.name!r} gave {told}: correct it, or remove it with use(ik=None)."
         )
     return q
 

@@ -142,7 +142,7 @@ class Tracker:
         """
         given = (state.q, state.v, state.vdot) if isinstance(state, Tracked) else state
         if not isinstance(given, list | tuple) or len(given) != 3:
-            raise StateError(f"the state of a Tracker is (q, v, vdot), or what a step gave; got {state!r:.60}.")
+            raise StateError(f"the state of a Tracker is (q, v, vdot), or the result of a step; got {state!r:.60}.")
         start = self._chart.read(given[0], "q of a Tracker")
         here = [self._chart.places(start, start), self._read(given[1], "v"), self._read(given[2], "vdot")]
         zero, target = np.zeros(len(self._names)), self._chart.read(q, "target of a Tracker")

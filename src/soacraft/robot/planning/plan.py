@@ -172,6 +172,6 @@ def _searched(
         wrong = checker.refused(path)
         if not wrong:
             return Plan(True, path, space.length_of(path), checker.elapsed, "", told, world)
-        why = f"the exact check refuses what was found: {wrong}"
+        why = f"the exact check refuses the path: {wrong}"
         checker.gap *= 10.0
     return Plan(False, np.zeros((0, space.mb.nq)), 0.0, checker.elapsed, why, told)

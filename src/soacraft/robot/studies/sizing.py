@@ -204,8 +204,8 @@ def _motors(mb: Multibody, given: Mapping[str, Motor] | Motor | None, held: Held
         i = mb.dof_names.index(name)
         if motor.rotor_inertia > 0.0 and armature[i] > 0.0:
             raise StateError(
-                f"dof {name!r} has an armature of {armature[i]:.4g} kg m2 in the model, and its motor a rotor of "
-                f"{motor.rotor_inertia:.4g} kg m2 besides: that counts it twice. Set one of them to zero."
+                f"dof {name!r} has an armature of {armature[i]:.4g} kg m2 in the model, and its motor has a rotor of "
+                f"{motor.rotor_inertia:.4g} kg m2: that counts it twice. Set one of them to zero."
             )
         found[i] = motor
     return found

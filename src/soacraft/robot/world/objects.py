@@ -239,7 +239,7 @@ class Objects(Strict):
 
     def _item(self, name: str) -> Item:
         if not isinstance(name, str):
-            raise ModelError(f"an object is told by its name, got {name!r:.60}.")
+            raise ModelError(f"give an object by its name, got {name!r:.60}.")
         if name in self._given and name not in self._items:
             raise ModelError(f"object {name!r} was given to the robot: it is in its model, rb.mb.")
         if name not in self._items:

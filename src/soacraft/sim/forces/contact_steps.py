@@ -111,7 +111,7 @@ class ContactDiary:
 
     def add(self, steps: Sequence[ContactStep]) -> None:
         """Keep steps."""
-        self._steps = [*self.steps, *steps]
+        self.steps.extend(steps)
 
     def take(self, log: ContactLog) -> None:
         """Keep a log."""

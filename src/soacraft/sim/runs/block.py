@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.sim.integrators.steps import Problem, Step, dense, hermite, within
+from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.spatial.checks import Array
 
 
@@ -24,13 +25,15 @@ class Block:
     F: Array
     """(n, rows, size): of an adaptive method as `dense` evaluates them; of others the chart coordinates at the ends."""
     forces: Array
-    """(n, names, nv): at the ends."""
+    """(n, entries): at the ends, of the entries of `columns`."""
     errors: Array | None
     """(n): relative to what is allowed, where the method knows them."""
     openings: Array
     """(n): how far closures are open at the ends."""
     told: Any
     """What they were taken with: `problem.told_now` then."""
+    columns: ForceColumns
+    """Entries of the forces that may differ from zero."""
     before: Array | None = None
     """(n, size): rates at the ends before components ticked there, where there are components,"""
     signals: Array | None = None

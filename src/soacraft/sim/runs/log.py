@@ -185,18 +185,21 @@ class Log:
         chunks, most = (BLOCK, *(max(n, 1) for n in size)), (None, *(n or None for n in size))
         self._at.create_dataset(name, (0, *size), kind, maxshape=most, chunks=chunks)
 
-    def write(self, chunk: Mapping[str, Array], events: Sequence[Happened]) -> None:
-        """Append rows and new events, flush, and then count them: what is counted is whole."""
-        with self._guarded(float(chunk["t"][-1]) if len(chunk["t"]) else None):
-            require_room(self.path, sum(x.nbytes for x in chunk.values()))
+    def write(self, chunks: Sequence[Mapping[str, Array]], events: Sequence[Happened]) -> None:
+        """Append blocks of rows, one at least, and new events, flush, and then count them: what is counted is whole."""
+        with self._guarded(float(chunks[-1]["t"][-1])):
+            require_room(self.path, sum(x.nbytes for chunk in chunks for x in chunk.values()))
             for name in (*ROWS, "signals"):
                 if name in self._data:
-                    self._data[name].append(chunk[name])
+                    for chunk in chunks:
+                        self._data[name].append(chunk[name])
+                    self._data[name].settle()
             fresh = events[self._seen :]
             if fresh:
                 self._happened(fresh)
             self._file.flush()
-            self._rows, self._events = self._rows + len(chunk["t"]), self._events + len(fresh)
+            self._rows += sum(len(chunk["t"]) for chunk in chunks)
+            self._events += len(fresh)
             self._seen = len(events)
             self._counted(0)
 
@@ -227,6 +230,8 @@ class Log:
         self._data["event_q"].append(np.array([_sized(x.q, q) for x in events]))
         self._data["event_v"].append(np.array([_sized(x.v, v) for x in events]))
         self._data["event_name"].append(np.array([x.name.encode()[:NAME] for x in events], dtype=f"S{NAME}"))
+        for name in ("t", "q", "v", "name"):
+            self._data[f"event_{name}"].settle()
 
     def finish(self, stopped_by: str) -> None:
         """End the segment."""

@@ -1,7 +1,7 @@
 """A dataset of a log that grows by rows.
 
 Its chunks of BLOCK rows are written whole, past the caches and conversions of HDF5, where they are those of a log of
-ours; the last chunk of them is kept in memory and written again as it fills. Others grow as HDF5 lets them.
+ours; the last one, which is not full yet, is kept in memory, and written by `settle`. Others grow as HDF5 lets them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LogDataset:
                 self._last[: rows - first] = data[first:rows]
 
     def append(self, rows: Any) -> None:
-        """Write rows behind those that it has."""
+        """Take rows behind those that it has; those of the last chunk are written by `settle`."""
         begin, end = self._rows, self._rows + len(rows)
         if self._last is None:
             self.data.resize(end, axis=0)
@@ -42,15 +42,23 @@ class LogDataset:
             self._write(self._last, rows)
         self._rows = end
 
+    def settle(self) -> None:
+        """Write the last chunk as far as it is filled."""
+        if self._last is not None and self._rows % BLOCK:
+            self._put(self._rows - self._rows % BLOCK, self._last)
+
     def _write(self, last: Array, rows: Array) -> None:
-        at, done, rest = self._rows - self._rows % BLOCK, 0, (0,) * (last.ndim - 1)
+        at, done = self._rows - self._rows % BLOCK, 0
         while done < len(rows):
             begin = self._rows + done - at
             count = min(BLOCK - begin, len(rows) - done)
             if count == BLOCK:
-                chunk = np.ascontiguousarray(rows[done : done + BLOCK], dtype=np.float64)
+                self._put(at, np.ascontiguousarray(rows[done : done + BLOCK], dtype=np.float64))
             else:
-                chunk = last
-                chunk[begin : begin + count] = rows[done : done + count]
-            self.data.id.write_direct_chunk((at, *rest), chunk)
+                last[begin : begin + count] = rows[done : done + count]
+                if begin + count == BLOCK:
+                    self._put(at, last)
             at, done = at + BLOCK, done + count
+
+    def _put(self, at: int, chunk: Array) -> None:
+        self.data.id.write_direct_chunk((at, *(0,) * (chunk.ndim - 1)), chunk)

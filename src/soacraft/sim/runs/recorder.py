@@ -15,6 +15,7 @@ from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
+from soacraft.sim.runs.force_columns import ForceColumns, Forces
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
@@ -22,9 +23,10 @@ from soacraft.sim.runs.signals import Signals, packed
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
-_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces", "signals")
-#: Rows that are computed and written together, and seconds that they wait at most, for those who follow a log.
-_TOGETHER, _SECONDS = 256, 0.5
+_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "signals")
+#: Rows that are computed together; rows that are written together, and seconds after which they are, for those who
+#: follow a log.
+_TOGETHER, _LOGGED, _SECONDS = 256, 2**13, 0.5
 
 
 class Recorder:
@@ -37,6 +39,8 @@ class Recorder:
         # signals of what is carried along, for each pending row
         self._samples: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         self._chunks: list[dict[str, Array]] = []
+        self._columns = ForceColumns.of(problem)
+        self._unlogged: list[dict[str, Array]] = []
         self.events: list[Happened] = []
         self._steps: list[tuple[float, Step | Block]] = []
         self._due = time.monotonic() + _SECONDS  # when rows go to the log, few as they may be
@@ -78,24 +82,50 @@ class Recorder:
     def block(self, block: Block, rtol: float) -> bool:
         """Many accepted steps, whose errors are relative to rtol. False, and nothing of it kept, where there are
         components and the energy of a row is not known: they must be taken one by one then."""
-        self.flush()
+        self._compute()
         if block.signals is not None and not self._is_good(block.x[1:]):
             return False
         t = block.t
         self._steps.append((float(t[0]), block))
         if block.errors is not None:
             self.explained = (self.explained or 0.0) + rtol * float(block.errors.sum())
-        self._add(t[1:], block.x[1:], block.w[1:], block.forces, block.openings, block.signals, block.energies)
+        self._add(t[1:], block.x[1:], block.w[1:], self._of_block(block), block.openings, block.signals, block.energies)
+        if time.monotonic() >= self._due or sum(len(x["t"]) for x in self._unlogged) >= _LOGGED:
+            self._to_log()
         return True
 
     def flush(self) -> None:
-        """Compute what is pending, and write it to the log."""
+        """Compute what is pending, and write all rows to the log."""
+        self._compute()
+        self._to_log()
+
+    def _to_log(self) -> None:
         self._due = time.monotonic() + _SECONDS
+        chunks, self._unlogged = self._unlogged, []
+        if self._log is not None and chunks:
+            self._log.write([{**x, "forces": self._columns.full(x["forces"])} for x in chunks], self.events)
+
+    def _compute(self) -> None:
         if not self._pending:
             return
         t, x, w, forces = (np.array(column) for column in zip(*self._pending, strict=True))
         q, v = self._parts(x)
-        self._add(t, x, w, forces, self._problem.violations(q, v))
+        if not self._columns.has_all(forces):
+            self._take_all()
+        self._add(t, x, w, self._columns.compact(forces), self._problem.violations(q, v))
+
+    def _of_block(self, block: Block) -> Array:
+        """The forces of a block in the columns of the rows."""
+        if block.columns == self._columns:
+            return block.forces
+        self._take_all()
+        return self._columns.compact(block.columns.full(block.forces))
+
+    def _take_all(self) -> None:
+        """Have all entries of the forces from now on, and in the rows so far."""
+        before, self._columns = self._columns, self._columns.all
+        for chunk in self._chunks:
+            chunk["forces"] = self._columns.compact(before.full(chunk["forces"]))
 
     def _parts(self, x: Array) -> tuple[Array, Array]:
         nq, _, nv = self._problem.sizes
@@ -140,7 +170,7 @@ class Recorder:
         }
         self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
         if self._log is not None and not self._silent:
-            self._log.write(chunk, self.events)
+            self._unlogged.append(chunk)
 
     def _signals(self, rows: int) -> Array:
         """Signals of the first pending rows, side by side."""
@@ -182,10 +212,12 @@ class Recorder:
         self.flush()
         rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
         names = self._problem.names
+        compact = np.concatenate([x["forces"] for x in self._chunks])
         idle = {Stored.name} if self._problem.has_passive else {Stored.name, Passive.name}
-        acting = [i for i, name in enumerate(names) if name not in idle or rows["forces"][:, i].any()]
+        acts = self._columns.acts(compact)
+        acting = [i for i, name in enumerate(names) if name not in idle or acts[i]]
         work = {names[i]: rows["work"][:, i] for i in acting}
-        forces = {names[i]: rows["forces"][:, i] for i in acting}
+        forces = Forces([names[i] for i in acting], acting, self._columns, compact)
         steps = self._steps if dense else None
         made = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact

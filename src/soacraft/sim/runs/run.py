@@ -73,7 +73,7 @@ class Run(Strict):
         self.kinetic, self.potential = rows["kinetic"], rows["potential"]
         self.energy = self.kinetic + self.potential + rows["springs"]
         self.violation = rows["violation"]
-        self.work, self.forces, self.events = dict(work), dict(forces), list(events)
+        self.work, self.forces, self.events = dict(work), forces, list(events)
         self.integrator, self.stopped_by, self.contacts = integrator, stopped_by, contacts
         self._dense, self._explained, self._acting = dense, explained, acting
         self.labels = labels

@@ -89,7 +89,7 @@ class Frame(Strict):
         if self._removed:
             raise StaleError(
                 f"{self.kind} {self.full_name!r} was removed from {self._graph.name!r}; "
-                "look it up again or add it anew."
+                "look it up, or add it again."
             )
 
 

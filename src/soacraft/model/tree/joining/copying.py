@@ -213,7 +213,7 @@ def refuse_hinge_frames(mb: Multibody, bodies: Collection[Body], what: str) -> N
 
 def copy_forces(mb: Multibody, other: Multibody) -> None:
     """The external forces, at the frames of the same names."""
-    refuse_hinge_frames(mb, set(mb.bodies), f"{mb.name!r} cannot be told in other coordinates")
+    refuse_hinge_frames(mb, set(mb.bodies), f"{mb.name!r} cannot be converted to other coordinates")
     for frame, wrench in mb.acting_forces.items():
         axes = wrench.expressed_in
         axes_name = axes.full_name if isinstance(axes, Frame) else None

@@ -117,9 +117,9 @@ def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
     if len(bases) != 1 or not isinstance(bases[0].hinge, Weld | Free):
         what = ", ".join(f"{x.name!r} by {x.hinge!r}" for x in bases[:4]) + (", ..." if len(bases) > 4 else "")
         raise ModelError(
-            f"model {other.name!r} cannot hang by {hinge!r}: its base is {what or 'without bodies'}, and not one body "
-            f"that is welded or free. Give no hinge to fix its inertial frame on {on.name!r}, or put a body between: "
-            f"mount = mb.add_body('mount', {on.name!r}, {hinge!r}), then mb.add_model(other, 'mount')."
+            f"model {other.name!r} cannot be attached by {hinge!r}: its base is {what or 'without bodies'}, and not "
+            f"one body that is welded or free. Give no hinge to fix its inertial frame on {on.name!r}, or put a body "
+            f"between: mount = mb.add_body('mount', {on.name!r}, {hinge!r}), then mb.add_model(other, 'mount')."
         )
     base = bases[0]
     if has_hinge_numbers(base):
@@ -129,7 +129,7 @@ def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
             "sc.Passive() and body.limits = sc.Limits(), or give no hinge."
         )
     _refuse_driven(other, base)
-    refuse_hinge_frames(other, {base}, f"model {other.name!r} cannot hang by {hinge!r}")
+    refuse_hinge_frames(other, {base}, f"model {other.name!r} cannot be attached by {hinge!r}")
     _refuse_idle(other, base)
     return Hang(on, at, base, hinge, base.inboard @ base.outboard)
 
@@ -142,8 +142,8 @@ def _refuse_idle(other: Multibody, base: Body) -> None:
     for part in between:
         if all(end.carrier in (other.root, base) for end in frames_needed(part)):
             raise ModelError(
-                f"model {other.name!r} cannot hang by another hinge: {part!r:.80} is between its inertial frame and "
-                f"{base.name!r}, which become one body. Take it away first, or give no hinge."
+                f"model {other.name!r} cannot be attached by another hinge: {part!r:.80} is between its inertial frame "
+                f"and {base.name!r}, which become one body. Take it away first, or give no hinge."
             )
 
 
