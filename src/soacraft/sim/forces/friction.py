@@ -76,7 +76,7 @@ class HingeFriction:
 
     @property
     def switches(self) -> bool:
-        """Whether it sticks and slips."""
+        """True if it sticks and slips."""
         return self.smooth is None
 
     @property
@@ -90,7 +90,7 @@ class HingeFriction:
 
     @property
     def sticks(self) -> bool:
-        """Whether the dof is held now."""
+        """True if the dof is held now."""
         return self.smooth is None and self.sign == 0.0
 
     @property
@@ -156,7 +156,7 @@ class HingeFriction:
         self.sign = -float(np.sign(force))
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether it slips from rest to the other side than its friction is for."""
+        """True if it slips from rest to the other side than its friction is for."""
         return bool(v[self.number] == 0.0 and self.sign * vdot[self.number] < -small * self.static)
 
 

@@ -52,11 +52,11 @@ class Hold(Load, Protocol):
 
     @property
     def switches(self) -> bool:
-        """Whether it ever holds."""
+        """True if it ever holds."""
 
     @property
     def sticks(self) -> bool:
-        """Whether it holds now."""
+        """True if it holds now."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -90,7 +90,7 @@ class Hold(Load, Protocol):
         """Let go of what it held with a force."""
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether it must hold after all what it let go: at accelerations above `small` times what it can hold."""
+        """True if it must hold after all what it let go: at accelerations above `small` times what it can hold."""
 
 
 def holding_forces(Y: Array, wanted: Array, bounds: Sequence[tuple[float, float]]) -> Array:

@@ -105,7 +105,7 @@ class JointLimit:
 
     @property
     def switches(self) -> bool:
-        """Whether it is rigid: then it holds a dof or does not."""
+        """True if it is rigid: then it holds a dof or does not."""
         return self._stiffness is None
 
     @property
@@ -119,7 +119,7 @@ class JointLimit:
 
     @property
     def sticks(self) -> bool:
-        """Whether the dof leans on it now."""
+        """True if the dof leans on it now."""
         return self.side != 0
 
     @property
@@ -191,7 +191,7 @@ class JointLimit:
             )
 
     def is_hop(self, q: Array, v: Array, vdot: Array, height: float) -> bool:
-        """Whether a dof that leaves would be back after less than a height, in radians or lengths of the model."""
+        """True if a dof that leaves would be back after less than a height, in radians or lengths of the model."""
         fall = self.touched(q) * float(vdot[self.number])
         return fall > 0.0 and float(v[self.number]) ** 2 < 2.0 * fall * height * self.unit(q)
 
@@ -209,7 +209,7 @@ class JointLimit:
         self.side = 0
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether a dof at rest on it, let go because it was pulled by what others held then, is drawn into it."""
+        """True if a dof at rest on it, let go because it was pulled by what others held then, is drawn into it."""
         resting = not self.side and v[self.number] == 0.0
         return resting and self._touching * float(vdot[self.number]) > small
 
