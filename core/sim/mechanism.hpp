@@ -472,7 +472,7 @@ public:
         for (index i = 0; i < states; ++i)
             to[2 * nv + i] = std::fmax(std::fabs(x[nq + nv + names + i]), set_.plan->nominal[static_cast<std::size_t>(i)]);
     }
-    // The place in a tangent vector of the i-th number that is measured: work is not.
+    // The place in a tangent vector of the i-th number that is measured: work is not measured.
     index measured(index i) const { return i < 2 * nv ? i : i + names; }
 
 private:

@@ -31,6 +31,7 @@ public:
     // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates; how far closures are open.
     std::vector<double> x1, w1, forces, u;
     double open = 0.0;
+    bool forces_end = false;  // whether other forces act from its end on, so that the next begins with other rates
     double t1 = 0.0;  // its end to the nanosecond, which components see: t + h may be off by rounding
 
     Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
@@ -406,7 +407,7 @@ private:
         if (!pressed) {
             if (m_.implicit().acts()) {
                 slope_.assign(w, w + m_.size);
-                return ended_implicitly(t, x, h);
+                return ended_by_mean(t, x, h);
             }
             if (!settled(t, h)) return false;
             known_ = x1, rates_ = w1, begun_ = !lean_;
@@ -445,8 +446,8 @@ private:
         }
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
         m_.contact_force = touch_->force;
-        if (m_.implicit().acts()) {
-            if (!ended_implicitly(t, x, h)) return false;
+        if (m_.implicit().acts() || forces_end) {
+            if (!ended_by_mean(t, x, h)) return false;
             known_ = x1, weighed_ = !lean_;
             return true;
         }
@@ -456,9 +457,9 @@ private:
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
     }
-    // The rates at the end of a step with implicit forces, by its mean acceleration: the next one chooses anew what it takes
-    // implicitly, and begins with its own.
-    bool ended_implicitly(double t, const double* x, double h) {
+    // The rates at the end of a step by its mean acceleration, where the next one does not begin with them: it chooses anew what it
+    // takes implicitly, or has other forces.
+    bool ended_by_mean(double t, const double* x, double h) {
         begun_ = false;
         open = m_.open;
         if (!rigid::finite(x1.data(), m_.points)) return false;

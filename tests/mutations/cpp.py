@@ -108,6 +108,11 @@ TESTS = (
     ),
     (("sim/crossing", "sim/lookout"), ("sim/systems/test_compiled_crossings.py",)),
     (
+        ("sim/python_", "sim/user_calls"),
+        ("sim/test_visits.py", "sim/forces/test_evaluation.py", "sim/forces/test_evaluated.py",
+         "sim/test_compiled_refusals.py"),
+    ),
+    (
         ("sim/plan", "sim/twins"),
         ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
          "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),

@@ -46,26 +46,26 @@ class ClosureArrays:
     """(terms, degree)."""
     offsets: Array
     sizes: Array
-    """Of couplings: the largest of their terms."""
+    """Sizes of the couplings: the largest of their terms."""
     units: Array
     """(nv): what one SI unit of each dof is in radians or lengths."""
     coordinates: int
-    """Of all closures' hinges."""
+    """Number of coordinates of all closures' hinges."""
     length: float
     inertia: float
-    """Of the model, and its mass times the square of its length."""
+    """Length of the model, and its mass times the square of that."""
     starts: dict[str, slice]
-    """Where the coordinates of each closure's hinge are."""
+    """Slices of the coordinates of each closure's hinge."""
     follows: tuple[str, ...]
     """Loops whose coordinates are found from those they had before."""
     holonomic: bool
-    """Whether every hinge of the tree is: only then can one go back the way one came."""
+    """True if every hinge of the tree is holonomic: only then can one go back the way one came."""
     neutral: Array
     """The coordinates of all closures' hinges to begin with."""
     body_parents: Integers
-    """By body: the one that carries it, -1: the base."""
+    """Parent of each body, -1: the base."""
     body_dofs: Integers
-    """Where the dofs of each body begin, and where they end."""
+    """First dof of each body, and the end of the last."""
 
     @property
     def forces(self) -> int:

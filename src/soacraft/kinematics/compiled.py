@@ -45,7 +45,7 @@ class RowArrays:
     R_ab: Array
     """(loops, 3, 3)."""
     local: Array
-    """What the acceleration rows have besides those of the bodies' accelerations."""
+    """Terms of the acceleration rows other than those of the bodies' accelerations."""
     gamma: Array
     """Gcdot v."""
     speed: Array

@@ -258,7 +258,7 @@ class CompiledMotion:
         self._columns, self._room = ForceColumns.of(problem), np.zeros(0)
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
-        self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
+        self.most = max(1, min(_STEPS, _WORK // max(1, len(mb))))
 
     def advance(
         self,
@@ -307,13 +307,14 @@ class CompiledMotion:
             if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
         energies = visits is not None and visits.needs_energies
+        starts = visits is not None and problem.contact is None  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
         room, (X, W, F, forces, errors, openings) = _shared(room, most, (len(x), size, rows * size, names * nv, 1, 1))
         ticking = (size, carried.width) if carried is not None else (0, 0)
         track = Track(
             np.empty(most, dtype=np.int64), X, W, F, forces, errors, openings,
             np.empty((most, ticking[0])), np.empty((most, ticking[1])), np.empty((1, size)),
-            np.empty((most, size) if visits is not None else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
+            np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
         touch = problem.contact
@@ -323,7 +324,7 @@ class CompiledMotion:
                 return None, pace
         setting = self._setting._replace(
             chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
-            visits=None if visits is None else visits.begin(self._setting.values, self._numbers),
+            visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
             prescribed=problem.compiled_prescribed(carried), holds=problem.compiled_holds(),
         )  # fmt: skip
         told = problem.told_now  # a visit may change it
@@ -352,9 +353,9 @@ class CompiledMotion:
             self._columns,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
-            None if visits is None else track.starts[:done],
+            track.starts[:done] if starts else None,
             track.energies[:done] if energies else None,
-            ((), ()) if visits is None else visits.history,
+            None if visits is None else visits.history,
         ), paced
 
     def _read_numbers(self) -> None:
@@ -391,8 +392,9 @@ class CompiledMotion:
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)
-        of_user = [y for x in (setting.functions, setting.prescribed) if x is not None for y in x.raised]
-        if any(raised is x for x in of_user):  # no equation of a component
+        functions, prescribed = setting.functions, setting.prescribed
+        of_motion = prescribed is not None and any(raised is x for x in prescribed.raised)
+        if of_motion or (functions is not None and functions.failed[0]):  # no equation of a component
             self.raised = None if self._is_of_trial(raised, None) else raised
         else:
             fault = carried.fault(raised)
@@ -401,7 +403,7 @@ class CompiledMotion:
 
     def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:
         """True if a function raised an error in a trial of an adaptive method, where a shorter step may do."""
-        of_visit = visits is not None and raised is visits.raised
+        of_visit = visits is not None and visits.raised
         is_of_state = isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
         return self._adaptive and is_of_state and not of_visit
 

@@ -228,3 +228,154 @@ def test_an_assembly_that_fails_leaves_nothing():
     with pytest.raises(WiringError, match=r"'w' hangs a body on dof 'hull' of 'plant': mount it at a node or a body"):
         s.add("w", Wheel(x=0.0), at=plant.dof("hull"))
     s.connect("wave.y", "broken.voltage")
+
+
+class Rocker(sim.Assembly):
+    """One side of a rover: an arm that rocks, with wheels, their shapes and motors."""
+
+    class Params(sim.Params):
+        y: float
+
+    def build(self, p, at):
+        self.add_body("arm", None, sc.Pin((0, 1, 0)), inertia=sc.Inertia(2.0, (0.05, 0, -0.1), 0.1 * np.eye(3)),
+                      inboard=sc.Pose(translation=(0, p.y, 0)))  # fmt: skip
+        for name, x in (("front", 0.4), ("rear", -0.4)):
+            self.add_body(name, "arm", sc.Pin((0, 1, 0)), inertia=sc.Inertia(1.0, moment=0.02 * np.eye(3)),
+                          inboard=sc.Pose(translation=(x, 0, -0.3)))  # fmt: skip
+            self.add_geometry(sc.Geometry("tyre", "sphere", (0.2,)), name)
+            self.add(f"{name}/motor", sim.Motor(R=1.0, L=5e-3, k=0.05, n=20.0), at=self.dof(name))
+        self.export("*_voltage", "*/motor.voltage")
+
+
+class Rover(sim.Assembly):
+    """Two sides with a differential between their arms, a shape of the hull, and a sensor of its speed."""
+
+    def build(self, p, at):
+        self.add_geometry(sc.Geometry("chassis", "box", (1.0, 0.8, 0.2)))
+        for side, y in (("left", 0.5), ("right", -0.5)):
+            self.add(side, Rocker(y=y), at=at)
+        self.couple("differential", {"left/arm": 1.0, "right/arm": 1.0})
+        self.add_node("speed", pose=sc.Pose(translation=(0, 0, 0.1)), role="sensor")
+        self.add("speed", sim.Sensor(deviation=0.0, size=3), every=0.01)
+        self.connect(self.port("velocity[speed]"), "speed.u")
+        self.export("left_*", "left.*_voltage")
+        self.export("right_*", "right.*_voltage")
+        self.export("seen", "speed.y")
+
+
+def ground(hull=None) -> sim.System:
+    mb = sc.Multibody("rover")
+    mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(translation=(0, 0, -0.52))))
+    mb.add_body("hull", None, hull or sc.Free(), sc.Inertia(20.0, (0, 0, 0.2), np.eye(3)))
+    s = sim.System("s", integrator="moreau", step=2e-3)
+    s.add("plant", sim.Plant(mb, forces=[sim.Contact(friction=0.8)]))
+    return s
+
+
+def driven(s: sim.System) -> None:
+    for side, volts in (("left", 6.0), ("right", 9.0)):
+        s.add(side, sim.Constant(value=volts))
+        for wheel in ("front", "rear"):
+            s.connect(f"{side}.y", f"rover.{side}_{wheel}")
+
+
+def test_a_rover_has_its_shapes_sensors_and_differential():
+    s = ground()
+    plant = s.plants["plant"]
+    handle = s.add("rover", Rover(), at=plant.node("hull"))
+    assert repr(handle) == "<component 'rover': left_front, left_rear, right_front, right_rear, seen>"
+    mb = plant.mb
+    assert [x.name for x in mb.couplings] == ["rover/differential"]
+    assert [x.name for x in mb["hull"].geometries] == ["chassis"]
+    assert mb["rover/left/front"].geometries["tyre"].size == (0.2,)
+    assert "hull/rover_speed" in mb
+    driven(s)
+    run = s.run(1.0)
+    arms = [mb.dof_names.index(f"rover/{x}/arm") for x in ("left", "right")]
+    assert np.abs(run.v[:, arms].sum(axis=1)).max() < 1e-9
+    assert np.abs(run.v[:, arms]).max() > 1e-3
+    assert mb.q[4] > 0.3  # it has rolled forward on its tyres
+    seen, wanted = np.linalg.norm(run.signals["rover/speed.y"][-1]), np.linalg.norm(run.v[-1, 3:6])
+    assert seen == pytest.approx(wanted, abs=1e-6)
+    assert run.signals["rover/speed.y"][-1, 0] > 0.3
+    assert "compiled" in s._propagator.report()
+
+
+def test_assemblies_join_a_running_system():
+    """A rover without wheels gets them at a pause: the state goes on, and so do the numbers of one by hand."""
+    s = ground(sc.Prismatic((1, 0, 0)))
+    plant = s.plants["plant"]
+    plant.mb.set_state([0.1], [0.7])
+    s.run(0.1)
+    q, v = plant.mb.q.copy(), plant.mb.v.copy()
+    with s.edit():
+        s.add("rover", Rover(), at=plant.node("hull"))
+        driven(s)
+    assert plant.mb.nv == 7
+    assert (plant.mb.q[0], plant.mb.v[0]) == (q[0], v[0])
+    kinds = [x.kind for x in s.changes]
+    assert kinds.count("edit") == 1
+    assert kinds.count("add") == 7
+    run = s.run(0.3)
+    assert run.t[0] == 0.1
+    assert np.abs(run.v[-1, 1:]).min() > 1e-6
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_assembly_that_is_refused_leaves_nothing_in_the_model(begun):
+    """Neither bodies nor shapes, nodes, couplings: at its build, and where the change is checked."""
+
+    class Bad(Rover):
+        def build(self, p, at):
+            super().build(p, at)
+            raise WiringError("no rover today")
+
+    class Loose(Rover):
+        def build(self, p, at):
+            super().build(p, at)
+            self.connect("speed.nothing", "left/front/motor.voltage")
+
+    def contents(mb):
+        return len(mb), len(mb.couplings), list(mb["hull"].geometries), [x.name for x in mb["hull"].nodes], mb.nv
+
+    runs = []
+    for parts in ((), (Bad, Loose)):
+        s = ground()
+        plant = s.plants["plant"]
+        if begun:
+            s.run(0.02)
+        before = contents(plant.mb)
+        for part in parts if begun else parts[:1]:
+            with pytest.raises(WiringError, match=r"no rover today|there is no output"):
+                s.add("rover", part(), at=plant.node("hull"))
+            assert contents(plant.mb) == before
+        runs.append(s.run(0.1))
+    assert np.array_equal(runs[0].q, runs[1].q)
+
+
+def test_a_shape_on_a_node_is_refused():
+    s = ground()
+    plant = s.plants["plant"]
+    plant.mb["hull"].add_node("mast")
+    with pytest.raises(WiringError, match="'rover' adds a node or a shape to 'hull/mast', which is no body: mount the"):
+        s.add("rover", Rover(), at=plant.node("hull/mast"))
+
+
+def test_patterns_of_exports_that_are_refused():
+    class Wrong(sim.Assembly):
+        class Params(sim.Params):
+            name: str
+            port: str
+
+        def build(self, p, at):
+            self.add("lag", sim.LowPass(time_constant=1.0))
+            self.export(p.name, p.port)
+
+    s = sim.System("s")
+    with pytest.raises(WiringError, match=r"a name with '\*' has one, and so has its pattern"):
+        s.add("a", Wrong(name="*_*", port="*.u"))
+    with pytest.raises(WiringError, match=r"a name with '\*' has one, and so has its pattern"):
+        s.add("a", Wrong(name="*_u", port="**.u"))
+    with pytest.raises(WiringError, match=r"'a' exports 'x_\*', and 'gain.\*' matches no port of its parts"):
+        s.add("a", Wrong(name="x_*", port="gain.*"))
+    assert repr(s.add("b", Wrong(name="x_*", port="lag.*"))) == "<component 'b': x_u, x_y>"

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from soacraft.errors import WiringError
+from soacraft.model.tree.frames.frame import Carrier
 from soacraft.sim.components.component import check_params, read_params
 from soacraft.sim.components.declarations import Params
+from soacraft.sim.patterns import pattern
 from soacraft.sim.systems.plants.plant import Mount, Plant
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from soacraft.model.hinges.base import Hinge
-    from soacraft.model.tree.frames.frame import Body
+    from soacraft.model.tree.frames.frame import Body, Node
     from soacraft.model.tree.multibody import Multibody
+    from soacraft.model.tree.parts.closures import Closure, Coupling
+    from soacraft.model.tree.parts.records import Geometry
     from soacraft.sim.systems.builder import Builder
+    from soacraft.spatial.pose import Pose
 
 
 class Assembly:
     """Components, inner connections and exported ports under one name. Derive from it and write `build(self, p, at)`,
-    which calls `self.add`, `self.connect` and `self.export`; assemblies may hold assemblies. `self.add_body` hangs
-    bodies on the plant that it is mounted at.
+    which calls `self.add`, `self.connect` and `self.export`; assemblies may hold assemblies. `self.add_body`,
+    `add_node`, `add_geometry`, `couple` and `close_loop` add to the model of the plant that it is mounted at.
 
     >>> import soacraft as sc
     >>> from soacraft import sim
@@ -68,26 +76,75 @@ class Assembly:
         """Add a body to the plant that the assembly is mounted at, as `Multibody.add_body`, under the name of the
         assembly: "rover/left/wheel". It hangs on what the assembly is mounted at (a node or a body), on a body of the
         assembly by its own name, or on one of the plant."""
-        system, prefix = self._building
-        plant, mb = self._plant(), self._plant().mb
-        if parent is None:
-            parent = self._on(mb)
-        elif isinstance(parent, str) and f"{prefix}/{parent}" in mb:
-            parent = f"{prefix}/{parent}"
-        return system.board.grow(plant, f"{prefix}/{name}", parent, hinge, **more)
+        mb, full, on = self._plant().mb, self._own(name), self._frame(parent)
+        return self._grow(f"the body {full!r}", lambda: mb.add_body(full, on, hinge, **more), mb.remove)
+
+    def add_node(self, name: str, on: str | None = None, pose: Pose | None = None, role: str = "") -> Node:
+        """Add a node to a body of the assembly, or to what it is mounted at, as `Body.add_node`: for a sensor, say.
+        There its name has that of the assembly, "hull/rover_imu", and the assembly knows it as "imu"."""
+        frame = self._carrier(on)
+        own = name if on is not None else self._joined_name(name)
+        return self._grow(f"the node {own!r}", lambda: frame.add_node(own, pose, role=role), frame.remove_node)
+
+    def add_geometry(self, geometry: Geometry, on: str | None = None) -> Geometry:
+        """Add a shape to a body of the assembly, or to what it is mounted at, as `Body.add_geometry`."""
+        frame = self._carrier(on)
+        return self._grow(f"the shape {geometry!r:.60}", lambda: frame.add_geometry(geometry), frame.remove_geometry)
+
+    def couple(self, name: str, terms: Mapping[str, Any], offset: float = 0.0, **more: Any) -> Coupling:
+        """Tie dofs of the assembly by their own names, or others of the plant, as `Multibody.couple`: a gear, a
+        differential."""
+        mb, full = self._plant().mb, self._own(name)
+        known = {self._own(x) if self._own(x) in mb or self._own(x) in mb.dof_names else x: y for x, y in terms.items()}
+        return self._grow(f"the coupling {full!r}", lambda: mb.couple(full, known, offset, **more), mb.remove_coupling)
+
+    def close_loop(self, name: str, a: str, b: str, hinge: Hinge, **more: Any) -> Closure:
+        """Close a loop between frames of the assembly by their own names, or others of the plant, as
+        `Multibody.close_loop`."""
+        mb, full, ends = self._plant().mb, self._own(name), (self._frame(a), self._frame(b))
+        return self._grow(f"the loop {full!r}", lambda: mb.close_loop(full, *ends, hinge, **more), mb.remove_loop)
 
     def dof(self, name: str) -> Mount:
         """A dof of a body of the assembly, to mount a part at."""
         return self._plant().dof(self._own(name))
 
     def node(self, name: str) -> Mount:
-        """A body of the assembly or a node on one, to mount a part at."""
-        return self._plant().node(self._own(name))
+        """A body of the assembly, or a node that it has, to mount a part at."""
+        return self._plant().node(self._located(name))
 
     def port(self, text: str) -> str:
-        """A port of the plant, with what is in brackets of a body of the assembly: "velocity[wheel]"."""
+        """A port of the plant, with a body of the assembly, or a node that it has, in brackets: "velocity[wheel]"."""
         port, _, rest = text.partition("[")
-        return f"{self._plant().path}.{port}[{self._own(rest.removesuffix(']'))}]"
+        return f"{self._plant().path}.{port}[{self._located(rest.removesuffix(']'))}]"
+
+    def _grow(self, what: str, add: Callable[[], T], remove: Callable[[T], None]) -> T:
+        return self._building[0].board.grow(what, add, remove)
+
+    def _carrier(self, name: str | None) -> Carrier:
+        frame = self._frame(name)
+        if not isinstance(frame, Carrier):
+            raise WiringError(
+                f"{self._building[1]!r} adds a node or a shape to {frame.full_name!r}, which is no body: mount the "
+                "assembly at a body, or name one with on=."
+            )
+        return frame
+
+    def _frame(self, name: Any) -> Any:
+        """What the assembly is mounted at, a frame of the assembly by its own name, or one of the plant."""
+        mb = self._plant().mb
+        if name is None:
+            return self._on(mb)
+        own = isinstance(name, str) and self._own(name) in mb
+        return mb.frame(self._own(name) if own else name)
+
+    def _joined_name(self, name: str) -> str:
+        return f"{self._building[1].replace('/', '_')}_{name}"
+
+    def _located(self, name: str) -> str:
+        """A frame of the assembly, or a node that it has on what it is mounted at."""
+        mb, own = self._plant().mb, self._own(name)
+        node = f"{self._at.name}/{self._joined_name(name)}" if self._at.kind == "node" else ""
+        return node if own not in mb and node in mb else own
 
     def _own(self, name: str) -> str:
         return f"{self._building[1]}/{name}"
@@ -113,9 +170,14 @@ class Assembly:
         system.connect(system.under(prefix, source), system.under(prefix, target), convert)
 
     def export(self, name: str, port: str) -> None:
-        """Let a port of a part, or all that match a pattern, be a port of the assembly."""
+        """Let a port of a part, or all that match a pattern, be a port of the assembly.
+
+        With "*" in the name there is a port for each that matches the pattern so far, named by what its "*" is:
+        `export("*_voltage", "*/motor.voltage")` gives "front_voltage" and "rear_voltage".
+        """
         system, prefix = self._building
-        system.export(f"{prefix}.{name}", system.under(prefix, port))
+        for own, each in matched(system, prefix, name, port):
+            system.export(f"{prefix}.{own}", system.under(prefix, each))
 
     @property
     def _building(self) -> tuple[Builder, str]:
@@ -132,6 +194,30 @@ class Assembly:
                 self.build(self.p, at)
         finally:
             self._scope, self._at = before
+
+
+def matched(system: Builder, prefix: str, name: str, port: str) -> list[tuple[str, str]]:
+    """Names and ports that an export stands for: itself, or one for each port that matches."""
+    if "*" not in name:
+        return [(name, port)]
+    if name.count("*") != 1 or port.count("*") != 1:
+        raise WiringError(
+            f"{prefix!r} exports {name!r:.60} as {port!r:.60}: a name with '*' has one, and so has its pattern."
+        )
+    (first, last), (before, behind) = port.split("*"), name.split("*")
+    ports = [x.removeprefix(f"{prefix}/") for x in _ports(system) if x.startswith(f"{prefix}/")]
+    stars = {x[len(first) : len(x) - len(last)]: x for x in ports
+             if pattern(port).matches(x) and x.startswith(first) and x.endswith(last)}  # fmt: skip
+    if not stars:
+        raise WiringError(f"{prefix!r} exports {name!r:.60}, and {port!r:.60} matches no port of its parts.")
+    return [(f"{before}{star}{behind}", x) for star, x in stars.items()]
+
+
+def _ports(system: Builder) -> list[str]:
+    """Ports of all parts, and those that are exported."""
+    faces = [(path, x.component.interface) for path, x in system.diagram.parts.items()]
+    own = [f"{path}.{name}" for path, face in faces for name in (*face.inputs, *face.outputs, *face.bundles)]
+    return [*own, *system.diagram.exports]
 
 
 class Built(NamedTuple):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from soacraft.errors import SimulationError, WiringError
-from soacraft.model.tree.frames.frame import Body
 from soacraft.sim.components.component import Component
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.systems.changes import switching
@@ -16,8 +15,9 @@ from soacraft.sim.systems.changes.edits import Moving, moving
 from soacraft.sim.systems.compilation import Build, Compilation, compile_diagram
 from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.plants.joined import Joined, joined_solver
-from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.wiring import Part
+
+T = TypeVar("T")
 
 
 class Switchboard:
@@ -39,7 +39,7 @@ class Switchboard:
         self._draft: Diagram | None = None  # of a system that has begun, not switched to yet
         self._editing = False
         self._settled: dict[str, Moving] = {}
-        self._grown: list[tuple[Plant, Body]] = []  # bodies that assemblies have added
+        self._grown: list[Callable[[], None]] = []  # what takes out what assemblies added to models
 
     # -- the present ---------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Switchboard:
         if self._editing:  # one change, with that around it
             yield
             return
-        build, draft = self.build, self._draft
+        build, draft, count = self.build, self._draft, len(self._grown)
         self._editing = True
         try:
             yield
@@ -156,6 +156,7 @@ class Switchboard:
             if self.is_begun and edited is not None and edited is not draft:
                 self.set_diagram(edited)
         except BaseException:
+            self._shrink(count)
             added, self._draft = self.diagram.plants, draft
             if not self.is_begun:
                 self.build = build
@@ -165,6 +166,7 @@ class Switchboard:
             raise
         finally:
             self._editing = False
+            del self._grown[count:]
 
     def put_component(self, path: str, component: Component) -> None:
         """Put one with other parameters in the place of a component, whose ports and states stay."""
@@ -207,27 +209,30 @@ class Switchboard:
         self.seed = seed
         self.set_diagram(self.diagram)
 
-    # -- bodies of assemblies ------------------------------------------------------------------------------------
+    # -- what assemblies add to models ---------------------------------------------------------------------------
 
-    def grow(self, plant: Plant, name: str, parent: Any, hinge: Any, **more: Any) -> Body:
-        """Add a body of an assembly to the model of a plant; `Assembly.add_body` calls this."""
-        self.refuse_begun(f"the body {name!r} cannot be added")
-        body = plant.mb.add_body(name, parent, hinge, **more)
-        self._grown.append((plant, body))
+    def grow(self, what: str, add: Callable[[], T], remove: Callable[[T], None]) -> T:
+        """Add a part of an assembly to the model of a plant, and keep what removes it again."""
+        self.require_pause(f"{what} cannot be added")
+        added = add()
+        self._grown.append(lambda: remove(added))
         self.set_diagram(self.diagram)
-        return body
+        return added
 
     @contextmanager
     def growing(self) -> Iterator[None]:
-        """Bodies that are added meanwhile, which are taken out again where that fails."""
+        """What is added to models meanwhile is taken out again where that fails."""
         count = len(self._grown)
         try:
             yield
         except BaseException:
-            while len(self._grown) > count:
-                plant, body = self._grown.pop()
-                plant.mb.remove(body)
+            self._shrink(count)
             raise
+
+    def _shrink(self, count: int) -> None:
+        """Take out what was added to models last, but for the first of it."""
+        while len(self._grown) > count:
+            self._grown.pop()()
 
     # -- refusals ------------------------------------------------------------------------------------------------
 
