@@ -10,7 +10,6 @@
 #include "plan_object.hpp"
 #include "prescribed.hpp"
 #include "python_functions.hpp"
-#include "python_motions.hpp"
 #include "rigid/wrenches.hpp"
 
 namespace soacraft {
