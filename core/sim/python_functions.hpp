@@ -1,4 +1,4 @@
-// `Functions` of a user in Python (`Evaluation` of sim/forces/evaluation.py).
+// `Functions` of a user in Python (`Evaluation` of sim/forces/evaluation.py), and prescribed motions that are functions of time.
 #pragma once
 
 #include "functions.hpp"
