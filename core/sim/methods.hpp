@@ -324,11 +324,11 @@ private:
     bool variational(double t, const double* x, double h) {
         const double one = 1.0, a = 1.0 / (2.0 - std::cbrt(2.0)), three[] = {a, 1.0 - 2.0 * a, a};
         const bool second = method_ == VARIATIONAL;
-        if (!m_.is_tree() || !variational_->take(t, x, h, second ? &one : three, second ? 1 : 3, u.data())) return false;
+        if (!variational_->take(t, x, h, second ? &one : three, second ? 1 : 3, u.data())) return false;
         variational_->end(x1.data());  // as it is, and not moved by u: momentum is kept to rounding
         if (!m_.between(x, x1.data(), u.data()) || !m_.inside(u.data())) return false;
         for (index i = 0; i < m_.names; ++i) x1[at(m_.nq + m_.nv + i)] = x[m_.nq + m_.nv + i] + u[at(2 * m_.nv + i)];
-        return ended(t, h);
+        return settled(t, h);
     }
 
     // A smooth step, then the impulses of all that touches (sim/integrators/moreau.py). The rates at the end have the mean

@@ -117,6 +117,8 @@ TESTS = (
         ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
          "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),
     ),
+    (("sim/closure_impulses", "sim/variational"), ("sim/test_compiled.py", "sim/test_structure.py")),
+    (("rolling_hinge",), ("sim/test_rolling.py",)),
     (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",

@@ -1,10 +1,10 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
-Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6" and "moreau" (with
-contact) of trees and of closed chains, and those of "variational", "variational4" and "moreau_midpoint" of trees, under
-what the model has itself, under controls that are numbers or samples, and with prescribed motions. It stops in
-front of a step that it is not sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a
-stiff problem, stages that do not converge): Python takes that one, or says what is wrong.
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
+"variational4" and "moreau" (with contact) of trees and of closed chains, and those of "moreau_midpoint" of trees, under
+what the model has itself, under controls that are numbers or samples, and with prescribed motions. It stops in front
+of a step that it is not sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff
+problem, stages that do not converge): Python takes that one, or says what is wrong.
 
 Functions of the user and force elements are called from these steps (`forces.evaluation`), and so are callbacks between
 them (`sim.visits`).
