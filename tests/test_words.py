@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 576}
+OPENINGS = {"sim": 574}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
@@ -22,7 +22,7 @@ NAMES: dict[str, tuple[int, int]] = {
     "made": (174, 53),
     "known": (135, 51),
     "own": (170, 34),
-    "left": (154, 20),
+    "left": (154, 19),
     "kept": (97, 26),
     "mine": (34, 14),
     "whole": (73, 11),
@@ -34,9 +34,9 @@ PHRASES: dict[str, tuple[int, int, int, int]] = {
     "is told": (4, 11, 3, 8),
     "as told": (0, 10, 1, 0),
     "stands": (25, 14, 16, 20),
-    "hangs": (9, 13, 5, 15),
+    "hangs": (8, 13, 5, 15),
     "anew": (7, 33, 6, 7),
-    "besides": (35, 34, 8, 13),
+    "besides": (34, 34, 8, 13),
     "what is left": (20, 11, 2, 40),
     "of its own": (14, 50, 13, 39),
 }

@@ -107,11 +107,11 @@ def parameter_regressor(
 
         T(i) = sum over bodies k outboard of i of  H(i) phi(i,k) A(k) pi(k)
 
-    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, less what of it is
-    compensated; armature, external forces, springs, dampers and flexible bodies, which have no such parameters, are the
-    offset. `passive=False` leaves springs, dampers
-    and compensation out. Of a closed chain give its solver, such as `sc.loops.ConstraintEmbedding(mb)`: Y and offset
-    are then X* of those of the tree, for the forces along its independent dofs.
+    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, without the compensated part;
+    armature, external forces, springs, dampers and flexible bodies, which have no such parameters, are the offset.
+    `passive=False` leaves springs, dampers and compensation out. Of a closed chain give its solver, such as
+    `sc.loops.ConstraintEmbedding(mb)`: Y and offset are then X* of those of the tree, for the forces along its
+    independent dofs.
 
     >>> import numpy as np
     >>> import soacraft as sc

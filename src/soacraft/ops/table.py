@@ -1,4 +1,4 @@
-"""The operators of the papers: for each its spaces, its pattern, what is claimed of it, and its blocks.
+"""The operators of the papers: for each its spaces, its pattern, its tags, and its blocks.
 
 Add an operator here and it is bound, printed, explained and tested.
 """

@@ -68,7 +68,7 @@ class Step:
 @dataclass(frozen=True)
 class Explanation:
     """Prints as a table. `product` lists the sweeps of a product with a vector in the order they run; `cost` counts
-    them, `simplified` is what `simplify` would give, computed when it is asked for or printed.
+    them, `simplified` is the result of `simplify`, computed when it is read or printed.
     """
 
     expression: str

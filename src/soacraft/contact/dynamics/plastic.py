@@ -1,7 +1,7 @@
 """`plastic_impact`: bodies that meet and stay together: capture, docking, grasp.
 
-The relative velocity u = G v of what is joined ends by an impulse p along the same rows; closures that hold already go
-on holding, as rows of the same problem (EQUATIONS 4.6):
+The relative velocity u = G v of the joined bodies vanishes by an impulse p along the same rows; closures that hold
+already go on holding, as rows of the same problem (EQUATIONS 4.6):
 
     S p = -u,   S = G Mcal^-1 G* = Q B* Omega B Q*,   v+ = v + Mcal^-1 G* p,   energy lost = 1/2 u* S^-1 u  (Carnot)
 

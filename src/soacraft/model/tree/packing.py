@@ -1,4 +1,4 @@
-"""Models for `pickle` and what is made of them: empty frames first, then what they hold.
+"""Models for `pickle`: empty frames first, then their contents.
 
 A frame refers to its parent, its children and its model; followed one after the other such references nest as deep as
 the tree. So a model is made with all its frames empty, and a frame anywhere else is its model and its name.

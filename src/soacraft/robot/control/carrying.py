@@ -2,7 +2,7 @@
 
     M a + b = w = A f,     f = f_move + f_squeeze,     T = T_g + J* f                                     (formula F13)
 
-f stacks the wrenches of the hands on the object, T_g is what the arms need with empty hands. The arms' accelerations
+f stacks the wrenches of the hands on the object, T_g is the force of the arms with empty hands. The arms' accelerations
 are those nearest to the wanted ones, in the metric of the mass matrix, with which the hands follow the object
 
     J_o vdot = a - dJ_o/dt v                     the object moves as prescribed

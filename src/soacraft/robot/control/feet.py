@@ -108,12 +108,12 @@ def foot_forces(
     spread: float = SPREAD,
     limits: bool = False,
 ) -> FootForces:
-    """Forces of feet and motors that give the robot of a stance accelerations vdot at velocities v (at rest unless
-    told), with the least torques. O((nv + 3 k)^3) for k points.
+    """Forces of feet and motors that give the robot of a stance accelerations vdot at velocities v (default: at rest),
+    with the least torques. O((nv + 3 k)^3) for k points.
 
-    `actuated` names the dofs with a motor, by default as for `gravity`; flexible bodies stay as they are, and hinges of
-    what is held go as they will. Friction cones are pyramids of `sides` faces inside of them; None takes the cones
-    themselves, and longer. `spread` is what contact forces weigh against torques. With `limits` torques keep the
+    `actuated` names the dofs with a motor, by default as for `gravity`; flexible bodies do not deform further, and
+    hinges of held objects move freely. Friction cones are pyramids of `sides` faces inside of them; None takes the
+    cones themselves, and longer. `spread` is what contact forces weigh against torques. With `limits` torques keep the
     efforts of the model. Closed chains are kept. In a closed chain vdot must agree with the closures.
 
     >>> import numpy as np

@@ -6,7 +6,7 @@ Along a path effort is linear in the two numbers that are to be chosen at each p
 
 a to d for all points are four batches of inverse dynamics. `toppra` chooses sdot on a grid; d sdot is put on its
 tangent at the sdot of the last round. The motion is then checked everywhere, and the grid made finer, or the limits a
-little tighter, until it holds what was asked.
+little tighter, until they hold.
 """
 
 from __future__ import annotations

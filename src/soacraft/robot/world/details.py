@@ -88,7 +88,7 @@ class Details(Rules):
         return told
 
     def remove(self, name: str) -> None:
-        """Take an object away, and what was said of it and its shapes."""
+        """Remove an object, with its settings and those of its shapes."""
         super().remove(name)
         mine = [x for x in self._details if x is not None and (x == name or x.startswith((f"{name}/", f"{name}.")))]
         for x in mine:

@@ -1,4 +1,4 @@
-"""The history of a page as a notebook that runs as it is: nbformat 4, written by ourselves."""
+"""The history of a page as a notebook that runs unchanged: nbformat 4, written by ourselves."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def make_attributes(given: Any, what: str) -> Attributes:
 
 
 def refuse_loops(function: str, graph: Graph, ignore_loops: Any = False) -> None:
-    """Raise `LoopError` for a graph with active closures or couplings, unless told to ignore them."""
+    """Raise `LoopError` for a graph with active closures or couplings, unless they are to be ignored."""
     if not isinstance(ignore_loops, bool | np.bool_):
         raise LoopError(f"ignore_loops of {function} must be True or False, got {ignore_loops!r:.60}.")
     if ignore_loops or not graph.is_closed:
