@@ -43,7 +43,7 @@ MOST_STEPS, SMALLEST_PART = 20, 2.0**-12
 NO_STIFFNESS = 1e-13
 #: Springs act along a dof where the stiffness they give it is more than what differences make of nothing.
 SPRUNG = 1e-9
-#: How many dofs an error names.
+#: Number of dofs that an error names.
 NAMED = 6
 
 

@@ -40,7 +40,7 @@ from soacraft.spatial.rotations import cross, skew
 NO_PART = 1e-12
 #: Remainders of columns that differ by less, relative to the larger, tie.
 TIE = 1e-6
-#: How well base parameters must give the forces at states they were not found from, relative to the largest.
+#: Accuracy of the forces by base parameters at states they were not found from, relative to the largest.
 SEEN = 1e-7
 
 

@@ -32,7 +32,7 @@ _CORES = os.cpu_count() or 1
 _PASSIVE_ALONE = ("passive_force", "passive_energy")
 #: Prescribed dofs up to which mixed dynamics of a flexible tree is made of kernels, a solve for each.
 FEW_PRESCRIBED = 100
-#: Made of two kernels where the bodies are flexible.
+#: Functions made of two kernels where the bodies are flexible.
 OPERATIONAL = ("operational_space_compliance", "operational_space_inertia")
 
 

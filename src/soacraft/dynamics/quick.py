@@ -158,7 +158,7 @@ def _of_node(mb: Multibody, kind: str, kept: bytes | tuple[Array, ...], frame: F
     return (motion.velocity if kind == "velocities" else motion.acceleration)[..., 0, :]
 
 
-#: How the core makes results: a class of named tuples, or what `wrap` of a class with slots says.
+#: Results as the core makes them: a class of named tuples, or the result of `wrap` of a class with slots.
 _WRAPS: dict[str, Callable[[Multibody], type | tuple[Any, ...]]] = {
     "poses": Poses.wrap,
     "velocities": partial(_twists, "velocities"),

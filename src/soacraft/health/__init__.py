@@ -15,7 +15,7 @@ from soacraft.model.hinges import HINGES
 
 __all__ = ["CHECKS", "Finding", "HealthReport", "check"]
 
-#: What is checked, in order: a name, and a function that yields findings on a graph.
+#: Checks in order: a name, and a function that yields findings on a graph.
 CHECKS: dict[str, Callable[[Graph], Iterator[Finding]]] = {
     "tree": names.check_tree,
     "names": names.check_names,

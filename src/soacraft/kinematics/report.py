@@ -20,7 +20,7 @@ from soacraft.kinematics.tasks import Task, states_of
 from soacraft.kinematics.tolerances import CLOSED, NEAR_SINGULAR, read_tolerance
 from soacraft.model.tree.graph import Graph
 
-#: So many redundant rows and violations are printed.
+#: Number of redundant rows and violations that are printed.
 _SHOWN = 12
 
 

@@ -31,7 +31,7 @@ from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
 Array = npt.NDArray[np.float64]
 
 VECTORS = tuple(vectors.VECTORS)
-#: The same names for type checkers, which then see that one name gives one operator, and several give a tuple.
+#: Names for type checkers, which then see that one name gives one operator, and several give a tuple.
 OneOperator = Literal[
     "H", "M", "E_phi", "R", "P", "P_plus", "D", "G", "K", "tau", "tau_bar", "E_psi", "Upsilon", "phi", "phi_tilde",
     "psi", "psi_tilde", "Omega", "I", "coriolis", "B_hat", "X_v", "W_v", "dH_v", "dE_phi_v", "dM_v",

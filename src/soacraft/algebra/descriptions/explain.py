@@ -158,7 +158,7 @@ def explain(expr: Operator, loops: bool = False) -> Explanation:
     return Explanation(expr.text(), f"{rows} <- {cols}", *plan, loops=written)
 
 
-#: Why a product is dear at a new state: its blocks are kept, but each is one block column of an expression.
+#: Reason for a dear product at a new state: its blocks are kept, but each is one block column of an expression.
 _ONE_BY_ONE = "a product with one block column for each block, kept for the state"
 
 

@@ -32,9 +32,9 @@ from soacraft.spatial.checks import Array
 
 #: Directions whose compliance is this part of the largest, in units of each row's own, are ones that nothing moves.
 _STIFF = 1e-13
-#: What may be left of the relative velocity, in the same units.
+#: Largest remaining relative velocity, in the same units.
 _LEFT = 1e-8
-#: What is left of the motions of two frames relative to these, where they cancel.
+#: Motions of two frames relative to these are rounding below this, where they cancel.
 _CANCELLED = 1e-12
 
 

@@ -43,7 +43,7 @@ T = TypeVar("T")
 _IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))
 
 
-#: What the numbers of a memo are, for the error when they overflow.
+#: Names of the numbers of a memo, for the error when they overflow.
 _NUMBERS = {
     "relative": "the pose of each body in its parent's frame",
     "world": "the pose of each body in the inertial frame",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
 Reduced = tuple[Any, ...]
-#: What a model is composed of: packed part by part, without what belongs to the process or is made when asked for.
+#: Parts of a model: packed one by one, without those that belong to the process or are made on demand.
 _PARTS = {"_tree", "_attachments", "_state", "_edits"}
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from soacraft.model.tree.parts.records import Geometry
     from soacraft.robot.robot import Robot
 
-#: Of how many versions a robot remembers its document.
+#: Number of versions whose documents a robot remembers.
 REMEMBERED = 16
 _STATE = {"q", "v", "vdot"}
-#: What of a body is set without a change of structure, by the names of the format and of `Body`.
+#: Fields of a body that are set without a change of structure, by the names of the format and of `Body`.
 _SET = {"inertia", "inboard", "outboard", "armature", "passive", "limits", "gravity_compensation"}
 
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]

@@ -39,7 +39,7 @@ from soacraft.spatial.checks import Array, finite
 
 #: Hands may move relative to the object by this part of how fast the robot moves, or would fall, as loops may.
 _APART = 1e-6
-#: What is left of the accelerations that hands need, relative to them, below which it is rounding.
+#: Residual of the accelerations that hands need, relative to them, below which it is rounding.
 _LEFT = 1e-8
 _RANK = 1e-10  # singular values relative to the largest that count
 

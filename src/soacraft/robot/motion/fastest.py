@@ -44,7 +44,7 @@ _TANGENTS = 3
 _DENSER = 0.9
 #: Directions that differ by more than this at a knot are a corner, where the robot rests.
 _CORNER = 1e-6
-#: Where the robot is nearly at rest, dampers are linearized at this part of the largest velocity.
+#: Part of the largest velocity at which dampers are linearized where the robot is nearly at rest.
 _SLOW = 0.002
 
 

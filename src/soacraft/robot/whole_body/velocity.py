@@ -386,7 +386,7 @@ class _PythonRows(NamedTuple):
 
 
 _TOLERANCES = LevelTolerances()
-#: Without speeds steps are those of a search, which makes them shorter where they lead nowhere.
+#: Tolerances of a search, whose steps have no speeds and are made shorter where they lead nowhere.
 _SEARCHING = replace(_TOLERANCES, pushes=1e-10, rolls=1e-12, looks=1.0)
 
 

@@ -25,7 +25,7 @@ from soacraft.robot.world.solids import has_cover
 from soacraft.robot.world.wishes import GIVEN, KINDS, Cover, Detail, cover_of, read_size
 from soacraft.spatial.pose import Pose
 
-#: So many shapes of geometries are kept.
+#: Number of shapes of geometries that are kept.
 _KEPT = 20_000
 
 

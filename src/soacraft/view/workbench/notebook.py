@@ -32,7 +32,7 @@ class Source:
     notes: Sequence[str] = field(default=())
 
 
-#: What expressions of the page name and soacraft does not.
+#: Expressions of the page that soacraft has no name for.
 _SIZE = "(s.hinge if space == 'hinge' else s.body).size"
 _HELPERS = {
     "zeros": f"def zeros(space):\n    return s.vector(space, np.zeros({_SIZE}))",

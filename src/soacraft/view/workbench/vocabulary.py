@@ -85,7 +85,7 @@ METHODS: dict[str, Function] = {
     "lyapunov": Function(("o", "o"), 1, Operator.lyapunov),
     "remainder": Function(("o", "o"), 1, Operator.remainder),
 }
-#: The same of vectors.
+#: Methods of vectors.
 VECTOR_METHODS: dict[str, Function] = {"dot": Function(("v",), 1, StackedVector.dot)}
 #: Members of operators that are not called.
 PROPERTIES = ("T", "inv")

@@ -158,7 +158,7 @@ def one_sided_attributes(one_sided: Any, active: Any, given: Any, kind: str, nam
     return {**(given or {}), "one_sided": one_sided}
 
 
-#: What a rope and a one-sided coupling keep in their attributes, and how each is said.
+#: Attributes of a rope and of a one-sided coupling, and the way each is set.
 RESERVED = {
     "loop": {"one_sided": "make a rope with mb.add_rope(...)", "length": "make a rope with mb.add_rope(...)"},
     "coupling": {"one_sided": "say mb.couple(..., one_sided=True)"},
