@@ -108,7 +108,7 @@ TESTS = (
     (
         ("sim/plan", "sim/twins"),
         ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
-         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),
+         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py", "sim/systems/test_reactions.py"),
     ),
     (
         ("core/sim",),

@@ -22,8 +22,9 @@ class CompiledCarried(Protocol):
     def weight(self) -> float:
         """What a step costs besides the dynamics, in those of one body."""
 
-    def begin(self) -> Any:
-        """The plan with the values as they are now; None where they are none that it knows."""
+    def begin(self, shapes: Sequence[str] = ()) -> Any:
+        """The plan with the values as they are now; None where they are none that it knows. `shapes` are the names of
+        those that may touch."""
 
     def learn(self, which: int) -> None:
         """Tell the plan what happens where some clocks tick together."""

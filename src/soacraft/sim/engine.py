@@ -106,8 +106,6 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
     if carried is not None:
         if type(method) not in _CARRYING:
             return f"components are carried along by {method.name!r}"
-        if carried.feels:
-            return "components take contacts"
         if carried.obstacle or not mb.nv:
             return carried.obstacle
     touches = any(isinstance(x, Contact) for x in loads)
