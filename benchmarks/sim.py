@@ -37,6 +37,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "energy": sim_runs.long_run(quick),
         "springs": springs.run(quick),
         "chains": sim_chains.run(quick),
+        "chain_steps": sim_chains.steps(quick),
     }
 
 
@@ -71,7 +72,14 @@ def measured(name: str, count: int, steps: int, quick: bool) -> dict[str, Any]:
 def text(result: dict[str, Any]) -> str:
     """The tables of a result."""
     parts = [steps_text(result), pendulum_text(result), cassie_text(result), energy_text(result)]
-    return "\n\n".join([*parts, springs.text(result["springs"]), sim_chains.text(result["chains"])])
+    return "\n\n".join(
+        [
+            *parts,
+            springs.text(result["springs"]),
+            sim_chains.text(result["chains"]),
+            *([sim_chains.steps_text(result["chain_steps"])] if "chain_steps" in result else []),
+        ]
+    )
 
 
 def steps_text(result: dict[str, Any]) -> str:

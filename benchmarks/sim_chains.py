@@ -1,17 +1,22 @@
 """Closed chains by dop853 in the dofs of each solver: the loosest tolerance whose error is below 1e-6 of a radian or a
-metre, the steps it takes, how far closures were open at most, and processor time.
+metre, the steps it takes, how far closures were open at most, and processor time. And steps of fixed length of closed
+chains, of knife edges and of shapes that roll, compiled and in Python, which keeps what is compiled below the steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import process_time
 from typing import Any
 
 import closed_models
 import numpy as np
 from growth import table
+from measure import repeated, shortest
 
 import soacraft as sc
+from soacraft.sim.stride import Stride
 
 #: Closed chains and how long they move, in seconds; the error they are compared at.
 CHAINS = [("row 2, pins", 5.0), ("row 8, pins", 5.0), ("cassie", 0.1)]
@@ -48,6 +53,76 @@ def at_equal_error(name: str, time: float) -> list[dict[str, Any]]:
         row = {"model": name, "solver": solver, "rtol": rtol, "steps": steps, "step": time / steps, "error": error}
         found.append(row | {"drift": float(result.violation.max()), "seconds": seconds})
     return found
+
+
+def sleigh() -> sc.Multibody:
+    """The sleigh of Chaplygin, its centre of mass ahead of the blade."""
+    mb = sc.Multibody("sleigh", gravity=(0, 0, 0))
+    mb.add_body("sleigh", None, sc.Planar(), sc.Inertia(2.0, (0.3, 0, 0), np.diag([0.1, 0.1, 0.3])))
+    mb.add_knife_edge("blade", "sleigh")
+    mb.set_state(mb.q, [1.0, 0.0, 0.8])
+    return mb
+
+
+def rattleback() -> sc.Multibody:
+    """An ellipsoid that rolls, with axes of inertia askew."""
+    mb = sc.Multibody("rattleback", gravity=(0, 0, -9.81))
+    turn = sc.Pose.from_rpy(0, 0, 0.2).rotation
+    moment = turn @ np.diag([0.01, 0.05, 0.055]) @ turn.T
+    mb.add_body("stone", None, sc.Free(), sc.Inertia(1.0, moment=moment))
+    mb.add_rolling("rolls", "stone", semi_axes=(0.5, 0.1, 0.08))
+    mb.q = [0, 0, 0, 1, 0, 0, 0.08]
+    w = np.array([0.1, 0.2, 3.0])
+    mb.v = [*w, *np.cross([0, 0, -0.08], w)]
+    return mb
+
+
+#: What takes steps of fixed length, with the methods.
+STEPS: dict[str, tuple[Callable[[], sc.Multibody], tuple[str, ...]]] = {
+    "row 2, pins": (lambda: closed_models.build("row 2, pins"), ("rk4", "variational", "variational4")),
+    "cassie": (lambda: closed_models.build("cassie"), ("rk4", "variational")),
+    "sleigh": (sleigh, ("rk4", "gauss4")),
+    "rattleback": (rattleback, ("rk4", "gauss4")),
+}
+
+
+def steps(quick: bool = False) -> list[dict[str, Any]]:
+    """Microseconds of a step of a millisecond in calls of 20, compiled, and how many times as long it takes in Python."""
+    found = []
+    for name, (make, methods) in STEPS.items():
+        for method in methods:
+            count, slow = (5, 1) if quick else (20, 2)
+            fast, python = (sc.sim.Propagator(make(), integrator=method, step=1e-3) for _ in range(2))
+
+            def one_by_one(p: sc.sim.Propagator = python, slow: int = slow) -> None:
+                with _in_python():
+                    p.advance_to(p.t + slow * 1e-3)
+
+            loops = {
+                "compiled": repeated(lambda p=fast, count=count: p.advance_to(p.t + count * 1e-3)),
+                "python": repeated(one_by_one),
+            }
+            times = shortest(loops, 2 if quick else 5, 0.0)
+            us = times["compiled"] / count
+            found.append({"model": name, "method": method, "us": us, "ratio": times["python"] / slow / us})
+    return found
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    many = Stride.many
+    Stride.many = lambda *given, **options: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Stride.many = many  # type: ignore[method-assign]
+
+
+def steps_text(rows: list[dict[str, Any]]) -> str:
+    """Table of steps of fixed length."""
+    lines = [[x["model"], x["method"], f"{x['us']:.1f}", f"{x['ratio']:.0f}"] for x in rows]
+    heads = ["closed chain", "method", "us a step", "times as long in Python"]
+    return f"## Steps of closed chains, of knife edges and of what rolls\n\n{table(heads, lines, 2)}"
 
 
 def text(rows: list[dict[str, Any]]) -> str:

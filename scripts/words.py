@@ -24,6 +24,8 @@ OPENINGS = tuple(
     Everything Nothing Made Kept Refused Worked Told Given Left
     """.split()
 )
+#: Kinds of docstrings: of modules; of classes, functions and methods; of fields and constants.
+DOCSTRINGS = ("modules", "others", "fields")
 _OPENING = re.compile(rf"(?:{'|'.join(OPENINGS)}|The same)\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[A-Z]")
 
@@ -50,6 +52,16 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[_Documented, int, str]]:
             yield node, node.body[0].lineno, text
 
 
+def fields(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Docstrings of fields and constants, the texts below them: their lines and texts."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body[1:] if isinstance(body, list) else ():
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield statement.lineno, value.value
+
+
 def assigned(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Names of variables that are assigned, in loops and unpacking too, with their lines."""
     for node in ast.walk(tree):
@@ -69,6 +81,7 @@ def habits(text: str) -> Iterator[tuple[str, str, int]]:
     for node, line, docstring in docstrings(tree):
         if forbidden(docstring):
             yield "openings", "modules" if isinstance(node, ast.Module) else "others", line
+    yield from (("openings", "fields", line) for line, docstring in fields(tree) if forbidden(docstring))
     yield from (("names", name, line) for name, line in assigned(tree) if name in NAMES)
     yield from (("phrases", phrase, line) for phrase, line in phrases(text))
 
@@ -116,7 +129,7 @@ def main(arguments: list[str]) -> None:
                     print(f"{path.relative_to(ROOT)}:{line}: {kind}: {habit}")
         return
     counts = count()
-    print(table("openings", ("modules", "others"), counts), end="\n\n")
+    print(table("openings", DOCSTRINGS, counts), end="\n\n")
     print(table("names", NAMES, counts), end="\n\n")
     for folder, endings in (("docs", (".md",)), ("core", (".hpp", ".cpp"))):
         counted = count_phrases(ROOT / folder, *endings)

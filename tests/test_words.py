@@ -12,16 +12,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 494}
+OPENINGS = {"sim": 576}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
     "found": (602, 97),
     "told": (107, 65),
-    "given": (199, 72),
+    "given": (199, 71),
     "made": (174, 53),
-    "known": (135, 50),
-    "own": (170, 29),
+    "known": (135, 51),
+    "own": (170, 34),
     "left": (154, 20),
     "kept": (97, 26),
     "mine": (34, 14),
@@ -33,12 +33,12 @@ NAMES: dict[str, tuple[int, int]] = {
 PHRASES: dict[str, tuple[int, int, int, int]] = {
     "is told": (4, 11, 3, 8),
     "as told": (0, 10, 1, 0),
-    "stands": (25, 13, 16, 21),
-    "hangs": (9, 14, 5, 15),
+    "stands": (25, 14, 16, 20),
+    "hangs": (9, 13, 5, 15),
     "anew": (7, 33, 6, 7),
-    "besides": (39, 34, 8, 13),
-    "what is left": (29, 11, 2, 40),
-    "of its own": (14, 50, 13, 40),
+    "besides": (35, 34, 8, 13),
+    "what is left": (20, 11, 2, 40),
+    "of its own": (14, 50, 13, 39),
 }
 
 #: What to write in place of a phrase.
@@ -83,7 +83,7 @@ def split(counts, kind, habit):
 
 def test_docstrings_begin_with_a_noun_or_a_verb(counts):
     for name, c in counts.items():
-        number = c["openings", "modules"] + c["openings", "others"]
+        number = sum(c["openings", kind] for kind in words.DOCSTRINGS)
         assert number <= OPENINGS.get(name, 0), (
             f"{number} docstrings of {name} begin with What, Whether, Which, How, Where, Those, Of or the like; "
             f"{OPENINGS.get(name, 0)} may. Begin with a noun or a verb ('True if ...', 'Number of ...', 'Refuse ...'). "
@@ -138,6 +138,13 @@ def test_habits_of_a_text():
         ("phrases", "stands", 4),
         ("phrases", "besides", 5),
     ]
+
+
+def test_docstrings_of_fields_are_seen():
+    tree = ast.parse(
+        '"""Module."""\nSIZE = 1\n"""What it is."""\nclass A:\n    """A."""\n    x: int\n    """Of A."""\n'
+    )
+    assert list(words.fields(tree)) == [(3, "What it is."), (7, "Of A.")]
 
 
 def test_a_phrase_may_go_over_the_end_of_a_line():

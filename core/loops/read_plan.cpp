@@ -28,12 +28,13 @@ void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
         c.fit = w[4], c.first = w[5], c.last = w[6], c.theta = w[7], c.rows = w[8], c.fixed = w[9], c.row = plan.size;
         const rigid::Model& tree = *plan.tree;
         const auto off = [](index x, index n) { return x < -1 || x >= n; };
-        const index dofs = c.fit == BALL ? 3 : c.last - c.first;
+        const index dofs = c.dofs();
         if (off(c.a.element, tree.count) || off(c.b.element, tree.count) || off(c.body_a, tree.body_count) ||
-            off(c.body_b, tree.body_count) || c.fit < WELD || c.fit > CHAIN || c.first < 0 || c.last < c.first ||
+            off(c.body_b, tree.body_count) || c.fit < WELD || c.fit > ROLLING_ELLIPSOID || c.first < 0 || c.last < c.first ||
             c.last > hinges || dofs > 5 || c.rows != 6 - dofs || c.theta < 0 ||
-            c.theta > plan.coordinates - (c.fit == BALL ? 4 : dofs) || (c.fit == WELD) != (dofs == 0) ||
-            ((c.fit == TURN || c.fit == SLIDE) && dofs != 1) || (c.fit != CHAIN && !c.fixed))
+            c.theta > plan.coordinates - c.coordinates() || (c.fit == WELD) != (dofs == 0) ||
+            ((c.fit == TURN || c.fit == SLIDE) && dofs != 1) || (c.fit != CHAIN && !c.fixed && !c.rolls()) || (c.rolls() && c.fixed) ||
+            (!c.is_holonomic() && c.first != c.last))
             refuse("closure %lld is not one of this tree", shown(i));
         read_place(r, c.a.R, c.a.p), read_place(r + 12, c.b.R, c.b.p), read_place(r + 24, c.R, c.p);
         for (int k = 0; k < 36; ++k) c.Q[k] = r[36 + k];
@@ -175,8 +176,8 @@ void read_plan(ClosedSolver& to, nb::handle given) {
     const nb::object closures = field(given, "closures");
     const nb::object closure_whole = field(closures, "closure_whole");
     plan.coordinates = integer(closures, "coordinates");
-    if (plan.coordinates < 0 || plan.coordinates > 6 * Array<index>(closure_whole, "closure_whole", 2).size(0))
-        refuse("coordinates must be no fewer than none and no more than 6 of each closure");
+    if (plan.coordinates < 0 || plan.coordinates > 7 * Array<index>(closure_whole, "closure_whole", 2).size(0))
+        refuse("coordinates must be no fewer than none and no more than 7 of each closure");
     const nb::object units_ = field(closures, "units"), gravity_ = field(given, "gravity");
     const Array<double> units(units_, "units", 1), gravity(gravity_, "gravity", 1);
     require_length("units", units.size(), plan.tree->nv), require_length("gravity", gravity.size(), 3);

@@ -5,47 +5,19 @@ namespace soacraft {
 namespace program {
 namespace {
 
-// One part of a state: false for what Python should read. `changed` says whether it differs from what there is.
-bool read_part(PyObject* o, const std::vector<double>& old, const double*& x, bool& changed) {
-    changed = false, x = nullptr;
+// One part of a state: false for what Python should read.
+bool read_part(PyObject* o, const std::vector<double>& old, const double*& x) {
+    x = nullptr;
     if (o == Py_None) return true;
     const npy_intp size = static_cast<npy_intp>(old.size());
     x = data_of(o, 1, &size);
-    if (!x || !rigid::finite(x, size)) return false;
-    changed = std::memcmp(x, old.data(), old.size() * sizeof(double)) != 0;
-    return true;
+    return x && rigid::finite(x, size);
 }
-
-constexpr double EPSILON = 2.220446049250313e-16;
-
-double squared_length(const double* e) { return e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]; }
 
 // Set what is given; False, and nothing changed, for anything but contiguous finite numbers with unit quaternions.
 bool set(Store& s, nb::handle q_, nb::handle v_, nb::handle vdot_) {
-    if (!s.ready) return false;
     const double *q, *v, *vdot;
-    bool new_q, new_v, new_vdot;
-    if (!read_part(q_.ptr(), s.q, q, new_q) || !read_part(v_.ptr(), s.v, v, new_v) ||
-        !read_part(vdot_.ptr(), s.vdot, vdot, new_vdot))
-        return false;
-    if (new_q) {
-        for (index at : s.quaternions) {
-            const double n = squared_length(q + at);
-            if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;
-        }
-        std::copy(q, q + s.q.size(), s.q.begin());
-        for (index at : s.quaternions) {
-            double* const e = s.q.data() + at;
-            const double length = std::sqrt(squared_length(e));
-            if (std::fabs(length - 1.0) <= 4 * EPSILON) continue;  // as `normalize_quaternion` has it
-            for (int i = 0; i < 4; ++i) e[i] /= length;
-        }
-        ++s.q_stamp;
-    }
-    if (new_v) std::copy(v, v + s.v.size(), s.v.begin());
-    if (new_vdot) std::copy(vdot, vdot + s.vdot.size(), s.vdot.begin());
-    if (new_q || new_v || new_vdot) ++s.stamp;
-    return true;
+    return read_part(q_.ptr(), s.q, q) && read_part(v_.ptr(), s.v, v) && read_part(vdot_.ptr(), s.vdot, vdot) && s.take(q, v, vdot);
 }
 
 // The state as Python read it.

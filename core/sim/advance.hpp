@@ -29,7 +29,7 @@ struct Course {
 
 // What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open. Of
 // components also the rates before a tick at the end, and their signals; `begun` are the rates at the start. With visits also the
-// rates that each step begins with, and kinetic, potential and spring energy at its end.
+// rates that each step begins with, if they may be others than those before, and kinetic, potential and spring energy at its end.
 struct Track {
     index* ends;
     double *X, *W, *F, *forces, *errors, *openings;
@@ -50,7 +50,7 @@ public:
         Plan* const plan = m_.plan();
         if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
             between(course_.now, course_.now);
-            if (stepper_.contacts())  // they begin with rates of their own
+            if (stepper_.contacts())  // they compute their first rates themselves
                 std::memcpy(track_.begun, w, static_cast<std::size_t>(m_.size) * sizeof(double));
             else if (!m_.rates(seconds(course_.now), x, track_.begun))
                 return 0;
@@ -58,10 +58,12 @@ public:
         }
         for (; course_.now < course_.goal && done < course_.most; ++done) {
             if (visits && course_.now >= visits->next) {
-                if (!visits->call(course_.now, x, w)) break;
+                if (!visited(x, w)) break;
                 stepper_.forget_rates();
-                if (!m_.sample(seconds(course_.now), x) || !m_.rates(seconds(course_.now), x, begun_.data())) break;
-                w = begun_.data();
+                if (!stepper_.contacts()) {  // such steps compute their first rates themselves
+                    if (!m_.rates(seconds(course_.now), x, begun_.data())) break;
+                    w = begun_.data();
+                }
             }
             if (track_.starts) std::memcpy(track_.starts + done * m_.size, w, static_cast<std::size_t>(m_.size) * sizeof(double));
             const std::vector<double> theta = m_.theta;
@@ -95,6 +97,12 @@ private:
     static constexpr double SAFETY = 0.9, LEAST = 0.2, MOST = 8.0;  // those of sim/integrators/pace.py
     static constexpr index STIFF_STEPS = 1000, CALM_STEPS = 6;
     static constexpr double SHORTEST = 2e-9;  // that of sim/stride.py
+
+    bool visited(const double* x, const double* w) {
+        vdot_.resize(static_cast<std::size_t>(m_.nv));
+        m_.own_rates(x + m_.nq, w + m_.nv, vdot_.data());
+        return visits->call(course_.now, x, x + m_.nq, vdot_.data());
+    }
 
     // One step into the row; false where Python should take it, or where the call should end.
     bool stepped(Plan* plan, index row, const double* x, const double* w) {
@@ -145,7 +153,7 @@ private:
         const index grid = course_.origin + ((course_.now - course_.origin) / course_.step + 1) * course_.step;
         const index stop = next_tick(next_stop());
         for (index end = grid < stop ? grid : stop; end > course_.now; end = stepper_.shorter(course_.now, end)) {
-            stepper_.t1 = seconds(end);
+            stepper_.t1 = seconds(end), stepper_.forces_end = visits && visits->next == end;
             jumps_ = m_.plan() && between(course_.now, end);
             if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x);
         }
@@ -267,7 +275,7 @@ private:
     Lookout lookout_;
     bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
-    std::vector<double> vdot_;   // at the end of a step
+    std::vector<double> vdot_;   // at a visit, or the end of a step
 };
 
 }  // namespace sim

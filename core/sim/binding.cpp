@@ -2,6 +2,7 @@
 #include "advance.hpp"
 #include "contact_rollout.hpp"
 #include "contact_tables.hpp"
+#include "python_visits.hpp"
 #include "setting_reader.hpp"
 #include "signals.hpp"
 
@@ -85,7 +86,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     Mechanism m(set);
     const nb::object visits_given = field(setting, "visits");
     std::unique_ptr<PythonVisits> visits;
-    if (!visits_given.is_none()) visits = std::make_unique<PythonVisits>(visits_given, m.points, m.size);
+    if (!visits_given.is_none()) visits = std::make_unique<PythonVisits>(visits_given, m.nq, m.nv);
     const index most = way.most, rows = Stepper::rows(method, tableau);
     const Array<double> x(x_, "x", 1), w(w_, "w", 1);
     Held::require("x", x.size(), m.points), Held::require("w", w.size(), m.size);
@@ -95,7 +96,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
                    set.plan ? held.output(track, "before", most, m.size) : nullptr,
                    set.plan ? held.output(track, "signals", most, set.plan->width) : nullptr,
                    set.plan ? held.output(track, "begun", 1, m.size) : nullptr,
-                   visits ? held.output(track, "starts", most, m.size) : nullptr,
+                   visits && !touches(method) ? held.output(track, "starts", most, m.size) : nullptr,
                    visits && visits->energies ? held.output(track, "energies", most, 3) : nullptr};
     if (!rigid::finite(x.data(), m.points) || !rigid::finite(w.data(), m.size) ||
         !rigid::unit_quaternions(tree.quaternions, x.data()))
@@ -112,8 +113,9 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const nb::object pause = field(setting, "pause");
     if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
     if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
-    constexpr double PATIENCE = 0.2;  // functions of the user may be slow, and a pause waits
-    walk.visits = visits.get(), walk.patience = visits || set.functions || walk.pause ? PATIENCE : 0.0;
+    constexpr double PATIENCE = 0.2;  // functions of the user may be slow, steps may have many contacts, and a pause waits
+    const bool is_slow = visits || set.functions || set.contact || walk.pause;
+    walk.visits = visits.get(), walk.patience = is_slow ? PATIENCE : 0.0;
     const auto walked = [&] { until_a_signal([&] { done = walk.run(x.data(), w.data()); }); };  // it ends with the steps it has
     if ((given.plan && (given.plan->calls_python() || walk.pause)) || set.functions || visits) {
         walked();

@@ -20,8 +20,8 @@ struct Functions {
 struct Visits {
     index next;  // in nanoseconds
     virtual ~Visits() = default;
-    // The visit at a point with its rates; false where the steps should end.
-    virtual bool call(index now, const double* x, const double* w) = 0;
+    // The visit at a state; false where the steps should end.
+    virtual bool call(index now, const double* q, const double* v, const double* vdot) = 0;
 };
 
 }  // namespace sim

@@ -67,7 +67,7 @@ private:
         return true;
     }
 
-    // dense_ <- the dense output, of a method without one of its own the cubic by the rates at both ends.
+    // dense_ <- the dense output, of a method without one the cubic by the rates at both ends.
     void complete(const Step& s) {
         const index n = m_.size;
         dense_.assign(s.F, s.F + s.rows * n);

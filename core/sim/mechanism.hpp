@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "chart.hpp"
@@ -84,6 +85,7 @@ public:
         if (!s.chain) return;
         closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
         theta = numbers(s.chain->solver.coordinates);
+        rows_ = numbers(s.chain->mover.coordinates + 21 * s.chain->mover.size + (15 + 2 * nv) * closures() + 2 * nv + 1);
         if (!s.contact) return;
         pressed_ = s.chain->mover, pressed_.tree = &implicit_.model();
         scale_ = pressed_.scale;
@@ -201,6 +203,8 @@ public:
         if (set_.plan) pushed(q, v, of, powers, own), of += nv * pushes(), powers += pushes();
         if (!nv) return true;
         stored(q, of);
+        if (set_.chain)  // a tree takes the wrenches themselves
+            for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
         *powers++ = dot(of, v, nv), of += nv;
         if (set_.passive) {
             if (set_.job.passive)
@@ -423,6 +427,46 @@ public:
                rigid::finite(dv, nv);
     }
 
+    // Rows of closures and couplings.
+    index closure_rows() const { return set_.chain ? set_.chain->mover.size : 0; }
+    // Gc (rows, nv) and what it is open by at q, in units: radians, and lengths of loops. `open` <- by how much, as of a point that
+    // was settled.
+    bool closures_at(const double* q, double* G, double* residual) {
+        const loops::Plan& plan = set_.chain->mover;
+        const index rows = plan.size, loop_count = closures();
+        double* at = rows_.data();
+        const auto cut = [&](index n) { return std::exchange(at, at + n); };
+        loops::Rows out = {};
+        out.theta = cut(plan.coordinates), out.gap = cut(6 * loop_count), out.Q = cut(6 * rows), out.R_ab = cut(9 * loop_count);
+        out.local = cut(rows), out.gamma = cut(rows), out.speed = cut(rows), out.residual = residual;
+        out.W_a = cut(6 * rows), out.W_b = cut(6 * rows), out.G = G, out.turns = cut(nv), out.slides = cut(nv);
+        out.T = cut(loop_count * nv), out.S = cut(loop_count * nv), out.furthest = cut(1);
+        if (!loops::best_kernels().rows(plan, closed_.hold(0), state(q, zeros_.data()), out)) return false;
+        const auto length = [](const double* x) { return std::sqrt(dot(x, x, 3)); };
+        open = 0.0;
+        const auto measure = [&](index row, double unit) {
+            residual[row] /= unit;
+            for (index k = 0; k < nv; ++k) G[row * nv + k] /= unit;
+        };
+        for (index i = 0; i < loop_count; ++i) {
+            const loops::Closure& c = plan.closures[static_cast<std::size_t>(i)];
+            const double *gap = out.gap + 6 * i, turned = length(gap), slid = length(gap + 3) / c.length;
+            open = std::fmax(open, std::fmax(turned, slid));
+            for (index r = c.row; r < c.row + c.rows; ++r) measure(r, length(out.Q + 6 * r) + c.length * length(out.Q + 6 * r + 3));
+        }
+        for (const loops::Coupling& c : plan.couplings) {
+            open = std::fmax(open, std::fabs(residual[c.row]) / c.size);
+            measure(c.row, c.size);
+        }
+        return rigid::finite(residual, rows) && rigid::finite(G, rows * nv);
+    }
+    // The velocity nearest to v that the closures allow at q, in its place.
+    bool keep_velocity(const double* q, double* v) {
+        std::memcpy(total_.data(), v, bytes(nv));
+        return moved(loops::PROJECT_VELOCITY, state(q, v), {total_.data(), nullptr, 0, nullptr, v, theta.data()}) && rigid::finite(v, nv);
+    }
+    double armature(index dof) const { return model_.armature[dof]; }
+
     // True of the travel of what floats, which a constant velocity has, too.
     bool drifts(index i) const { return i < nv && set_.floating[i] != 0.0; }
 
@@ -441,7 +485,7 @@ public:
         for (index i = 0; i < states; ++i)
             to[2 * nv + i] = std::fmax(std::fabs(x[nq + nv + names + i]), set_.plan->nominal[static_cast<std::size_t>(i)]);
     }
-    // Where the i-th number that is measured stands in a tangent vector: work is not measured.
+    // The place in a tangent vector of the i-th number that is measured: work is not measured.
     index measured(index i) const { return i < 2 * nv ? i : i + names; }
 
 private:
@@ -630,6 +674,7 @@ private:
     std::vector<double> sampled_x_;
     loops::Plan pressed_;        // what projects states, on the tree that answers impulses
     std::vector<double> scale_;  // of its rows, where no force is taken implicitly
+    std::vector<double> rows_;   // of closures, but for G and what they are open by
     std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
     rigid::Workspace space_, closed_;
 };

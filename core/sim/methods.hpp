@@ -31,6 +31,7 @@ public:
     // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates; how far closures are open.
     std::vector<double> x1, w1, forces, u;
     double open = 0.0;
+    bool forces_end = false;  // whether other forces act from its end on, so that the next begins with other rates
     double t1 = 0.0;  // its end to the nanosecond, which components see: t + h may be off by rounding
 
     Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
@@ -310,11 +311,11 @@ private:
     bool variational(double t, const double* x, double h) {
         const double one = 1.0, a = 1.0 / (2.0 - std::cbrt(2.0)), three[] = {a, 1.0 - 2.0 * a, a};
         const bool second = method_ == VARIATIONAL;
-        if (!m_.is_tree() || !variational_->take(t, x, h, second ? &one : three, second ? 1 : 3, u.data())) return false;
+        if (!variational_->take(t, x, h, second ? &one : three, second ? 1 : 3, u.data())) return false;
         variational_->end(x1.data());  // as it is, and not moved by u: momentum is kept to rounding
         if (!m_.between(x, x1.data(), u.data()) || !m_.inside(u.data())) return false;
         for (index i = 0; i < m_.names; ++i) x1[at(m_.nq + m_.nv + i)] = x[m_.nq + m_.nv + i] + u[at(2 * m_.nv + i)];
-        return ended(t, h);
+        return settled(t, h);
     }
 
     // A smooth step, then the impulses of all that touches (sim/integrators/moreau.py). The rates at the end have the mean
@@ -393,7 +394,7 @@ private:
         if (!pressed) {
             if (m_.implicit().acts()) {
                 slope_.assign(w, w + m_.size);
-                return ended_implicitly(t, x, h);
+                return ended_by_mean(t, x, h);
             }
             if (!settled(t, h)) return false;
             known_ = x1, rates_ = w1, begun_ = !lean_;
@@ -432,8 +433,8 @@ private:
         }
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
         m_.contact_force = touch_->force;
-        if (m_.implicit().acts()) {
-            if (!ended_implicitly(t, x, h)) return false;
+        if (m_.implicit().acts() || forces_end) {
+            if (!ended_by_mean(t, x, h)) return false;
             known_ = x1, weighed_ = !lean_;
             return true;
         }
@@ -443,9 +444,9 @@ private:
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
     }
-    // The rates at the end of a step with implicit forces, by its mean acceleration: the next one chooses anew what it takes
-    // implicitly, and begins with its own.
-    bool ended_implicitly(double t, const double* x, double h) {
+    // The rates at the end of a step by its mean acceleration, where the next one does not begin with them: it chooses anew what it
+    // takes implicitly, or has other forces.
+    bool ended_by_mean(double t, const double* x, double h) {
         begun_ = false;
         open = m_.open;
         if (!rigid::finite(x1.data(), m_.points)) return false;

@@ -1,85 +1,55 @@
-// Python's side of `Functions` and `Visits`: what compiled code writes before a call, and reads after it.
+// `Functions` of a user in Python (`Evaluation` of sim/forces/evaluation.py).
 #pragma once
 
-#include <algorithm>
-
-#include "fields.hpp"
 #include "functions.hpp"
 #include "load.hpp"
+#include "user_calls.hpp"
 
 namespace soacraft {
 namespace sim {
 
-// Calls a function without arguments; false where it raised, or where one before did.
-inline bool called(nb::handle function) {
-    if (PyErr_Occurred()) return false;
-    PyObject* const done = PyObject_CallNoArgs(function.ptr());
-    Py_XDECREF(done);
-    return done != nullptr;
-}
-
-// `Evaluation` of sim/forces/evaluation.py: `point` (1 + nq + nv) takes t, q and v; `forces` (rows, nv) has what functions give,
-// of which load i has row `rows[i]`, -1 for none. The numbers of controls are written into `values` of the setting.
+// The calls `stage` and `step` write numbers of controls into `values` of the setting and generalized forces into `forces` (rows,
+// nv), of which load i has row `rows[i]`, -1 for none. States that functions get have the accelerations `still`.
 class PythonFunctions final : public Functions {
 public:
     PythonFunctions(nb::handle given, index nq, index nv, std::vector<Load>& loads)
-        : point_(field(given, "point"), "point", 1, true), forces_(field(given, "forces"), "forces", 2), stage_(field(given, "stage")),
-          step_(field(given, "step")), nq_(nq), nv_(nv) {
-        of_stage = !stage_.is_none(), of_step = !step_.is_none();
+        : forces_(field(given, "forces"), "forces", 2), still_(field(given, "still"), "still", 1), failed_(field(given, "failed"), "failed", 1, true),
+          stage_(read_calls(given, "stage")), step_(read_calls(given, "step")), states_(field(given, "states"), nq, nv) {
+        of_stage = !stage_.empty(), of_step = !step_.empty();
         const nb::object rows_given = field(given, "rows");
         const Array<index> rows(rows_given, "rows", 1);
-        if (point_.size() != 1 + nq + nv || forces_.size(1) != nv || rows.size() != static_cast<index>(loads.size()))
+        if (still_.size() != nv || forces_.size(1) != nv || rows.size() != static_cast<index>(loads.size()) || failed_.size() != 1)
             refuse("functions are of another model");
         for (std::size_t i = 0; i < loads.size(); ++i) {
             const index row = rows.data()[i];
             if (row < -1 || row >= forces_.size(0)) refuse("a row of forces is out of range");
             if (row >= 0) loads[i].force_of_function = forces_.data() + row * nv;
         }
+        *failed_.data() = 0;
     }
 
-    bool stage(double t, const double* q, const double* v) override { return put(t, q, v) && called(stage_); }
-    bool step(double t, const double* q, const double* v) override { return put(t, q, v) && called(step_); }
+    bool stage(double t, const double* q, const double* v) override { return run(stage_, t, q, v); }
+    bool step(double t, const double* q, const double* v) override { return run(step_, without_rounding(t), q, v); }
 
 private:
-    bool put(double t, const double* q, const double* v) {
-        double* const to = point_.data();
-        *to = t;
-        std::copy(q, q + nq_, to + 1), std::copy(v, v + nv_, to + 1 + nq_);
-        return true;
+    // The time of a whole nanosecond where t is that but for rounding (sim/clock.py).
+    static double without_rounding(double t) {
+        const double near = std::nearbyint(t * 1e9) / 1e9;
+        return std::fabs(t - near) <= 1e-15 * std::fabs(t) + 1e-16 ? near : t;
     }
-
-    Array<double> point_, forces_;
-    nb::object stage_, step_;
-    index nq_, nv_;
-};
-
-// `Visits` of sim/visits.py: `x` and `w` take the point and its rates; `call(ns)` gives the nanosecond of the next visit, or ns
-// where the steps should end.
-class PythonVisits final : public Visits {
-public:
-    bool energies;  // whether rows need them before a visit changes the model
-
-    PythonVisits(nb::handle given, index points, index size)
-        : x_(field(given, "x"), "x", 1, true), w_(field(given, "w"), "w", 1, true), call_(field(given, "call")) {
-        next = integer(given, "next"), energies = integer(given, "energies") != 0;
-        if (x_.size() != points || w_.size() != size) refuse("visits are of another model");
-    }
-
-    bool call(index now, const double* x, const double* w) override {
+    bool run(UserCalls& calls, double t, const double* q, const double* v) {
         if (PyErr_Occurred()) return false;
-        std::copy(x, x + x_.size(), x_.data()), std::copy(w, w + w_.size(), w_.data());
-        PyObject* const given = PyObject_CallFunction(call_.ptr(), "L", static_cast<long long>(now));
-        if (!given) return false;
-        const long long when = PyLong_AsLongLong(given);
-        Py_DECREF(given);
-        if (PyErr_Occurred() || when <= now) return false;
-        next = when;
-        return true;
+        const nb::object time = nb::steal(PyFloat_FromDouble(t)), state = states_.at(q, v, still_.data());
+        bool fine = time && state;
+        for (std::size_t i = 0; fine && i < calls.size(); ++i) fine = calls[i]->run(time, state);
+        if (!fine) *failed_.data() = 1;
+        return fine;
     }
 
-private:
-    Array<double> x_, w_;
-    nb::object call_;
+    Array<double> forces_, still_;
+    Array<index> failed_;
+    UserCalls stage_, step_;
+    StateMaker states_;
 };
 
 }  // namespace sim

@@ -198,7 +198,7 @@ struct Given {
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;
-        if (PyDict_GET_SIZE(forces.ptr()) && (set.chain || !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job)))
+        if (PyDict_GET_SIZE(forces.ptr()) && !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job))
             return false;
         return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
     }

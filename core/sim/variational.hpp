@@ -1,20 +1,21 @@
-// Variational steps of a tree (sim/integrators/variational.py has the equations):
+// Variational steps (sim/integrators/variational.py has the equations), of closed chains with impulses of their closures at both
+// ends of a step:
 //
 //     mu0 = Jl(xi)^-* pi - h Ad(exp(-xi/2))* f        solved for xi,    pi = p + (h/2) Jr(xi/2)* f
 //     mu1 = Jr(xi)^-* pi,     v1 = Mcal(q1)^-1 mu1
 #pragma once
 
-#include "mechanism.hpp"
+#include "closure_impulses.hpp"
 
 namespace soacraft {
 namespace sim {
 
 class Variational {
 public:
-    explicit Variational(Mechanism& m) : m_(m) {
+    explicit Variational(Mechanism& m) : m_(m), impulses_(m) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         const index nv = m.nv, square = nv * nv;
-        for (std::vector<double>* x : {&q_, &half_}) *x = numbers(m.nq);
+        for (std::vector<double>* x : {&q_, &half_, &end_}) *x = numbers(m.nq);
         for (std::vector<double>* x : {&mu_, &v_, &xi_, &p_, &f_, &pi_, &left_, &step_, &rate_, &gravity_}) *x = numbers(nv);
         for (std::vector<double>* x : {&A_, &B_, &C_, &D_, &E_}) *x = numbers(square);
         forces_ = numbers(m.names * nv), powers_ = numbers(m.names);
@@ -37,8 +38,11 @@ public:
             for (index k = 0; k < m_.names; ++k) u[2 * nv + k] += parts[i] * h * powers_[at(k)];
             t += parts[i] * h;
             if (!m_.velocity(q_.data(), mu_.data(), v_.data())) return false;
+            if (m_.is_tree()) continue;
+            if (!m_.keep_velocity(q_.data(), v_.data())) return false;
+            m_.momentum(q_.data(), v_.data(), mu_.data());
         }
-        return true;
+        return m_.is_tree() || impulses_.begin(q_.data());  // how far the closures are open there
     }
 
     // q and v after them.
@@ -56,6 +60,7 @@ private:
     bool middle(double t, double h) {
         const index nv = m_.nv;
         for (index k = 0; k < nv; ++k) xi_[at(k)] = h * v_[at(k)];
+        if (!m_.is_tree() && !impulses_.begin(q_.data())) return false;
         double last = INFINITY;
         for (int round = 0; round < ROUNDS; ++round) {
             for (index k = 0; k < nv; ++k) step_[at(k)] = 0.5 * xi_[at(k)], rate_[at(k)] = xi_[at(k)] / h;
@@ -66,8 +71,8 @@ private:
             if (!solve(D_, left_.data())) return false;
             times_transposed(A_, f_.data(), step_.data());
             for (index k = 0; k < nv; ++k) left_[at(k)] = mu_[at(k)] - left_[at(k)] + h * step_[at(k)];
-            if (!m_.velocity(half_.data(), left_.data(), step_.data())) return false;
-            for (index k = 0; k < nv; ++k) xi_[at(k)] += step_[at(k)] *= h;
+            if (!change_of(h)) return false;
+            for (index k = 0; k < nv; ++k) xi_[at(k)] += step_[at(k)];
             const double change = m_.largest(step_.data()), size = m_.largest(xi_.data());
             if (change <= SMALL * size || (change >= 0.5 * last && change < STALLED * (size > 1.0 ? size : 1.0))) {
                 m_.integrate(q_.data(), xi_.data(), half_.data());
@@ -82,6 +87,26 @@ private:
         return false;
     }
 
+    // step_ <- the change of xi for the remainder `left_` of mu0.
+    bool change_of(double h) {
+        const index nv = m_.nv;
+        if (m_.is_tree()) {
+            if (!m_.velocity(half_.data(), left_.data(), step_.data())) return false;
+            for (index k = 0; k < nv; ++k) step_[at(k)] *= h;
+            return true;
+        }
+        m_.integrate(q_.data(), xi_.data(), end_.data());
+        step_.swap(left_);
+        return impulses_.step(half_.data(), step_.data(), end_.data(), h, [&](double* row) {
+            m_.each_group([&](index first, index n) {
+                double turned[6] = {};
+                for (index i = 0; i < n; ++i)
+                    for (index k = 0; k < n; ++k) turned[k] += row[first + i] * C_[at((first + i) * nv + first + k)];
+                std::copy(turned, turned + n, row + first);
+            });
+        });
+    }
+
     // f = dL/dq and forces at the middle, the momentum p there, and the powers.
     bool gradient(double t) {
         const index nv = m_.nv;
@@ -90,8 +115,9 @@ private:
         if (!m_.coriolis(half_.data(), rate_.data(), A_.data(), B_.data(), C_.data())) return false;
         times_transposed(B_, rate_.data(), f_.data());
         m_.each_group([&](index first, index dofs) {
-            double found[6];
-            bracket(rate_.data() + first, p_.data() + first, dofs, found);
+            double found[6], mu[6];  // momentum of rotors stays in the axes of the hinge, it does not turn along: twice for half of it
+            for (index k = 0; k < dofs; ++k) mu[k] = p_[at(first + k)] + m_.armature(first + k) * rate_[at(first + k)];
+            bracket(rate_.data() + first, mu, dofs, found);
             for (index k = 0; k < dofs; ++k) f_[at(first + k)] -= found[k];
         });
         m_.gravity(half_.data(), gravity_.data());
@@ -162,7 +188,8 @@ private:
     }
 
     Mechanism& m_;
-    std::vector<double> q_, half_, mu_, v_, xi_, p_, f_, pi_, left_, step_, rate_, gravity_, A_, B_, C_, D_, E_, forces_, powers_;
+    ClosureImpulses impulses_;
+    std::vector<double> q_, half_, end_, mu_, v_, xi_, p_, f_, pi_, left_, step_, rate_, gravity_, A_, B_, C_, D_, E_, forces_, powers_;
 };
 
 }  // namespace sim

@@ -104,6 +104,13 @@ _LATE = {
     "coupled_linearize": "soacraft.loops.coupled",
     "rolling_linearize": "soacraft.loops.rolling",
     "register_laws": "soacraft.robot.control.components",
+    "Lines": "soacraft.sim.serving.lines",
+    "reload": "soacraft.sim.files.reloading",
+    "require_kept": "soacraft.sim.systems.checkpoint",
+    "save_system": "soacraft.sim.files.writing",
+    "system_documents": "soacraft.sim.systems.description",
+    "system_writer": "soacraft.sim.systems.checkpoint",
+    "to_fmu": "soacraft.sim.links.fmu_export",
 }
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.

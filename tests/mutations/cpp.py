@@ -106,10 +106,17 @@ TESTS = (
     ),
     (("sim/crossing", "sim/lookout"), ("sim/systems/test_compiled_crossings.py",)),
     (
+        ("sim/python_", "sim/user_calls"),
+        ("sim/test_visits.py", "sim/forces/test_evaluation.py", "sim/forces/test_evaluated.py",
+         "sim/test_compiled_refusals.py"),
+    ),
+    (
         ("sim/plan", "sim/twins"),
         ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
          "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py", "sim/systems/test_reactions.py"),
     ),
+    (("sim/closure_impulses", "sim/variational"), ("sim/test_compiled.py", "sim/test_structure.py")),
+    (("rolling_hinge",), ("sim/test_rolling.py",)),
     (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",

@@ -257,7 +257,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "one.q = job.q ? job.q - s * job.q_step : nullptr;",
     ): "a state in doubt in a pack is in doubt alone too: what is computed for its neighbours is thrown away",
     (
-        "core/program/store.cpp",
+        "core/include/soacraft/program/numbers.hpp",
         "if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
         "if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n <= (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
     ): "a square of a length that is on the bound to the last bit",
@@ -406,6 +406,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "sum += d * d;",
         "sum -= d * d;",
     ): "a lower bound that is no number leaves out nothing: slower, and no more",
+    (
+        "core/sim/python_functions.hpp",
+        "return std::fabs(t - near) <= 1e-15 * std::fabs(t) + 1e-16 ? near : t;",
+        "return std::fabs(t - near) < 1e-15 * std::fabs(t) + 1e-16 ? near : t;",
+    ): "a difference that is on the bound to the last bit",
+    (
+        "core/sim/user_calls.hpp",
+        "if (!restored || !now) return -1;",
+        "if (!restored && !now) return -1;",
+    ): "neither fails: they set and read attributes that are there",
     (
         "core/sim/load.hpp",
         "const double above = x < limits[0] ? limits[0] : x;",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.loops.test_case_four_bars import spatial_loop
 from tests.model.modal.trees import flexible_tree
+from tests.sim.chains import ball_jointed_four_bar
 from tests.sim.test_closed import four_bar
 from tests.sim.test_order import tree
 
@@ -46,7 +47,18 @@ MODELS = {
     "springs": sprung,
     "wrenches": pulled,
 }
-CHAINS = {"four-bar": four_bar, "loop in space": spatial_loop}
+
+
+def pushed():
+    """A loop with ball joints, a rotor in one of them, and wrenches of `mb.set_force` in axes of both kinds."""
+    mb = ball_jointed_four_bar(3.0)
+    mb["coupler"].armature = [0.01, 0.02, 0.005]
+    mb.set_force("coupler", [0.1, 0.2, 0.3, 1.0, -2.0, 0.5])
+    mb.set_force("rocker/end", sc.Wrench([0.0, 0.3, 0.0], [0.5, 0.0, -1.0], expressed_in=mb.root))
+    return mb
+
+
+CHAINS = {"four-bar": four_bar, "loop in space": spatial_loop, "pushed": pushed}
 
 
 def in_python(monkeypatch):
@@ -143,7 +155,7 @@ def test_steps_of_a_body_that_turns_and_travels_far_in_each(method, monkeypatch)
     agree(compiled, run())
 
 
-@pytest.mark.parametrize("method", ["rk4", "verlet", "dop853", "gauss6"])
+@pytest.mark.parametrize("method", ["rk4", "verlet", "dop853", "gauss6", "variational", "variational4"])
 @pytest.mark.parametrize("solver", ["ta", "fa", "ce"])
 @pytest.mark.parametrize("name", CHAINS)
 def test_steps_of_closed_chains(name, solver, method, monkeypatch):
@@ -156,8 +168,8 @@ def test_steps_of_closed_chains(name, solver, method, monkeypatch):
 
 @pytest.mark.parametrize("name", ["delta", "five_bar", "cassie"])
 def test_stages_of_long_fixed_steps_are_next_to_the_closures(name, monkeypatch):
-    """Compiled and in Python alike, to rounding, where truncation is a thousand times as large; a stage that is too far
-    off puts all of them back on the closures."""
+    """Compiled and in Python alike, to rounding, where truncation is a thousand times as large. The rows of the delta
+    robot multiply rounding by 1e5. A stage that is too far off puts all of them back on the closures."""
 
     def run(step):
         mb, rng = sc.load(name), np.random.default_rng(3)
@@ -173,7 +185,7 @@ def test_stages_of_long_fixed_steps_are_next_to_the_closures(name, monkeypatch):
         assert is_compiled(one)
         other = run(step)
         np.testing.assert_allclose(one.q, other.q, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(one.v, other.v, rtol=0, atol=1e-11 * np.abs(other.v).max())
+        np.testing.assert_allclose(one.v, other.v, rtol=0, atol=1e-9 * np.abs(other.v).max())
 
 
 def servo():
@@ -302,10 +314,8 @@ def test_what_is_left_to_python_is_told():
     skate = sc.Multibody("skate")
     skate.add_body("skate", None, sc.Planar(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
     skate.add_knife_edge("blade", "skate")
-    assert told(made(skate)).endswith("since a hinge of its tree or of its loops is not known to compiled code")
-    mb = four_bar()
-    mb.set_force(mb.bodies[0], [0, 0, 1.0, 0, 0, 0])
-    assert told(made(mb)).endswith("since forces of mb.set_force act on a closed chain")
+    assert told(made(skate)) == "steps: compiled, many in one call"
+    assert told(made(pushed())) == "steps: compiled, many in one call"
 
 
 @pytest.mark.parametrize("bodies", [2, 300])

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from tests.loops.cases import near
+from tests.sim.test_compiled import agree, in_python, is_compiled
 
 import soacraft as sc
 from soacraft.errors import ModelError
+from soacraft.kinematics.rows import Constraints, loop_rows
 
 G = 9.81
 
@@ -200,3 +202,120 @@ def test_a_callback_may_change_the_state_of_what_rolls():
     speeds = [float(run.v[run.t <= t + 1e-9][-1, 1]) for t in (0.05, 0.1, 0.2, 0.3)]
     np.testing.assert_allclose(speeds, [2.0, 1.0, 0.5, 0.25], rtol=1e-12)
     np.testing.assert_allclose(mb.q[4:], [0.5 * (2.0 + 1.0 + 0.5) * 0.1, 0.0], atol=1e-12)
+
+
+# -- compiled ----------------------------------------------------------------------------------------------------------
+
+
+def skater():
+    """A free body on a leaning slope with a knife edge under it, and an arm that swings."""
+    mb = sc.Multibody("skater", gravity=(1.0, 0.5, -9.0))
+    mb.add_body("body", None, sc.Free(), sc.Inertia(2.0, (0.05, 0.02, 0.3), np.diag([0.2, 0.3, 0.15])))
+    mb.add_body("arm", "body", sc.Pin((1, 0, 0)), sc.Inertia(0.3, (0, 0, -0.2), 0.01 * np.eye(3)))
+    mb.root.add_node("ice", sc.Pose.from_rpy(0.1, -0.05, 0.4, (0.1, 0.2, 0.3)))
+    mb.close_loop("blade", "inertial/ice", "body", sc.KnifeEdge((0.2, 1.0, -0.3)))
+    v = sc.loops.TreeAugmented(mb).project_velocity(mb.q, [0.3, 0.2, 1.0, 1.0, 0.4, -0.2, 0.5])
+    mb.set_state(mb.q, v)
+    return mb
+
+
+ROLLERS = {
+    "knife edge": skater,
+    "sleigh": lambda: moving_sleigh(),
+    **{x: lambda x=x: on_the_floor(x)[0] for x in SHAPES},
+}
+
+
+def moving_sleigh():
+    mb = sleigh((0.5, 0.2, 0.0), com=(0.3, 0.1, 0))
+    mb.set_state(mb.q, [1.0, 0.0, 0.8])
+    return mb
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853", "gauss4", "verlet", "euler_symplectic"])
+@pytest.mark.parametrize("name", ROLLERS)
+def test_compiled_steps_of_what_rolls_are_those_of_python(name, method, monkeypatch):
+    def run(solver):
+        step = None if method == "dop853" else 0.004
+        return sc.sim.Propagator(ROLLERS[name](), solver, integrator=method, step=step, rtol=1e-8).advance_to(0.024)
+
+    solvers = ("ta", "fa") if method == "rk4" else ("ta",)
+    runs = [run(x) for x in solvers]
+    assert all(is_compiled(x) for x in runs)
+    assert all(x.violation.max() < 1e-12 for x in runs)
+    in_python(monkeypatch)
+    for compiled, solver in zip(runs, solvers, strict=True):
+        agree(compiled, run(solver), 1e-11)
+
+
+def test_energy_and_slip_of_a_compiled_rattleback():
+    """Over many turns: it keeps its energy to the order of the method, stays on its plane and does not slip."""
+    errors = []
+    for step in (4e-3, 2e-3):
+        mb, _ = on_the_floor("rattleback", w=(0.4, 3.0, 5.0))
+        run = sc.sim.Propagator(mb, integrator="rk4", step=step).advance_to(2.0)
+        assert is_compiled(run)
+        assert run.violation.max() < 1e-12
+        errors.append(np.abs(run.energy - run.energy[0]).max())
+        slip = [np.abs(Constraints(mb, mb.state(run.q[i], run.v[i])).speed).max() for i in (50, -1)]
+        assert max(slip) < 1e-12
+    assert errors[1] < 0.12 * errors[0] < 1e-4
+
+
+def test_a_run_of_what_rolls_goes_on_with_the_same_bits():
+    mb = skater()
+    whole = sc.sim.Propagator(mb, integrator="rk4", step=0.01).advance_to(0.2)
+    mb = skater()
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.advance_to(0.1)
+    state = p.state()
+    other = sc.sim.Propagator(skater(), integrator="rk4", step=0.01)
+    other.set_state(state)
+    np.testing.assert_array_equal(other.advance_to(0.2).q[-1], whole.q[-1])
+
+
+def test_constraint_embedding_of_what_rolls_is_left_to_python():
+    p = sc.sim.Propagator(moving_sleigh(), "ce", integrator="rk4", step=0.01)
+    assert "in Python, since 'blade' rolls, and constraint embedding of it is written in Python" in p.report()
+    ta = sc.sim.Propagator(moving_sleigh(), "ta", integrator="rk4", step=0.01)
+    np.testing.assert_allclose(p.advance_to(0.1).q[-1], ta.advance_to(0.1).q[-1], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ROLLERS)
+def test_compiled_rows_are_those_of_the_hinge(name):
+    """At poses off the plane and velocities that slip, too: rows, bias, speed, what is open, and coordinates."""
+    mb, rng = ROLLERS[name](), np.random.default_rng(5)
+    for _ in range(5):
+        state = mb.state(mb.integrate(mb.q, 0.3 * rng.normal(size=mb.nv)), rng.normal(size=mb.nv))
+        rows = Constraints(mb, state)
+        assert rows.arrays is not None
+        loop = mb.loops[0]
+        one = loop_rows(mb, state, loop, rows.measure.loops[loop.name])
+        pairs = [
+            (rows.Q.T @ rows.Q, one.Q.T @ one.Q), (rows.arrays.gap[0], one.gap), (rows.theta[loop.name], one.theta),
+            (rows.Q.T @ rows.arrays.local, one.Q.T @ one.gamma), (rows.Q.T @ rows.speed, one.Q.T @ one.speed),
+        ]  # fmt: skip
+        for x, y in pairs:
+            near(x, y, 1e-12)
+
+
+def test_contact_with_a_knife_edge_is_compiled(monkeypatch):
+    """A sleigh that runs into a wall: impulses keep the blade from moving across."""
+
+    def run():
+        mb = moving_sleigh()
+        mb["sleigh"].add_geometry(sc.Geometry("nose", "sphere", (0.1,), pose=sc.Pose(translation=(0.4, 0.1, 0))))
+        wall = sc.Pose.from_rpy(0, -np.pi / 2, 0.3, (0.6, 0, 0))
+        mb.root.add_geometry(sc.Geometry("wall", "plane", pose=wall))
+        p = sc.sim.Propagator(mb, integrator="moreau", step=2e-3)
+        p.add(sc.sim.Contact(tolerance=1e-12))
+        return p.advance_to(0.2), mb
+
+    compiled, mb = run()
+    assert is_compiled(compiled)
+    assert np.abs(compiled.forces["contact"]).max() > 0.0
+    near(Constraints(mb, mb.state(compiled.q[-1], compiled.v[-1])).speed, 0.0, 1e-12)
+    in_python(monkeypatch)
+    other, _ = run()
+    near(compiled.q, other.q, 1e-9)
+    near(compiled.v, other.v, 1e-8)

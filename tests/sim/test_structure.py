@@ -9,7 +9,7 @@ from tests.sim.test_order import tree
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.errors import ModelError, SimulationError
+from soacraft.errors import SimulationError
 
 
 def floating():
@@ -187,8 +187,6 @@ def test_refusals():
     )
     with pytest.raises(SimulationError, match=r"stabilization='baumgarte' has no place in it; leave that out"):
         pulled.advance_to(0.1)
-    with pytest.raises(ModelError, match=r"rollout of 'row' is not compiled: 'variational' on a closed chain is"):
-        sc.sim.Propagator(four_bar(), integrator="variational", step=0.01).rollout(four_bar().q, four_bar().v)
     mb.set_state([0.0], [500.0])
     for method in ("variational", "gauss6"):
         p = sc.sim.Propagator(mb, integrator=method, step=5.0)
@@ -225,14 +223,3 @@ def test_order_with_rotors_and_modes(make, method, order, h):
         sc.sim.Propagator(mb, integrator=method, step=step).advance_to(0.04)
         errors.append(max(np.abs(mb.difference(end[0], mb.q)).max(), np.abs(mb.v - end[1]).max()))
     assert order - 0.3 < np.log2(errors[0] / errors[1]) < order + 0.7
-
-
-def test_compiled_variational_steps_leave_rotors_of_ball_joints_to_python():
-    p = sc.sim.Propagator(rotors(), integrator="variational", step=0.01)
-    why = "'variational' with the armature of 'b1' is written in Python"
-    assert f"since {why}" in str(p.report())
-    with pytest.raises(ModelError, match=f"is not compiled: {why}"):
-        p.rollout(p.mb.q, p.mb.v, steps=2)
-    mb = floating()
-    mb.bodies[2].armature = 0.2  # of a pin
-    assert "steps: compiled" in str(sc.sim.Propagator(mb, integrator="variational", step=0.01).report())

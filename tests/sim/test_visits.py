@@ -350,12 +350,36 @@ def test_compiled_steps_end_where_a_callback_changed_the_model():
     assert [(int(x.ns[0]), int(x.ns[-1])) for _, x in run._dense] == [(0, 40_000_000), (40_000_000, 100_000_000)]
 
 
+def whole(*numbers):
+    return np.array(numbers, dtype=np.int64)
+
+
+def other_store():
+    return sc.load("pendulum").store
+
+
+def with_call(x, **changes):
+    """A setting whose held numbers are called in another way."""
+    return x._replace(visits=x.visits._replace(calls=(x.visits.calls[0]._replace(**changes),)))
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda x: x._replace(visits=x.visits._replace(x=np.zeros(3))), "visits are of another model"),
-        (lambda x: x._replace(visits=x.visits._replace(w=np.zeros(3))), "visits are of another model"),
-        (lambda x: x._replace(functions=x.functions._replace(point=np.zeros(3))), "functions are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(store=other_store())), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(due=whole(1, 2))), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(periods=whole(1, 2))), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(since=whole())), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(history=np.zeros((3, 5)))), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(outcome=whole(0))), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(store=None)), "visits need the store of a model"),
+        (lambda x: x._replace(visits=x.visits._replace(calls=[])), "calls must be a tuple"),
+        (lambda x: x._replace(visits=x.visits._replace(places=whole(0, 9))), "a place of visits is out of range"),
+        (lambda x: with_call(x, places=whole(0, -1)), "a place of a call is out of range"),
+        (lambda x: with_call(x, guard=x.visits.calls[0].guard._replace(forces=None)), "forces must be a dict"),
+        (lambda x: x._replace(functions=x.functions._replace(still=np.zeros(3))), "functions are of another model"),
+        (lambda x: x._replace(functions=x.functions._replace(failed=whole())), "functions are of another model"),
+        (lambda x: x._replace(functions=x.functions._replace(stage=None)), "stage must be a tuple"),
         (lambda x: x._replace(functions=x.functions._replace(forces=np.zeros((1, 9)))), "functions are of another"),
         (lambda x: x._replace(functions=x.functions._replace(rows=np.zeros(7, dtype=np.int64))), "functions are of"),
         (lambda x: x._replace(functions=x.functions._replace(rows=x.functions.rows + 5)), "a row of forces is out of"),

@@ -82,11 +82,11 @@ class Diagonalized:
     load_nu: Array
     """Gravity, external forces and a moving anchor in the equation of nudot (..., nv)."""
     load_eta: Array
-    """The same in the equation of D etadot (..., nv)."""
+    """Load in the equation of D etadot (..., nv)."""
     D: dict[str, Array]
     """The hinge inertias D(k) (..., nv_k, nv_k) by body: the mass matrix of eta, block by block."""
     D_rate: dict[str, Array]
-    """Their rates along v."""
+    """Rates of the blocks of D along v."""
     _at: Coordinates = field(repr=False)
 
     def nu_of(self, v: Any, normalized: bool = True) -> Array:

@@ -57,13 +57,13 @@ class Equilibrium:
     force: Array
     """The generalized force (nv) that holds all dofs: what was given at the free ones, reactions at the others."""
     residual: Array
-    """What is out of balance at the free dofs, in their own units."""
+    """Imbalance at the free dofs, in their units."""
     error: float
     """The size of the last step: the mean square that it moved the mass by, its root, in lengths of the model."""
     iterations: int
     load_steps: int
     moved: Array = field(repr=False)
-    """How far each dof is from the start, in the tangent sense (nv)."""
+    """Displacement of each dof from the start, in the tangent sense (nv)."""
     dof_names: tuple[str, ...] = field(repr=False, default=())
 
     def __repr__(self) -> str:

@@ -57,7 +57,7 @@ class Linearization:
     B: Array
     dof_names: tuple[str, ...]
     dof_sizes: tuple[float, ...] = field(default=(), kw_only=True)
-    """What each dof is measured by where they are compared: the model's length for one that travels; default 1."""
+    """Unit of each dof in comparisons: the model's length for one that travels; default 1."""
     rate: Any = field(default=0.0, kw_only=True)
     """The rate (1/s) of what the forces and the motion do at each state: growth that is nothing to it is rounding."""
 

@@ -89,7 +89,8 @@ class Manipulability:
     singular_values: Array
     """All singular values, the largest first."""
     rank: Any
-    """How many directions can be moved: singular values above 1e-12 of the largest, lengths in units of the model's."""
+    """Number of directions that can be moved: singular values above 1e-12 of the largest, lengths in units of the
+    model's."""
 
     def __repr__(self) -> str:
         if np.ndim(self.volume):

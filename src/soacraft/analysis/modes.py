@@ -43,10 +43,10 @@ class Modes:
     vectors: Complex
     """The motions as columns over all dofs (nv, modes), with kinetic energy 1/2 at unit rate; fixed dofs are zero."""
     rigid: int
-    """How many are motions without stiffness: rigid-body modes."""
+    """Number of motions without stiffness: rigid-body modes."""
     dof_names: tuple[str, ...]
     shapes: Shapes
-    """By body or node: its small turn and displacement, inertial axes, (6, modes)."""
+    """Small turn and displacement of each body or node, inertial axes, (6, modes)."""
     weights: Array = field(repr=False)
     """The root of the mass of each dof (nv), by which their parts in a mode are compared."""
 

@@ -241,7 +241,7 @@ class BaseParameters:
     independent: tuple[str, ...]
     """The parameters that lead the base parameters."""
     columns: npt.NDArray[np.intp]
-    """Their numbers in `parameters(g)`."""
+    """Numbers of these parameters in `parameters(g)`."""
     basis: Array
     """(rank, 10 n): the base parameters as combinations of all; the identity in `columns`."""
     values: Array

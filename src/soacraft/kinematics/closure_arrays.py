@@ -10,9 +10,19 @@ import numpy.typing as npt
 
 from soacraft.kinematics.complement import complement
 from soacraft.model.flat.compiled import HELICAL, PRISMATIC, REVOLUTE, CompiledModel, on_axis
-from soacraft.model.hinges import HINGES, Hinge, Spherical, Weld
+from soacraft.model.hinges import (
+    HINGES,
+    Hinge,
+    KnifeEdge,
+    RollingBall,
+    RollingDisc,
+    RollingEllipsoid,
+    Spherical,
+    Weld,
+)
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.hinges.rolling import Rolling
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
@@ -20,7 +30,9 @@ from soacraft.model.tree.parts.closures import Coupling, coordinate_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
-WELD, TURN, SLIDE, BALL, CHAIN = range(5)
+WELD, TURN, SLIDE, BALL, CHAIN, KNIFE = range(6)
+#: Shapes that roll, behind these.
+_ROLLING: dict[type[Hinge], int] = {RollingBall: 6, RollingDisc: 7, RollingEllipsoid: 8}
 
 Integers = npt.NDArray[np.int64]
 
@@ -46,26 +58,28 @@ class ClosureArrays:
     """(terms, degree)."""
     offsets: Array
     sizes: Array
-    """Of couplings: the largest of their terms."""
+    """Sizes of the couplings: the largest of their terms."""
     units: Array
     """(nv): what one SI unit of each dof is in radians or lengths."""
     coordinates: int
-    """Of all closures' hinges."""
+    """Number of coordinates of all closures' hinges."""
     length: float
     inertia: float
-    """Of the model, and its mass times the square of its length."""
+    """Length of the model, and its mass times the square of that."""
     starts: dict[str, slice]
-    """Where the coordinates of each closure's hinge are."""
+    """Slices of the coordinates of each closure's hinge."""
     follows: tuple[str, ...]
     """Loops whose coordinates are found from those they had before."""
     holonomic: bool
-    """Whether every hinge of the tree is: only then can one go back the way one came."""
+    """True if every hinge of the tree is holonomic: only then can one go back the way one came."""
+    rolls: bool
+    """True if a closure rolls or is a knife edge: it forbids velocities that are no rates of what is open."""
     neutral: Array
     """The coordinates of all closures' hinges to begin with."""
     body_parents: Integers
-    """By body: the one that carries it, -1: the base."""
+    """Parent of each body, -1: the base."""
     body_dofs: Integers
-    """Where the dofs of each body begin, and where they end."""
+    """First dof of each body, and the end of the last."""
 
     @property
     def forces(self) -> int:
@@ -92,9 +106,12 @@ def closure_arrays(graph: Graph, tree: CompiledModel) -> ClosureArrays:
         first, fit = len(hinges), _fit(loop.hinge)
         outboard = _add_hinge(loop.hinge, at, hinges)
         ends = [end_of(graph, tree, x) for x in (loop.a, loop.b)]
-        fixed = fit != CHAIN or _is_fixed(loop.hinge)
+        fixed = fit <= KNIFE and (fit != CHAIN or _is_fixed(loop.hinge))
         Q = np.zeros((6, 6))
-        if fixed:
+        if isinstance(loop.hinge, Rolling):
+            shape = _shape_numbers(loop.hinge)
+            Q.ravel()[: len(shape)] = shape
+        elif fixed:
             rows = complement(H_T_of(loop.hinge, np.asarray(loop.hinge.neutral(), dtype=np.float64)))
             Q[: len(rows)] = rows
         indices.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1], fit, first, len(hinges), at,
@@ -122,6 +139,7 @@ def closure_arrays(graph: Graph, tree: CompiledModel) -> ClosureArrays:
         starts=starts,
         follows=tuple(x.name for x in loops if _fit(x.hinge) == CHAIN),
         holonomic=all(body.hinge.holonomic for body in graph.bodies),
+        rolls=not all(x.hinge.holonomic for x in loops),
         neutral=np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)]),
         body_parents=np.array(graph.layout.parents, dtype=np.int64),
         body_dofs=np.array([0, *(x.stop for x in graph.layout.v_slices)], dtype=np.int64),
@@ -149,6 +167,8 @@ def with_prescribed(
 
 
 def _known(hinge: Hinge) -> bool:
+    if type(hinge) is KnifeEdge or type(hinge) in _ROLLING:
+        return True
     builtin = type(hinge) in HINGES and isinstance(hinge, ScrewProduct | Weld | Spherical)
     return builtin and hinge.nv < 6
 
@@ -159,9 +179,25 @@ def _fit(hinge: Hinge) -> int:
         return WELD
     if isinstance(hinge, Spherical):
         return BALL
+    if isinstance(hinge, KnifeEdge):
+        return KNIFE
+    if isinstance(hinge, Rolling):
+        return _ROLLING[type(hinge)]
     assert isinstance(hinge, ScrewProduct)
     kinds = [on_axis(x)[1] for x in hinge.vectors]
     return TURN if kinds == [REVOLUTE] else SLIDE if kinds == [PRISMATIC] else CHAIN
+
+
+def _shape_numbers(hinge: Rolling) -> list[float]:
+    """Plane and shape of what rolls: normal, two axes of the plane, its own axis or semi-axes, its radius."""
+    axes, radius = np.zeros(3), 0.0
+    if isinstance(hinge, RollingDisc):
+        axes, radius = hinge.axis, hinge.radius
+    elif isinstance(hinge, RollingEllipsoid):
+        axes = hinge.semi_axes
+    elif isinstance(hinge, RollingBall):
+        radius = hinge.radius
+    return [*hinge.normal, *hinge.tangents.ravel(), *axes, radius]
 
 
 def _is_fixed(hinge: Hinge) -> bool:

@@ -45,7 +45,7 @@ class RowArrays:
     R_ab: Array
     """(loops, 3, 3)."""
     local: Array
-    """What the acceleration rows have besides those of the bodies' accelerations."""
+    """Terms of the acceleration rows other than those of the bodies' accelerations."""
     gamma: Array
     """Gcdot v."""
     speed: Array
@@ -330,11 +330,14 @@ class CompiledClosures:
     def assemble(
         self, q: Array, theta: Array, free: npt.NDArray[np.bool_], allowed: tuple[Array, Array, Integers]
     ) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """A batch of configurations (count, nq) with their loops closed, near where they were, and where that holds.
-        `allowed`: limits by dof, lower and upper, and the places of their coordinates, -1 where there is none.
+        """A batch of configurations (count, nq) with their loops closed, near where they were, and where that holds:
+        nowhere, where a closure is nonholonomic. `allowed`: limits by dof, lower and upper, and the places of their
+        coordinates, -1 where there is none.
         """
         count = len(q)
         found, fine = np.array(q), np.zeros(count, dtype=np.int64)
+        if self.plan.closures.rolls:
+            return found, fine.astype(bool)
         threads = min(_CORES, 1 + _STEPS_TO_CLOSE * count * self._tree.count // _WORTH_A_THREAD)
         _core.closed_assemble(self.core, np.ascontiguousarray(q), theta, np.flatnonzero(free), *allowed,
                               self._holonomic, found, fine, threads)  # fmt: skip

@@ -31,7 +31,7 @@ class Point(NamedTuple):
 
     state: State
     rows: Constraints | None
-    """Of the closures; None where there are none."""
+    """Rows of the closures; None where there are none."""
     r: Array
     done: bool
 
@@ -54,7 +54,7 @@ class Search:
         self.weights = np.concatenate([aim.weight / heaviest * aim.scales for aim in aims])
         self.iterations = 0
         self.nearest: Constraints | None = None
-        """Of all that failed to close, the one least open."""
+        """Rows of the least open configuration among all that failed to close."""
 
     @property
     def late(self) -> bool:

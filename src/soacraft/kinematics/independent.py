@@ -45,11 +45,11 @@ class Partition:
     redundant: Indices
     """Row numbers."""
     condition: float
-    """Of G_d on the rows that matter."""
+    """Condition of G_d on the rows that matter."""
     smallest: float
     """The smallest pivot that counts relative to the largest; 1 without any."""
     loose: bool = False
-    """Whether rows that repeat others do so but for more than rounding: the digits of a file."""
+    """True if rows repeat others up to more than rounding: up to the digits of a file."""
 
     def of_rows(self, numbers: Indices) -> Partition:
         """Partition with other numbers for its rows."""

@@ -51,19 +51,20 @@ class KinematicsResult:
     q: Array
     """(..., nq): loops closed, limits kept, fixed dofs as they were."""
     converged: Any
-    """Whether every target is met within its tolerance."""
+    """True if every target is met within its tolerance."""
     proof: Any
-    """Why the targets cannot be met, whatever the start: a text, empty where there is no proof; of a batch an array."""
+    """Reason why the targets cannot be met, whatever the start: a text, empty where there is no proof; of a batch an
+    array."""
     residual: dict[str, Gap]
-    """What is left of each target, `Gap(distance, angle)`, by the name of its node."""
+    """Residual of each target, `Gap(distance, angle)`, by the name of its node."""
     residual_of_loops: dict[str, Gap]
-    """What is left open of each active loop and coupling."""
+    """Gap of each active loop and coupling."""
     sides: Sides
     """(..., nv): -1 for a dof at its lower limit, 1 at its upper one, 0 elsewhere."""
     iterations: Any
     """Steps taken, those of all starts together."""
     starts: Any
-    """From how many configurations it was tried."""
+    """Number of configurations from which it was tried."""
     dof_names: tuple[str, ...]
     still: tuple[str, ...] = ()
     """Elastic modes, which are as they were in q0."""

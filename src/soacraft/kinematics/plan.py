@@ -56,9 +56,9 @@ class Plan:
     method: int = ROWS
     """`TREE_AUGMENTED`, `FULLY_AUGMENTED`, `CONSTRAINT_EMBEDDING`, or `ROWS` for the rows alone."""
     compliance: Array | None = None
-    """Of each row, before anything cancels: what rounding is measured by. For the augmented ones."""
+    """Compliance of each row, before anything cancels: the reference for rounding. For the augmented solvers."""
     groups: Groups | None = None
-    """For `CONSTRAINT_EMBEDDING`,"""
+    """Groups for `CONSTRAINT_EMBEDDING`,"""
     dependent: Integers | None = None
     """(nv): 1 for the dependent dofs, 0 for the independent ones,"""
     independent: Integers | None = None

@@ -34,9 +34,9 @@ class Joint(NamedTuple):
 
     body: Body
     first: Array
-    """Where it is entered, in the inertial frame at the state."""
+    """Point at which the way enters it, in the inertial frame at the state."""
     last: Array
-    """Where it is left."""
+    """Point at which the way leaves it."""
     travel: tuple[float, float]
     """The least and largest distance between the two."""
 
@@ -67,7 +67,7 @@ class Span(NamedTuple):
     first: Array
     """The first hinge, in the frame that it is seen from."""
     last: Array
-    """Where the last link begins, in the frame itself; of a position its origin."""
+    """Start of the last link, in the frame itself; of a position its origin."""
     least: float
     most: float
 

@@ -60,7 +60,7 @@ class Reached(NamedTuple):
 
     q: Array
     gaps: list[Gap]
-    """What is left, by aim."""
+    """Residuals, by aim."""
     iterations: int
 
 

@@ -30,9 +30,9 @@ class Violation:
 
     name: str
     distance: float
-    """In metres; of a coupling, in the units of its sum."""
+    """Distance in metres; of a coupling, in the units of its sum."""
     angle: float
-    """In radians."""
+    """Angle in radians."""
     speed: float
     """The largest entry of Gc v."""
     opening: float
@@ -71,7 +71,7 @@ class Report:
     rank_nearby: int
     """The largest rank at closed configurations nearby; above `rank` at a singular configuration."""
     shaky: bool
-    """Whether its motions are of first order only: no step along them leads to another closed configuration."""
+    """True if its motions are of first order only: no step along them leads to another closed configuration."""
     violations: tuple[Violation, ...]
     """One for each active loop and coupling, met or not."""
 

@@ -37,15 +37,16 @@ class RowDerivatives:
     """The derivatives of all rows at one state, vdot and multipliers held."""
 
     dq: Array
-    """Of Gc vdot + Gcdot v along the dofs, (m, nv)."""
+    """Derivative of Gc vdot + Gcdot v along the dofs, (m, nv)."""
     dv: Array
-    """Of Gc vdot + Gcdot v along the velocities, (m, nv)."""
+    """Derivative of Gc vdot + Gcdot v along the velocities, (m, nv)."""
     speed: Array
-    """Of Gc v along the dofs, (m, nv)."""
+    """Derivative of Gc v along the dofs, (m, nv)."""
     push: Array
-    """Of Gc* lambda along the dofs, besides that of forces held in the axes of their bodies, (nv, nv)."""
+    """Derivative of Gc* lambda along the dofs, without that of forces constant in the axes of their bodies, (nv, nv).
+    """
     turns: dict[str, tuple[Array, Array]]
-    """By loop: J, and dw along the dofs, (6, nv) each."""
+    """J, and dw along the dofs, (6, nv) each, by loop."""
 
 
 class Seen(NamedTuple):

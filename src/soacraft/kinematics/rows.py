@@ -56,9 +56,9 @@ class LoopRows:
     Q: Array
     """(m, 6): orthonormal rows, in the axes of b, that the hinge does not allow."""
     W: dict[int, Array]
-    """By body number."""
+    """Blocks of W by body number."""
     gamma: Array
-    """What Q xidot has besides W alpha."""
+    """Terms of Q xidot other than W alpha."""
     residual: Array
     """Q log(T_hinge^-1 T_ab), (m)."""
     gap: Array
@@ -112,7 +112,7 @@ class CouplingRow:
 
     coupling: Coupling
     rates: dict[int, float]
-    """By dof number: p'(q)."""
+    """Rates p'(q) by dof number."""
     gamma: float
     """sum p''(q) v^2."""
     residual: float
@@ -135,9 +135,9 @@ class Constraints:
     """All active closures and couplings of a graph at one state; from compiled rows where the graph has them."""
 
     driven: Collection[str] = ()
-    """Those that are driven: their position may be any."""
+    """Names of the driven ones: their position may be any."""
     sizes: Sizes | None = None
-    """What `kinematics.sizes.sizes_of` gave, kept as it is asked for several times."""
+    """Result of `kinematics.sizes.sizes_of`, stored since it is used several times."""
 
     def __init__(self, graph: Graph, state: State, theta: dict[str, Array] | None = None) -> None:
         if state.batch:
@@ -147,7 +147,7 @@ class Constraints:
         self._guess = theta or {}
         compiled = rows_of(graph)
         self.arrays: RowArrays | None = None if compiled is None else compiled.rows(state.q, state.v, self._guess)
-        """What compiled code gave for the rows, if it knows them."""
+        """Rows from compiled code, if it knows them."""
 
     def with_couplings(self, extra: list[CouplingRow]) -> Constraints:
         """Constraints with some more rows in hinge space after these."""

@@ -63,7 +63,7 @@ class _Moves(NamedTuple):
     S: Array
     """(loops, nv), slides."""
     far: float
-    """How far from the origin of the axes anything is: positions are rounded relative to this."""
+    """Largest distance from the origin of the axes: positions are rounded relative to this."""
 
 
 def sizes_of(one: Constraints) -> Sizes:

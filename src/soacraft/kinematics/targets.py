@@ -134,7 +134,7 @@ class Axes(Target):
     node: Frame | str
     pose: Pose
     counts: Any
-    """Which of the turns about and the ways along x, y, z of the goal count, (6)."""
+    """Flags of the turns about and the ways along x, y, z of the goal that count, (6)."""
     kind = "axes"
 
 
@@ -152,8 +152,8 @@ class Aim(NamedTuple):
     goal: Any
     weight: float
     length: float
-    """What its distances are measured by, in metres: the links between its frames, or how far the goal is; the longest
-    of all aims."""
+    """Unit of its distances, in metres: the links between its frames, or the distance of the goal; the longest of all
+    aims."""
     tolerance: Gap
     counts: Array
     """1 for conditions of a pose that count, 0 for those that do not, (6)."""

@@ -105,7 +105,9 @@ class Actuation:
         """
         solver = self._solver
         at = choice.independent if mask is None else np.flatnonzero(mask)
-        if solver._compiled is None or len(at) != len(choice.independent) or not len(at):
+        if solver._compiled is None or solver._compiled.plan.closures.rolls:
+            return
+        if len(at) != len(choice.independent) or not len(at):
             return
         if mask is None and solver._embedding() is not None:  # the solver has it
             return

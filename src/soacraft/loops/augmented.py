@@ -16,7 +16,7 @@ class Augmented(Solver):
     """A solver whose compiled form factors the Schur complement of the closures, in rows of known compliance."""
 
     _method: ClassVar[int]
-    """Of the plan."""
+    """Method of the plan."""
 
     def _compile(self) -> CompiledClosures | None:
         return CompiledClosures.of(self._graph, self.tolerance)

@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     multipliers: Array
     choice: Partition | None = None
     left: tuple[float, float] | None = None
-    """Its residuals, where they are known."""
+    """Residuals of the answer, where they are known."""
 
 
 class Findings:

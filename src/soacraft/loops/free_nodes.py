@@ -36,7 +36,7 @@ class FreeNodes:
         self.at = [slice(i, j) for i, j in pairwise(ends)]
         self.size = int(ends[-1])
         self.units = np.concatenate([np.ones(0), *(self._units(k) for k in self.sko.nodes)])
-        """What makes radians, lengths of the model and units of modes of the accelerations of nodes."""
+        """Factors that give the accelerations of nodes in radians, lengths of the model and units of modes."""
         split = [self._split(k) for k in self.sko.nodes]
         self.N_T, self.H_inv = [x for x, _ in split], [x for _, x in split]
 

@@ -42,7 +42,7 @@ class _Kind(NamedTuple):
     nv: int
     rotor: bool
     parts: list[tuple[int, Indices]]
-    """Where their maps are: the hinge group and the numbers in it."""
+    """Positions of their maps: the hinge group and the numbers in it."""
 
     def hinges(self, maps: tuple[Array, ...], length: float) -> Hinges:
         """N*, and a left inverse of H*, from R H D = U S V*: D takes slides in lengths of the model and R makes rows of

@@ -123,16 +123,16 @@ class _Found(NamedTuple):
     """A solution."""
 
     z: Array
-    """In the order of the matrix's columns."""
+    """Solution in the order of the matrix's columns."""
     settled: bool
     change: float
     """The last one, relative to the largest of the numbers watched and what gravity and forces let bodies move by, all
     in radians and lengths of the model."""
     factor: Any
     slack: Array
-    """With which it was factored."""
+    """Slack with which it was factored."""
     K: csc_array
-    """Without slack."""
+    """Matrix without slack."""
 
 
 class _System:

@@ -40,7 +40,7 @@ class ClosedLinearization(Linearization):
     Z: Array
     position_names: tuple[str, ...]
     position_sizes: tuple[float, ...] = field(default=(), kw_only=True)
-    """What each entry of xi is measured by, as `dof_sizes` for those of dv."""
+    """Units of the entries of xi, as `dof_sizes` for those of dv."""
 
     @property
     def _sizes(self) -> tuple[Array, Array]:

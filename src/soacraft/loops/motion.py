@@ -22,7 +22,8 @@ from soacraft.spatial.checks import Array, finite
 
 Outputs = tuple[Array, ...]
 Attempt = Callable[..., tuple[Outputs, npt.NDArray[np.bool_]] | None]
-"""Of arrays (count, ...): outputs (count, ...) and where they hold; None as long as compiled code is not ready."""
+"""Function of arrays (count, ...): outputs (count, ...) and a mask of those that hold; None as long as compiled code is
+not ready."""
 
 
 def with_rates(p: Problem, x: Any, name: str, dofs: Callable[[], Iterable[str]]) -> Problem:

@@ -52,11 +52,11 @@ class Chosen(NamedTuple):
     """Choice that a solver made for its plan; another choice replaces it as one object."""
 
     source: Findings
-    """What belongs to the results."""
+    """Data of the results."""
     compiled: CompiledClosures | None = None
     """The compiled solver; None before the first state, or where there is none."""
     call: Callable[..., Result | None] | None = None
-    """The same for single states."""
+    """Compiled solver for single states."""
 
 
 class PlannedSolver(NamedFunctions, Strict, ABC):

@@ -22,6 +22,7 @@ from soacraft.errors import LoopError, SingularError, SoacraftError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, Solver, forward_dynamics_derivatives
 from soacraft.model.sizes.measure import measure_of
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class Chain(NamedTuple):
     solver: Any
     mover: Any
     theta: Array
+
+
+def rolling_closure(graph: Graph) -> str:
+    """The name of a closure that is nonholonomic; empty where there is none."""
+    return next((x.name for x in graph.loops if x.active and not x.hinge.holonomic), "")
 
 
 class Closed:
@@ -183,7 +189,10 @@ class Closed:
     def obstacle(self) -> str:
         """Why steps are taken in Python, empty where they need not be: independent dofs may have dead points where a
         user named them, which are looked for in Python."""
-        return "" if self.projects else "the independent dofs are named"
+        if not self.projects:
+            return "the independent dofs are named"
+        rolling = rolling_closure(self.solver.graph) if isinstance(self.solver, ConstraintEmbedding) else ""
+        return f"{rolling!r} rolls, and constraint embedding of it is written in Python" if rolling else ""
 
     def chain(self, q: Array, v: Array) -> Chain | None:
         """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""

@@ -1,7 +1,7 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
-Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6" and "moreau" (with
-contact) of trees and of closed chains, and those of "variational", "variational4" and "moreau_midpoint" of trees, under
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
+"variational4" and "moreau" (with contact) of trees and of closed chains, and those of "moreau_midpoint" of trees, under
 what the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not
 sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
 converge): Python takes that one, or says what is wrong.
@@ -250,7 +250,7 @@ class CompiledMotion:
         self._columns, self._room = ForceColumns.of(problem), np.zeros(0)
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
-        self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
+        self.most = max(1, min(_STEPS, _WORK // max(1, len(mb))))
 
     def advance(
         self,
@@ -300,13 +300,14 @@ class CompiledMotion:
             if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
         energies = visits is not None and visits.needs_energies
+        starts = visits is not None and problem.contact is None  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
         room, (X, W, F, forces, errors, openings) = _shared(room, most, (len(x), size, rows * size, names * nv, 1, 1))
         ticking = (size, carried.width) if carried is not None else (0, 0)
         track = Track(
             np.empty(most, dtype=np.int64), X, W, F, forces, errors, openings,
             np.empty((most, ticking[0])), np.empty((most, ticking[1])), np.empty((1, size)),
-            np.empty((most, size) if visits is not None else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
+            np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
         touch = problem.contact
@@ -316,7 +317,7 @@ class CompiledMotion:
                 return None, pace
         setting = self._setting._replace(
             chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
-            visits=None if visits is None else visits.begin(self._setting.values, self._numbers),
+            visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
         )  # fmt: skip
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
@@ -343,9 +344,9 @@ class CompiledMotion:
             self._columns,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
-            None if visits is None else track.starts[:done],
+            track.starts[:done] if starts else None,
             track.energies[:done] if energies else None,
-            ((), ()) if visits is None else visits.history,
+            None if visits is None else visits.history,
         ), paced
 
     def _read_numbers(self) -> None:
@@ -382,7 +383,7 @@ class CompiledMotion:
                     break
                 carried.learn(setting.plan.unknown)
         functions = setting.functions
-        if functions is not None and any(raised is x for x in functions.raised):  # no equation of a component
+        if functions is not None and functions.failed[0]:  # no equation of a component
             self.raised = None if self._is_of_trial(raised, None) else raised
         else:
             fault = carried.fault(raised)
@@ -391,7 +392,7 @@ class CompiledMotion:
 
     def _is_of_trial(self, raised: BaseException | None, visits: VisitPlan | None) -> bool:
         """True if a function raised an error in a trial of an adaptive method, where a shorter step may do."""
-        of_visit = visits is not None and raised is visits.raised
+        of_visit = visits is not None and visits.raised
         is_of_state = isinstance(raised, SoacraftError) and not isinstance(raised, StaleError)
         return self._adaptive and is_of_state and not of_visit
 

@@ -11,7 +11,7 @@ from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried
-from soacraft.sim.closed import Closed
+from soacraft.sim.closed import Closed, rolling_closure
 from soacraft.sim.compiled import METHODS
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
@@ -23,7 +23,7 @@ from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.integrators.variational import Variational, turning_rotor
+from soacraft.sim.integrators.variational import Variational
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Dop853, Gauss4, Gauss6, Moreau)
@@ -111,10 +111,10 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
     touches = any(isinstance(x, Contact) for x in loads)
     if method.touches and not touches:
         return "nothing touches"
-    if isinstance(method, Variational | MoreauMidpoint) and mb.is_closed:
+    if isinstance(method, MoreauMidpoint) and mb.is_closed:
         return f"{method.name!r} on a closed chain is written in Python"
-    if isinstance(method, Variational) and (hinge := turning_rotor(mb)):
-        return f"{method.name!r} with the armature of {hinge!r} is written in Python"
+    if isinstance(method, Variational) and (name := rolling_closure(mb)):
+        return f"{name!r} rolls, which {method.name!r} does not take"
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
@@ -128,8 +128,6 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
             return f"{load.name!r} is a {type(load).__name__}"
     if prescribed:
         return "a motion is prescribed"
-    if mb.is_closed and mb.acting_forces:
-        return "forces of mb.set_force act on a closed chain"
     if mb.is_closed and rows_of(mb) is None:
         return "a hinge of its tree or of its loops is not known to compiled code"
     if constant_measure_of(mb).length <= 0.0:

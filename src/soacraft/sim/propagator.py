@@ -51,6 +51,7 @@ from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.sensor_values import sensor_values
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.stepper import Stepper
+from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import HeldNumbers
 from soacraft.spatial.checks import Array, finite
 
@@ -380,6 +381,10 @@ class Propagator(Uncopied, Strict):
         """The first nanosecond that is not before the present time."""
         now = self._runner.now
         return now.ns + (1 if now.rest > 0.0 else 0)
+
+    def problem(self) -> Mechanism:
+        """The problem of the integrators, with all that acts now."""
+        return self._acting.begin()
 
     def accelerations(self) -> Array:
         """Accelerations at the present point, where all that is carried along has its values then."""

@@ -51,8 +51,8 @@ _SLOW = 0.1
 _GROWTH = 10.0
 #: Rows of a stretch, and states of it at which J is asked.
 _STRETCH, _STATES = 128, 8
-#: The same of a method whose velocities alone tell, and often do.
-_EVEN_STATES = 3
+#: States where most rows do not fit anyway: of a method whose velocities alone tell, and where contacts press.
+_OFTEN_STATES = 3
 #: The last rows of a stretch of a rollout without springs, and states whose derivatives are computed together.
 _FEW, _TOGETHER = 3, 256
 
@@ -104,7 +104,9 @@ class Stability:
             return
         q, v = x[:, :nq], x[:, nq : nq + nv]
         even = self._method.even or _holds_functions(self._method, problem)
-        steps = some_of(restless(problem.mb, q, v), _EVEN_STATES) if even else some_of(missed(problem.mb, t, q, v))
+        pressed = problem.contact is not None and problem.contact.presses
+        off = restless(problem.mb, q, v) if even else missed(problem.mb, t, q, v)
+        steps = some_of(off, _OFTEN_STATES if even or pressed else _STATES)
         rates = []
         if steps.which:
             with _as_it_was(problem):

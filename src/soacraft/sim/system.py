@@ -25,7 +25,7 @@ from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried
 from soacraft.sim.clock import without_rounding
-from soacraft.sim.closed import Closed, Stabilized
+from soacraft.sim.closed import Closed, Stabilized, rolling_closure
 from soacraft.sim.floating import floating_dofs
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.control_laws import ControlLaws
@@ -571,7 +571,7 @@ class Mechanism:
     @property
     def rolls(self) -> str:
         """The name of a closure that is nonholonomic; empty where there is none."""
-        return next((x.name for x in self.mb.loops if x.active and not x.hinge.holonomic), "")
+        return rolling_closure(self.mb)
 
     @property
     def is_closed(self) -> bool:

@@ -8,21 +8,20 @@ numbers that are held for a period; f may not change the model, which has the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from soacraft.errors import StateError
+from soacraft.model.flat.plans import Store
+from soacraft.model.states.row import RowStates
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.subscriptions import announce_state
 from soacraft.sim.forces.drives import Control, Together
+from soacraft.sim.forces.user_calls import Integers, UserCall, user_call
 from soacraft.spatial.checks import Array
 
-if TYPE_CHECKING:
-    from soacraft.sim.system import Mechanism
-
-#: A time after all others, in nanoseconds.
-NEVER = 2**62
 Callback = tuple[int, int, Callable[[float, State], Any]]
 """The time of the next call, the period, both in nanoseconds, and the function."""
 
@@ -47,37 +46,53 @@ class HeldNumbers:
         self._require_unchanged(before)
         return numbers
 
-    def write(self, t: float, state: State, values: Array, places: Mapping[str, int], of_all: Any) -> None:
-        """Write the numbers of the model's present state into `values`, each to its place."""
-        numbers = self._together.held_numbers(t, state)
-        self._require_unchanged(state)
-        if isinstance(numbers, np.ndarray):
-            values[of_all] = numbers
-        else:
-            for name, u in numbers.items():
+    def call(self, values: Array, places: Mapping[str, int]) -> UserCall:
+        """Return the call that writes numbers into `values`, each to its place."""
+
+        def read(t: float, state: State, value: Any) -> None:
+            for name, u in self._together.read(t, value).items():
                 values[places[name]] = u
+
+        at = np.array([places[name] for name in self.names], dtype=np.int64)
+        return user_call(self._together.function, values, at, read, refuse=self._refuse)
 
     def _require_unchanged(self, before: State) -> None:
         if self._mb.current is not before:
-            raise StateError(
-                f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and has "
-                "the state as an argument. What changes the model is a callback: p.every(period, f)."
-            )
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise StateError(
+            f"the function of p.control(f, every=) changed {self._mb.name!r}: it gives numbers of controls and has "
+            "the state as an argument. What changes the model is a callback: p.every(period, f)."
+        )
 
 
 class Visits(NamedTuple):
-    """Arrays and the call that compiled steps make between them."""
+    """Arrays and calls of visits, which compiled steps make and write."""
 
-    next: int
-    """The nanosecond of the next visit."""
-    x: Array
-    """The point there,"""
-    w: Array
-    """and its rates."""
+    due: Integers
+    """(calls): the nanosecond of the next call of each,"""
+    periods: Integers
+    """and its period."""
+    calls: tuple[UserCall | Callable[[float, State], bool], ...]
+    """The calls: of held numbers, or of a callback, which gives True where it changed the model, so that steps end."""
+    states: RowStates
+    store: Store
+    """The present state of the model, which is moved to each visit."""
+    arrive: Callable[[int], None]
+    """Called with the nanosecond of each visit, before its calls."""
+    values: Array
+    """The numbers of controls, each at its place."""
+    places: Integers
+    """The places of those that may change."""
+    since: Integers
+    """(rows): nanoseconds from which they may have had other values,"""
+    history: Array
+    """and these values, (rows, places)."""
+    outcome: Integers
+    """(2): how many rows are written; and 1 where a call raised."""
     energies: int
     """1 if rows need their energies before a visit may change the model, else 0."""
-    call: Callable[[int], int]
-    """The visit at a nanosecond: that of the next one, or the same where the steps end."""
 
 
 class VisitPlan:
@@ -91,115 +106,107 @@ class VisitPlan:
     def __init__(
         self,
         callbacks: list[Callback],
-        problem: Mechanism,
-        widths: tuple[int, int],
+        mb: Multibody,
         changes: Callable[[], Any],
         arrive: Callable[[int], None],
         held_alone: bool,
     ) -> None:
-        self._callbacks, self._problem, self._changes, self._arrive = callbacks, problem, changes, arrive
-        self._visited = [not held_alone or isinstance(x, HeldNumbers) for _, _, x in callbacks]
-        self._x, self._w = (np.zeros(n) for n in widths)
-        self._values, self._numbers = np.zeros(0), list[tuple[int, Control]]()
-        self._places: dict[str, int] = {}
-        self._all_places = np.zeros(0, dtype=np.intp)
-        self._at: dict[int, Any] = {}
+        self._callbacks, self._mb, self._changes, self._arrive = callbacks, mb, changes, arrive
+        self._visited = [i for i, x in enumerate(callbacks) if not held_alone or isinstance(x[2], HeldNumbers)]
+        self._now: Visits | None = None
+        self._numbers = list[tuple[int, Control]]()
+        self._in_controls: list[float] = []
+        self._account: Any = None
         self.before: State | None = None
         """The state of the model before a callback that changed it, so that the steps ended; None where none did."""
-        self.raised: BaseException | None = None
-        """The error of a callback."""
-        self._since: list[int] = []
-        self._history: list[Array] = []
-
-    @property
-    def next(self) -> int:
-        """The nanosecond of the next visit."""
-        return min((x[0] for x, visited in zip(self._callbacks, self._visited, strict=True) if visited), default=NEVER)
 
     @property
     def stops(self) -> list[int]:
         """The nanoseconds of the callbacks that are no visits."""
-        return [x[0] for x, visited in zip(self._callbacks, self._visited, strict=True) if not visited]
+        return [x[0] for i, x in enumerate(self._callbacks) if i not in self._visited]
 
-    def begin(self, values: Array, numbers: Sequence[tuple[int, Control]]) -> Visits:
-        """Return what compiled steps read. `values` has the numbers of controls, each at its place."""
-        self._values, self._numbers = values, list(numbers)
-        self._places = {control.name: at for at, control in numbers}
-        self._all_places = np.array([at for at, _ in numbers], dtype=np.intp)
-        self._since, self._history = [0], [values[self._all_places]]
-        for i, (_, _, callback) in enumerate(self._callbacks):
-            if isinstance(callback, HeldNumbers):
-                self._at[i] = np.array([self._places[name] for name in callback.names], dtype=np.intp)
-        return Visits(self.next, self._x, self._w, int(self.needs_energies), self._call)
+    @property
+    def raised(self) -> bool:
+        """True if a callback raised the error that ended the steps."""
+        return self._now is not None and bool(self._now.outcome[1])
 
     @property
     def needs_energies(self) -> bool:
         """True if a visit may change the model: the energies of rows are those before."""
-        return any(
-            visited and not isinstance(callback, HeldNumbers)
-            for (_, _, callback), visited in zip(self._callbacks, self._visited, strict=True)
+        return not all(isinstance(self._callbacks[i][2], HeldNumbers) for i in self._visited)
+
+    def begin(self, values: Array, numbers: Sequence[tuple[int, Control]], steps: int) -> Visits:
+        """Return what compiled steps read, at most so many. `values` has the numbers of controls, each at its place."""
+        chosen = [self._callbacks[i] for i in self._visited]
+        places = {control.name: at for at, control in numbers}
+        self._numbers = list(numbers)
+        self._in_controls = [control.number for _, control in numbers]
+        self._account = self._changes() if self.needs_energies else None
+        calls = (x.call(values, places) if isinstance(x, HeldNumbers) else self._call(x) for _, _, x in chosen)
+        self._now = Visits(
+            np.array([due for due, _, _ in chosen], dtype=np.int64),
+            np.array([period for _, period, _ in chosen], dtype=np.int64),
+            tuple(calls),
+            RowStates(self._mb),
+            self._mb.store,
+            self._at,
+            values,
+            np.array([at for at, _ in numbers], dtype=np.int64),
+            np.zeros(steps + 2, dtype=np.int64),
+            np.empty((steps + 2, len(numbers))),
+            np.zeros(2, dtype=np.int64),
+            int(self.needs_energies),
         )
+        return self._now
 
     def end(self) -> None:
-        """Give the controls the numbers that they have in the compiled steps."""
-        for at, control in self._numbers:
-            u = float(self._values[at])
-            if control.number != u:
-                control.set(u)
-
-    def _call(self, ns: int) -> int:
-        asked_users = False  # a callback may change what functions read
-        try:
-            self._arrive(ns)
-            nearest, state = NEVER, self._state()
-            for i, (due, period, callback) in enumerate(self._callbacks):
-                if not self._visited[i]:
-                    continue
-                if due > ns:
-                    nearest = min(nearest, due)
-                    continue
-                nearest = min(nearest, due + period)
-                self._callbacks[i] = (due + period, period, callback)
-                asked_users = asked_users or not isinstance(callback, HeldNumbers)
-                if isinstance(callback, HeldNumbers):
-                    callback.write(ns / 1e9, state, self._values, self._places, self._at[i])
-                elif self._changes_model(ns / 1e9, state, callback):
-                    return ns
-                else:
-                    state = self._state()  # it may have set the same numbers again
-        except BaseException as wrong:
-            self.raised = wrong
-            raise
-        numbers = self._values[self._all_places]
-        if asked_users or numbers.tobytes() != self._history[-1].tobytes():
-            self._since.append(ns)
-            self._history.append(numbers)
-        return nearest
+        """Give the callbacks the times of their next calls, and the controls their numbers."""
+        assert self._now is not None
+        for i, due in zip(self._visited, self._now.due.tolist(), strict=True):
+            self._callbacks[i] = (due, *self._callbacks[i][1:])
+        self._set_controls(self._now)
 
     @property
-    def history(self) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
+    def history(self) -> tuple[Integers, Array]:
         """Nanoseconds from which controls may have had other numbers, and these numbers, in the order of the loads."""
-        if len(self._since) < 2:
-            return (), ()
-        return tuple(self._since), tuple(tuple(x.tolist()) for x in self._history)
+        assert self._now is not None
+        rows = int(self._now.outcome[0])
+        rows = 0 if rows < 2 else rows
+        return self._now.since[:rows].copy(), self._now.history[:rows].copy()
 
-    def _state(self) -> State:
-        """Move the model to the point of the visit."""
-        problem, mb = self._problem, self._problem.mb
-        q, v, _ = problem.parts(self._x)
-        mb.set_state(q, v, problem.vdot_of(self._x, self._w))
-        return mb.current
+    def _at(self, ns: int) -> None:
+        self._arrive(ns)
+        announce_state(self._mb)
 
-    def _changes_model(self, t: float, before: State, callback: Callable[[float, State], Any]) -> bool:
-        """Call a function with the model at the present state; whether it changed more than numbers of controls."""
-        mb = self._problem.mb
-        self.end()
-        changes = self._changes()
-        callback(t, before)
-        for at, control in self._numbers:
-            self._values[at] = control.number
-        now = mb.current
-        moved = now is not before and not (np.array_equal(now.q, before.q) and np.array_equal(now.v, before.v))
-        if moved or changes != self._changes():
-            self.before = before
-        return self.before is not None
+    def _set_controls(self, visits: Visits) -> None:
+        """Give the controls the numbers that they have in the compiled steps."""
+        numbers = visits.values[visits.places].tolist()
+        if numbers != self._in_controls:
+            for (_, control), u, before in zip(self._numbers, numbers, self._in_controls, strict=True):
+                if u != before:
+                    control.set(u)
+            self._in_controls = numbers
+
+    def _call(self, callback: Callable[[float, State], Any]) -> Callable[[float, State], bool]:
+        """The call of a function with the model at the present state; it gives True where the function changed more
+        than numbers of controls."""
+        mb = self._mb
+
+        def changes_model(t: float, before: State) -> bool:
+            visits = self._now
+            assert visits is not None
+            self._set_controls(visits)
+            stamp = visits.store.stamp
+            callback(t, before)
+            numbers = [control.number for _, control in self._numbers]
+            if numbers != self._in_controls:
+                visits.values[visits.places] = self._in_controls = numbers
+            if visits.store.stamp != stamp or not visits.store.ready:
+                now = mb.current
+                if not (np.array_equal(now.q, before.q) and np.array_equal(now.v, before.v)):
+                    self.before = before
+            if self._account != self._changes():
+                self.before = before
+            return self.before is not None
+
+        return changes_model

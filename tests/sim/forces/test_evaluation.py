@@ -6,9 +6,11 @@ from tests.model.modal.trees import flexible_tree
 from tests.sim.steppers.test_stepper import box_on_floor
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, in_python, is_compiled
+from tests.sim.test_compiled_refusals import first_call
 
 import soacraft as sc
 from soacraft.errors import SimulationError
+from soacraft.sim import compiled
 
 SMOOTH = ("rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational", "variational4")
 TOUCHING = ("moreau", "moreau_midpoint")
@@ -220,3 +222,37 @@ def test_a_step_ends_at_the_time_at_which_the_next_one_begins(method, steps_in_p
     p.control(p.mb.dof_names[3], lambda t, state: times.append(t) or np.sin(30.0 * t))
     p.advance_to(0.05)
     assert set(times) == {x / 10**9 for x in [*range(0, 50_000_000, 1_300_000), 50_000_000]}
+
+
+def test_a_force_in_another_order_is_put_in_that_of_the_model():
+    """Numbers of a model whose bodies were added the other way round: by name, in compiled steps, too."""
+    mb, other = (sc.Multibody(name, gravity=(0, 0, 0)) for name in ("forth", "back"))
+    for model, names in ((mb, ("a", "b")), (other, ("b", "a"))):
+        for name in names:
+            model.add_body(name, None, sc.Pin((0, 0, 1)), sc.Inertia.box(2.0, (0.3, 0.1, 0.1)))
+    other.set_state(v={"a": 1.0, "b": 2.0})
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.add(lambda t, state: other.v)
+    run = p.advance_to(0.1)
+    assert is_compiled(run)
+    np.testing.assert_allclose(run.v[-1], np.array([0.1, 0.2]) / (2.0 * (0.3**2 + 0.1**2) / 12.0), rtol=1e-12)
+
+
+def test_compiled_steps_tell_python_that_a_function_failed(monkeypatch):
+    def fails(t, state):
+        if t > 0.003:
+            raise RuntimeError("of the user")
+        return wave(t, state)
+
+    def go(function):
+        p = propagator(sc.load("double_pendulum"), "rk4")
+        p.add(function)
+        return first_call(monkeypatch, lambda: p.advance_to(0.02))
+
+    for function, failed in ((fails, 1), (wave, 0)):
+        call = go(function)
+        functions = call[1].functions
+        functions.failed[0] = 7
+        *_, raised = compiled._core.advance(*call)
+        assert functions.failed[0] == failed
+        assert isinstance(raised, RuntimeError) == bool(failed)

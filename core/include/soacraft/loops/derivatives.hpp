@@ -302,6 +302,8 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     const index nv = model.nv, m = w.plan.size;
     for (index k = 0; k < model.count; ++k)
         if (model.elements[k].kind == ROLLING) return false;  // its dofs do not span where it can be
+    for (const Closure& c : w.plan.closures)
+        if (!c.is_holonomic()) return false;
     pulled_open(w, T, pull, d);
     if (!forward_dynamics_derivatives<Abreast>(model, base, q, v, static_cast<const double*>(d.T), d.pull, d.tree, out.vdot))
         return false;

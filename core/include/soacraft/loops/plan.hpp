@@ -13,8 +13,10 @@ namespace loops {
 using rigid::Body;
 using rigid::Element;
 
-// How the coordinates of a closure's hinge are found from the pose of b seen from a.
-enum Fit : int { WELD = 0, TURN = 1, SLIDE = 2, BALL = 3, CHAIN = 4 };
+// How the coordinates of a closure's hinge are found from the pose of b seen from a. Those from KNIFE on are nonholonomic.
+enum Fit : int {
+    WELD = 0, TURN = 1, SLIDE = 2, BALL = 3, CHAIN = 4, KNIFE = 5, ROLLING_BALL = 6, ROLLING_DISC = 7, ROLLING_ELLIPSOID = 8
+};
 
 struct Closure {
     Body a, b;           // its frames on their elements, -1: on the ground
@@ -26,7 +28,12 @@ struct Closure {
     index row, rows;
     index fixed;         // whether the rows do not turn with the coordinates
     double length;       // of its links, in metres: what its distance is measured by; 0: unknown
-    double Q[36];        // rows x 6 then: orthonormal, in the axes of b
+    double Q[36];        // rows x 6 then: orthonormal, in the axes of b; of what rolls the numbers of its shape
+
+    bool is_holonomic() const { return fit < KNIFE; }
+    bool rolls() const { return fit > KNIFE; }
+    index dofs() const { return fit == KNIFE ? 5 : fit == BALL || rolls() ? 3 : last - first; }
+    index coordinates() const { return fit == KNIFE ? 7 : rolls() ? 6 : fit == BALL ? 4 : last - first; }
 };
 
 // A polynomial of one coordinate without a constant term.

@@ -1,6 +1,8 @@
 // The numbers of a plan at one state, made when first needed and kept; and the current state of a model they follow.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -17,6 +19,37 @@ struct Store {
     unsigned long long q_stamp = 0, stamp = 0;
     unsigned long long parameters = 0;  // the version of the model's parameters
     bool ready = false;  // false between a change of the model's structure and its next state
+
+    // Take finite numbers, null for a part that stays; false, and nothing changed, where they are no state.
+    bool take(const double* new_q, const double* new_v, const double* new_vdot) {
+        if (!ready) return false;
+        const bool other_q = differ(new_q, q), other_v = differ(new_v, v), other_vdot = differ(new_vdot, vdot);
+        if (other_q) {
+            for (index at : quaternions) {
+                const double n = squared_length(new_q + at);
+                if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;
+            }
+            std::copy(new_q, new_q + q.size(), q.begin());
+            for (index at : quaternions) {
+                constexpr double EPSILON = 2.220446049250313e-16;
+                double* const e = q.data() + at;
+                const double length = std::sqrt(squared_length(e));
+                if (std::fabs(length - 1.0) <= 4 * EPSILON) continue;  // as `normalize_quaternion` has it
+                for (int i = 0; i < 4; ++i) e[i] /= length;
+            }
+            ++q_stamp;
+        }
+        if (other_v) std::copy(new_v, new_v + v.size(), v.begin());
+        if (other_vdot) std::copy(new_vdot, new_vdot + vdot.size(), vdot.begin());
+        if (other_q || other_v || other_vdot) ++stamp;
+        return true;
+    }
+
+private:
+    static bool differ(const double* x, const std::vector<double>& old) {
+        return x && std::memcmp(x, old.data(), old.size() * sizeof(double)) != 0;
+    }
+    static double squared_length(const double* e) { return e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]; }
 };
 
 struct Numbers {

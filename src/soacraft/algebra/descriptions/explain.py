@@ -78,10 +78,10 @@ class Explanation:
     array: Step
     source: Operator | None = field(default=None, repr=False, compare=False)
     program: tuple[str, ...] = ()
-    """Of a compiled expression: what its program does, line by line; `microseconds` is what a call took."""
+    """Program of a compiled expression, line by line; `microseconds` is the time of a call."""
     microseconds: float | None = field(default=None, compare=False)
     loops: Any = None
-    """With `explain(loops=True)`: a product with a vector as the recursion of the papers; `loops.latex` in LaTeX."""
+    """Product with a vector as the recursion of the papers, for `explain(loops=True)`; `loops.latex` in LaTeX."""
 
     @property
     def cost(self) -> Cost | None:

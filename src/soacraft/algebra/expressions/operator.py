@@ -85,7 +85,7 @@ class Operator(ABC):
     rows: Space | None
     cols: Space | None
     depth: int = 1
-    """How many expressions are inside each other: 1 for a leaf, 2 for a sum or a product of leaves."""
+    """Depth of the nesting of expressions: 1 for a leaf, 2 for a sum or a product of leaves."""
 
     # -- what every kind of expression provides -------------------------------------------------------------------
 

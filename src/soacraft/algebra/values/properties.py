@@ -44,7 +44,8 @@ class Properties:
     square: bool | None
     block_diagonal: bool | None
     triangular: bool | None
-    """In the order of the tree: only blocks (ancestor, body), or only blocks (body, ancestor), and the diagonal."""
+    """Triangularity in the order of the tree: only blocks (ancestor, body), or only blocks (body, ancestor), and the
+    diagonal."""
     nilpotent: bool | None
     invertible: bool | None
     """False for a singular one."""

@@ -46,7 +46,8 @@ class Identified:
     noise: Array
     """The standard deviation of the force along each dof: as given, or estimated."""
     singular_values: Array
-    """Of the records without units, relative to the largest: how well each combination is seen."""
+    """Singular values of the records without units, relative to the largest: a small one is a combination that is
+    hardly seen."""
     misfit: float
     """The sum of squares of what is left of the forces, in units of the noise, less that of the best unbounded fit:
     near zero unless the records ask for what no body has."""

@@ -36,9 +36,9 @@ class Optimum:
     """The objective at the values of the model."""
     converged: bool
     message: str
-    """What ended the search, in words."""
+    """Reason for the end of the search, in words."""
     evaluations: int
-    """How often the objective was asked."""
+    """Number of evaluations of the objective."""
     gradient: str
     """"given" or "by differences"."""
     at_bounds: tuple[str, ...]

@@ -41,7 +41,7 @@ class Resolved:
     work: float
     """The work of the contacts, relative to surfaces that move: the change of kinetic energy they make."""
     factor: float = 1.0
-    """By how much restitution was made smaller for the energy not to rise."""
+    """Factor by which restitution was reduced so that the energy does not rise."""
     presses: bool = False
     """True if something besides closures and held dofs has an impulse."""
 

@@ -45,14 +45,14 @@ class PlasticImpact:
     v: Array
     """Velocities after, (nv)."""
     impulses: dict[str, Array]
-    """By the name of each joint: the impulse [moment; force] on its second frame, at that frame's origin, in inertial
-    axes, in N m s and N s. Of couplings their one generalized impulse."""
+    """Impulse of each joint, by its name: [moment; force] on its second frame, at that frame's origin, in inertial
+    axes, in N m s and N s. Couplings have their one generalized impulse."""
     energy_lost: float
     """Kinetic energy before less that after, in J: 1/2 u* S^-1 u, never negative."""
     before: dict[str, Array]
     """The relative velocities u that ended, along the rows of each joint."""
     residual: float
-    """What is left of them, relative, in units of the compliance of each row."""
+    """Remaining relative velocities, in units of the compliance of each row."""
     unique: bool
     """False where other impulses give the same motion: then these are the ones of least norm."""
 

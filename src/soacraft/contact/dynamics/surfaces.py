@@ -28,9 +28,9 @@ _KINDS = ("sliding", "spinning", "rolling")
 
 class _Surface(NamedTuple):
     friction: tuple[float, float, float]
-    """Of sliding, spinning (m) and rolling (m)."""
+    """Coefficients of sliding, spinning (m) and rolling (m)."""
     kinds: int
-    """How many of them act."""
+    """Number of these that act."""
     restitution: float
     priority: float
 

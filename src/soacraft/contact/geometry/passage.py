@@ -33,7 +33,7 @@ class Passing:
     part: float
     """The part of the step that does not, of which zero is left where they have no thickness."""
     closer: float
-    """By how much the two come closer in it, in metres,"""
+    """Approach of the two in it, in metres,"""
     gap: float
     """from which gap,"""
     thick: float

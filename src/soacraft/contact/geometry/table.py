@@ -56,7 +56,7 @@ class Contacts:
     error: Array
     surface_velocity: Array
     key: Any = None
-    """What the model was when they were computed."""
+    """Key of the model when they were computed."""
 
     def __len__(self) -> int:
         return len(self.distance)

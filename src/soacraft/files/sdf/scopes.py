@@ -31,11 +31,11 @@ class Item:
     pose: Pose = field(default_factory=Pose)
     relative_to: str = ""
     attached_to: str = ""
-    """Of a frame: what carries it. Of a joint: its child. Of a model: its canonical link."""
+    """Carrier of a frame, child of a joint, canonical link of a model."""
     parent: str = ""
-    """Of a joint: its parent."""
+    """Parent of a joint."""
     placement: str = ""
-    """Of a model: the frame of it that `pose` places; '' for its own."""
+    """Frame of a model that `pose` places; '' for the model's frame."""
     static: bool = False
 
 

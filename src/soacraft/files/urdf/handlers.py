@@ -273,4 +273,4 @@ QUIET: dict[str, str] = {
     "drake:collision_filter_group": "is for another program's collision checking",
     "map": "is for another program",
 }
-"""What has no handler and surely does not change the motion, with the reason: by its path, or by its name anywhere."""
+"""Elements without a handler that surely do not change the motion, with the reason: by path, or by name anywhere."""

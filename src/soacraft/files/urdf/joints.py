@@ -14,7 +14,7 @@ from soacraft.model.tree.parts.properties import Limits
 from soacraft.spatial import Array, Pose, skew, unit
 
 NO_LIMIT = sys.float_info.max
-"""What is written for a bound that is not there, where URDF wants a number."""
+"""Number written for a bound that is not there, where URDF wants one."""
 
 _X, _HERE = np.array([1.0, 0.0, 0.0]), Pose()
 

@@ -52,9 +52,9 @@ class placed:
 
 Handler = Callable[["Reading", Element, Any], Any]
 DONE = object()
-"""What a handler returns when nothing inside its element is left to handle."""
+"""Result of a handler when nothing inside its element is left to handle."""
 REPORTED = object()
-"""What a handler returns when it has also reported its element and all inside it."""
+"""Result of a handler that has also reported its element and all inside it."""
 
 LARGEST = 1e100
 """Numbers beyond this overflow in products; no length or mass comes near."""

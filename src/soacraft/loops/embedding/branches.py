@@ -119,7 +119,7 @@ class _Singular:
         self.inverse = (V_T[:kept].T / sigma[:kept]) @ U[:, :kept].T
         self.open_part = float(np.abs(self.r).max(initial=0.0))
         self.lost = float(np.linalg.norm(self.n.T @ compound.scaled, 2))
-        """How much the rows that are lost still hold of any dof."""
+        """Size of the part in which the lost rows still hold any dof."""
 
     def pivots(self, at: _Singular) -> Array:
         """n* G_d y, with the directions of here and the rows of `at`."""

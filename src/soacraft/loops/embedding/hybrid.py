@@ -36,13 +36,13 @@ class Augmented:
     R: Array
     """(m, independent dofs)."""
     gamma: Array
-    """What the rows have besides W alpha and R vdot_i, less Udot."""
+    """Terms of the rows other than W alpha and R vdot_i, less Udot."""
     where: np.ndarray[tuple[int], np.dtype[np.intp]]
-    """Their numbers among all rows."""
+    """Numbers of these rows among all rows."""
     G: Array
     """W A* H* + R, (m, independent dofs)."""
     split: Partition
-    """Which of the independent dofs depend on others by these rows."""
+    """Partition of the independent dofs by these rows: some depend on others."""
 
 
 def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:

@@ -36,7 +36,7 @@ class Compound:
         self.group, layout = group, one.graph.layout
         ends = np.cumsum([0, *(tree.dims[k] for k in group.members)]).tolist()
         self.at = {k: slice(i, j) for k, i, j in zip(group.members, ends[:-1], ends[1:], strict=True)}
-        """Where each member's velocity is in that of the compound body."""
+        """Slice of each member's velocity in that of the compound body."""
         self.dofs = np.concatenate(
             [np.arange(layout.v_slices[k].start, layout.v_slices[k].stop) for k in group.members]
         ).astype(np.intp)
@@ -102,13 +102,13 @@ class Compound:
                 rows.append(block)
                 where.append(places[coupling.name].start)
         self.rows = np.array(where, dtype=np.intp)
-        """Where its rows are among all."""
+        """Positions of its rows among all."""
         self.G, self.gamma = np.concatenate(rows), gamma[self.rows]
         self.units, self.dof_units = one.units[self.rows], one.measure.dofs[self.dofs]
         self.scaled = self.G / self.units[:, None] / self.dof_units
         """G with rows and dofs in their units."""
         self.zero = max(ZERO, OPEN_ROWS * float(np.max(np.abs(one.open_by[self.rows] / self.units), initial=0.0)))
-        """How small a part of them is rounding, or what the loops are open by."""
+        """Part of them that is rounding, or the opening of the loops."""
 
     @cached_property
     def solved(self) -> Solved:

@@ -149,7 +149,7 @@ class ConstraintEmbedding(Solver):
         """Make the plan of a choice of independent dofs."""
         base = self._compiled
         ties = [(group.members, group.ties) for group in self.groups]
-        compiled = None if base is None else base.embedded(ties, independent, loose)
+        compiled = None if base is None or base.plan.closures.rolls else base.embedded(ties, independent, loose)
         self._take(compiled, independent if self._whole else None)
 
     def _renew(self) -> None:

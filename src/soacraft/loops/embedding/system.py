@@ -45,7 +45,7 @@ class EmbeddedSystem(CompoundSystem):
         self.independent: Indices | None = None
         """The independent dofs as chosen last, in the order of the units."""
         self.loose = False
-        """Whether redundant rows repeat others but for the digits of a file."""
+        """True if redundant rows repeat others up to the digits of a file only."""
         self.changes: list[str] = []
 
     def __reduce__(self) -> tuple[Any, ...]:

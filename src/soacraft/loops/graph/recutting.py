@@ -44,7 +44,7 @@ class Plan:
         self.mb, self.loop, self.cut = mb, loop, cut
         path = side[: side.index(cut) + 1]
         self.turned = {body: turned("recut", body.hinge, repr(body.name)) for body in path[:-1]}
-        """By the body that had the hinge."""
+        """Reversed hinges, by the body that had the hinge."""
         self.closing = turned("recut", loop.hinge, f"loop {loop.name!r}") if at_a else None
         """The closure's hinge, if it too is turned around."""
         start, end = (loop.b, loop.a) if at_a else (loop.a, loop.b)

@@ -57,7 +57,7 @@ class CompiledModel:
         """The orders of the state arrays that quick calls read."""
         modal = Modal(layout)
         self.flexible = bool(layout.flexible)
-        """Whether it has flexible bodies: then the kernels are those of `kernel_table(flexible=True)`."""
+        """True if it has flexible bodies: then the kernels are those of `kernel_table(flexible=True)`."""
         self.kernels = _core.rigid_model(
             **_tree(layout), **_hinges(layout), nq=layout.nq, nv=layout.nv, **modal.arguments()
         )

@@ -117,7 +117,8 @@ class Layout:
         self._model = model
         self.version, self.parameters, self.gravity = model.version, model.parameters, model.gravity
         self.compiled: list[Any] = []
-        """What `soacraft.model.flat.compiled` made for this structure; shared by the layouts of all parameters."""
+        """Compiled models of this structure, made by `soacraft.model.flat.compiled`; shared by the layouts of all
+        parameters."""
         self.bodies = tuple(bodies)
         self.n = len(self.bodies)
         self.index = {body: k for k, body in enumerate(self.bodies)}

@@ -35,9 +35,9 @@ class EntryUnits(NamedTuple):
     """A word for each node with a letter for each entry: neighbours of one letter share a unit."""
 
     body: tuple[str, ...]
-    """Of velocities and forces of the nodes."""
+    """Units of velocities and forces of the nodes."""
     hinge: tuple[str, ...]
-    """Of generalized velocities and forces."""
+    """Units of generalized velocities and forces."""
 
 
 class OfStates(NamedTuple):

@@ -141,7 +141,7 @@ class Sizes:
         columns = self.v / self.twist[:, None]
         self.plain = {"H_T": columns, "dH": self.v[:, None, None] * columns, "bias": 1.0 / self.twist, "dbias": columns,
                       "qdot": 1.0 / self.q, "integrate": 1.0 / self.q, "difference": 1.0 / self.v}
-        """By what the answer of a method is multiplied to be without units."""
+        """Factors that make the result of a method free of units."""
 
     def pose_gap(self, a: Pose, b: Pose) -> float:
         return max(_gap(a.rotation, b.rotation), _gap(a.translation / self.length, b.translation / self.length))

@@ -24,7 +24,7 @@ class Rolling(Hinge):
     neutral_is_identity = False
     coordinate_units = "xxxxmm"
     _thing: ClassVar[str]
-    """What rolls, in the words of its errors."""
+    """Name of the rolling shape, in the words of its errors."""
 
     def __init__(self, normal: Any = (0.0, 0.0, 1.0)) -> None:
         self._normal = unit(normal, f"normal of a {type(self).__name__}")

@@ -19,7 +19,7 @@ class Lever(NamedTuple):
     """Contact point of the shape, in its axes."""
 
     l: Array
-    """From the centre to the contact point."""
+    """Vector from the centre to the contact point."""
     rate: Array
     """(3, 3): dl = rate w dt for the angular velocity w."""
 

@@ -108,15 +108,15 @@ class ModalData:
     """More nodes, such as "fe:17": a body has them where it is asked to, `body.add_node("sensor", on="fe:17")`."""
     modes: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    """What each mode is, for reports: "static root.tx", "normal 12.3 Hz"."""
+    """Kind of each mode, for reports: "static root.tx", "normal 12.3 Hz"."""
     points: Array | None = None
     shapes: Array | None = None
     skin: ModalSkin | None = None
     recovery: Mapping[str, Array] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What was checked, and what the data do not have."""
+    """Notes on the checks, and on parts that the data do not have."""
     import_report: ImportReport | None = None
-    """What became of every part of the file they were read from."""
+    """Report of every part of the file they were read from."""
 
     def __post_init__(self) -> None:
         what = "of modal data"

@@ -21,9 +21,9 @@ class Chain(NamedTuple):
     """The way from one frame to another: a link, a hinge, a link, ..., a link."""
 
     links: tuple[float, ...]
-    """Their lengths in metres, one more than hinges."""
+    """Lengths of the links in metres, one more than hinges."""
     bodies: tuple[Body, ...]
-    """Those whose hinges lie between the links."""
+    """Bodies whose hinges lie between the links."""
 
     @property
     def length(self) -> float:

@@ -37,9 +37,9 @@ class Measure(NamedTuple):
     """The units of a closed chain."""
 
     length: float
-    """Of the model, in metres."""
+    """Length of the model, in metres."""
     inertia: float
-    """Its mass times the square of its length."""
+    """Mass of the model times the square of its length."""
     loops: dict[str, float]
     """The lengths of the active loops, in metres."""
     couplings: dict[str, float]

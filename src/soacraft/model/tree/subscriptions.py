@@ -150,3 +150,10 @@ def subscribe(mb: Multibody, function: Any) -> Subscription:
             edits.announcer = AnnouncingLock(mb, edits.lock)
             edits.lock = edits.announcer
     return edits.announcer.add(function)
+
+
+def announce_state(mb: Multibody) -> None:
+    """Tell subscribers of a model that its state was set in its store, as compiled code does."""
+    announcer = mb._edits.announcer
+    if announcer is not None:
+        announcer.changed("state")

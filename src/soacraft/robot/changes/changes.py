@@ -46,7 +46,7 @@ class Changes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The version that it leads to."""
     difference: list[Any] | None
     shapes: dict[Digest, ShapeData] = {}
-    """Of objects, by digest: those that the version it leads from has not."""
+    """Shapes of objects, by digest: those that the earlier version does not have."""
 
     def to_bytes(self) -> bytes:
         """JSON; what is too large to be read again is a `ModelFileError`."""

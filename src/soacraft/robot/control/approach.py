@@ -47,7 +47,7 @@ class Approach(NamedTuple):
     J: tuple[Array, Array] | None
     """J0 and J1, (..., nv, nv); None where all hinges have true coordinates."""
     L: tuple[tuple[HingeGroup, Array], ...]
-    """By hinges without true coordinates, (..., bodies, k, k); of all others it is the identity."""
+    """L of hinges without true coordinates, (..., bodies, k, k); of all others it is the identity."""
     drift: Array
     """L b"""
 

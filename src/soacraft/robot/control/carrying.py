@@ -53,11 +53,11 @@ class Carried:
     vdot: Array
     """The accelerations of all dofs, (nv)."""
     wrench: Array
-    """What the object needs, [moment; force] at its frame in its axes, (6)."""
+    """Wrench that the object needs, [moment; force] at its frame in its axes, (6)."""
     wrenches: dict[str, Array]
-    """By hand: [moment; force] of it on the object, at the hand's frame in its axes."""
+    """Wrench [moment; force] of each hand on the object, at the hand's frame in its axes."""
     f: Array
-    """The same numbers stacked."""
+    """Wrenches of the hands, stacked."""
     squeeze: Array
     """The part of f that does nothing to the object."""
 

@@ -59,7 +59,7 @@ class Program(NamedTuple):
     equations: int
     """The first rows, that are equations."""
     sizes: Array
-    """What x is multiplied by for newtons and newton metres."""
+    """Factors that give x in newtons and newton metres."""
 
     def with_rows(self, cones: Array) -> Program:
         """Program with more rows that are not negative, (rows, 3 k) of the contact forces."""
@@ -76,19 +76,19 @@ class FootForces:
     force: Array
     """The generalized force of the motors, (nv)."""
     forces: Array
-    """Of the ground on the robot at the points of the stance, (k, 3) in inertial axes."""
+    """Forces of the ground on the robot at the points of the stance, (k, 3) in inertial axes."""
     wrenches: dict[str, Array]
-    """By foot: [moment; force] of the ground about the inertial origin, in inertial axes."""
+    """Wrench [moment; force] of the ground on each foot about the inertial origin, in inertial axes."""
     pressure: dict[str, Array]
-    """By foot: its centre of pressure (3); those that press alone."""
+    """Centre of pressure (3) of each foot that presses."""
     used: dict[str, float]
-    """By foot: the largest part of its friction that a point needs; 1 at the cone."""
+    """Largest part of its friction that a point of each foot needs; 1 at the cone."""
     left: Array
-    """What is left of the equations of all dofs, (nv); zeros where they hold."""
+    """Residual of the equations of all dofs, (nv); zeros where they hold."""
     holds: bool
-    """Whether they do."""
+    """True if the equations hold."""
     multipliers: Array
-    """Of the rows of the quadratic program."""
+    """Multipliers of the rows of the quadratic program."""
 
     def __repr__(self) -> str:
         if not self.holds:

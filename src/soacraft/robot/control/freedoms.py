@@ -62,7 +62,7 @@ class Freedom:
     x0: Array
     """(nv)"""
     names: tuple[str, ...]
-    """Of the dofs whose accelerations a are."""
+    """Names of the dofs whose accelerations a are."""
     places: npt.NDArray[np.intp]
     """(m) numbers of these dofs."""
     motors: Mask
@@ -71,7 +71,7 @@ class Freedom:
     """(nv): what forces are multiplied by where they are compared."""
     model: str
     closed: ClosedMotion | None = None
-    """What closures allow, where there are some."""
+    """Motion that closures allow, where there are some."""
 
     @property
     def yields(self) -> bool:

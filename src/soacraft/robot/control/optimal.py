@@ -49,9 +49,9 @@ class Regulator:
     places: npt.NDArray[np.intp]
     """(m) numbers of these dofs."""
     poles: npt.NDArray[np.complex128]
-    """Of the closed loop."""
+    """Poles of the closed loop."""
     _version: int
-    """Of the structure that it is for."""
+    """Version of the structure that it is for."""
 
     def __call__(self, q: Any, v: Any) -> Array:
         """The force at a state, (..., nv)."""

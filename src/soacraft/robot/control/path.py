@@ -52,7 +52,7 @@ class PathRegulator:
     """(N, 2 m, number of motors)"""
     places: npt.NDArray[np.intp]
     _version: int
-    """Of the structure that it is for."""
+    """Version of the structure that it is for."""
 
     def target(self, t: float) -> tuple[Array, Array, Array]:
         """q_d, v_d and T_d at a time; before the first knot and after the last one those of the end."""

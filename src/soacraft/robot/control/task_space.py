@@ -46,12 +46,12 @@ class TaskForce:
     force: Array
     """(..., nv)"""
     damped: Any
-    """How many directions of the task are damped, since nearly nothing moves along them; 0: the task is exact."""
+    """Number of directions of the task that are damped, since nearly nothing moves along them; 0: the task is exact."""
     inertia: Array
     """Lambda, (..., 6, 6), in axes of the base; with damping where there is any, zero in rows that are no task."""
     missing: Array
-    """What damping takes of the acceleration, (..., 6), in axes of the base: the tip has so much less than was asked
-    for; zero where the task is exact, and in rows that are no task."""
+    """Part of the wanted acceleration that damping removes, (..., 6), in axes of the base; zero where the task is
+    exact, and in rows that are no task."""
 
     def __repr__(self) -> str:
         how = "exact" if not np.any(self.damped) else f"{int(np.max(self.damped))} directions damped"

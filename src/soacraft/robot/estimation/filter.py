@@ -45,7 +45,7 @@ class Innovation:
     covariance: Array
     """H P H* + R"""
     distance: float
-    """Its square in standard deviations: about as large as there are numbers, where all assumptions hold."""
+    """Square of the innovation in standard deviations: about the number of its entries, where all assumptions hold."""
 
     def __repr__(self) -> str:
         return f"innovation of {len(self.value)} numbers, distance {self.distance:.3g}"

@@ -44,9 +44,9 @@ class Touch:
     wrench: Array
     """[moment; force] (6) at the frame's origin, in inertial axes."""
     left: Array
-    """What of the force no wrench there explains, for each of the observer's `dofs`."""
+    """Residual of the force that no wrench there explains, for each of the observer's `dofs`."""
     rank: int
-    """How many of the six components the dofs feel; of the others the wrench has none."""
+    """Number of the six components that the dofs feel; of the others the wrench has none."""
 
     def __repr__(self) -> str:
         n, f = (float(np.linalg.norm(x)) for x in np.split(self.wrench, 2))

@@ -48,7 +48,7 @@ class Payload:
     left: float
     """The root mean square of the moments that are not explained, forces times the model's length among them."""
     physical: bool
-    """Whether there is a body with this inertia: no mass is negative anywhere."""
+    """True if there is a body with this inertia: no mass is negative anywhere."""
 
     @property
     def inertia(self) -> Inertia:

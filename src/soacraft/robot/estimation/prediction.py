@@ -55,14 +55,14 @@ class Prediction:
     force: Array
     """(steps, nv): the generalized force, held in each step."""
     touched: tuple[tuple[float, str, str], ...]
-    """What touched: the time at the end of the step in which it first does (that of the start where it does there), and
-    the two shapes; in order of time. Paddings of the world do not count."""
+    """Contacts: the time at the end of the step in which one first occurs (that of the start if it is there already),
+    and the two shapes; in order of time. Paddings of the world do not count."""
     A: Array | None
     """(steps, 2 nv, 2 nv): dx(k+1) = A dx(k), with a control law in it; None where no covariance was asked for."""
     covariance: Array | None
     """(steps + 1, 2 nv, 2 nv) of [dq; dv] along dofs; None where none was given."""
     smooth: bool
-    """Whether nothing touches on the way. Otherwise A holds as long as the same things touch."""
+    """True if nothing touches on the way. Otherwise A holds as long as the same contacts last."""
 
     def __repr__(self) -> str:
         known = "" if self.covariance is None else ", with covariance"
@@ -236,7 +236,7 @@ class _Steps:
         self.mb, self.h, self._contact, self._began = mb, h, contact, False
         self.project = TreeAugmented(mb).project
         self.met: list[tuple[int, tuple[str, str]]] = []
-        """What pressed in the last rollout: the number of the step, and the pair."""
+        """Contacts that pressed in the last rollout: the number of the step, and the pair."""
 
     def rollout(self, q: Array, v: Array, force: Array, steps: int) -> tuple[Array, Array]:
         """States (..., steps + 1, nq) and (..., steps + 1, nv) from one or several, under forces (..., steps, nv)."""

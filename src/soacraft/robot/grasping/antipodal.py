@@ -68,7 +68,7 @@ class Surface:
         self.centre = 0.5 * (low + high)
         """The middle of the object, in its frame."""
         self.radius = float((np.linalg.norm(points - self.centre, axis=1) + far).max())
-        """That of a ball about it that holds the object."""
+        """Radius of a ball about it that holds the object."""
 
     def first(self, origin: Array, direction: Array) -> tuple[Array, Array, Array]:
         """First hits of rays from outside: distances (infinite where there are none), points and outward normals."""

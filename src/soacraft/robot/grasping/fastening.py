@@ -41,7 +41,7 @@ class Hold(NamedTuple):
     node: str
     place: Place | None
     q: Array
-    """Its coordinates when it was free, and the pose that they gave."""
+    """Coordinates of the object when it was free, and the pose that they gave."""
     pose: Pose
 
 

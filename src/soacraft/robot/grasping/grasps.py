@@ -37,17 +37,17 @@ class Grasp:
     """One way to take an object."""
 
     pose: Pose
-    """Of the hand in the object's frame."""
+    """Pose of the hand in the object's frame."""
     width: float
-    """Between the fingers, in metres."""
+    """Distance between the fingers, in metres."""
     quality: float
     """The radius of the ball of wrenches that it resists (`grasp_quality`), moments by the size of the object."""
     fingertips: tuple[Fingertip, Fingertip]
-    """Where the fingers touch, in the object's frame."""
+    """Contacts of the fingers, in the object's frame."""
     q: Array | None = None
     """The robot's coordinates with the hand there; None where nothing was asked, or it cannot get there."""
     why: str = ""
-    """Why it does not count; empty where it does."""
+    """Reason why it does not count; empty where it does."""
 
     def __repr__(self) -> str:
         return f"Grasp {1e3 * self.width:.4g} mm wide, quality {self.quality:.4g}{f': {self.why}' if self.why else ''}"

@@ -31,7 +31,7 @@ class Reactions:
 
     object: str
     wrenches: dict[str, Array]
-    """By hand: [moment; force] on the object about the origin of its frame, in its axes."""
+    """Wrench [moment; force] of each hand on the object about the origin of its frame, in its axes."""
     unique: bool
     """False where other wrenches of the hands give the same motion. These are then the ones of least norm: the sum of
     squares of forces, and of moments about the hands over the length of the model, whatever the units."""

@@ -84,9 +84,9 @@ class Load:
     """Share of each hand in the load of an object."""
 
     wrenches: dict[str, Array]
-    """By node: [moment; force] of the hand on the object, at the node in its axes."""
+    """Wrench [moment; force] of the hand at each node on the object, at the node in its axes."""
     f: Array
-    """The same numbers stacked, as `A` takes them."""
+    """Wrenches stacked, as `A` takes them."""
     force: Array
     """The generalized force of the arms, T_g + J* f, (nv)."""
 

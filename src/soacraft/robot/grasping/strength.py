@@ -49,7 +49,7 @@ class Strength:
     slipping: tuple[str, ...]
     """Contacts that are at the edge of their cones when the margin is used up."""
     gap: float
-    """How far the two bounds of the margin are apart, relative."""
+    """Relative difference of the two bounds of the margin."""
 
     @property
     def holds(self) -> bool:

@@ -48,7 +48,7 @@ class Part(NamedTuple):
     moves: Mask
     """The dofs of the robot that move with it, (nv)."""
     q_moves: npt.NDArray[np.intp]
-    """Their coordinates."""
+    """Coordinates of these tips."""
     engine: LimbEngine | None
     """Compiled inverse kinematics; None where a hinge is no row of screws, tips share hinges, or something is tied."""
 
@@ -75,19 +75,19 @@ class LimbData:
         self.places = ranges.place[v]
         self.reach = max(float(sum(chain(limb.base, tip).links)) for tip in limb.tips)
         self.length = self.reach or 1.0
-        """What distances are measured by: the reach, or 1 m where that is zero."""
+        """Unit of distances: the reach, or 1 m where that is zero."""
         bounds = Bounds(mb, np.zeros(mb.nv, dtype=np.bool_), False)
         self.units = np.where(bounds.turning, 1.0, 1.0 / self.length)
-        """Of a dof of the robot: 1 for radians, one over the length for slides."""
+        """Units of the robot's dofs: 1 for radians, one over the length for slides."""
         self.unit = self.units[v]
-        """The same of a dof of the limb."""
+        """Units of the limb's dofs."""
         self.parts = _parts(limb, self)
         self.engine = self.parts[0].engine if len(limb.tips) == 1 else None
         self.stops, self.ropes = one_sided(mb, self.moves)
         self.plain = self.engine is not None and not self.stops and not self.ropes
-        """Whether compiled code alone can say that a pose is met."""
+        """True if compiled code alone can decide that a pose is met."""
         self.spans: dict[tuple[int, bool], Span | None] = {}
-        """How far each tip can be, by its number and whether it is turned as its goal; made where that is asked."""
+        """Spans of the tips, by number and if the tip is turned as its goal; made on demand."""
         self.conditions: dict[tuple[bool, ...], tuple[int, Mask]] = {}
         """The rank of the rows that count, and the dofs that move, by which rows count; made where that is asked."""
         self._plans: dict[Any, Plan] = {}

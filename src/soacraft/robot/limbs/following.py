@@ -32,9 +32,9 @@ class Followed:
     q: Array
     """(k, nq): up to the end, or to the last pose before a jump."""
     reached: int
-    """How many poses it goes through."""
+    """Number of poses it goes through."""
     why: str
-    """What stops it; empty where nothing does."""
+    """Reason for its end; empty where there is none."""
 
     def __bool__(self) -> bool:
         return not self.why

@@ -44,13 +44,13 @@ class Reach:
     q: Array
     """(..., nq): within the limits; where nothing was found the nearest approach."""
     found: Any
-    """Whether the pose is met within its tolerance."""
+    """True if the pose is met within its tolerance."""
     residual: Any
-    """What is left in the axes of the goal, (..., 6): turn in radians, way in metres; (..., tips, 6) of several."""
+    """Residual in the axes of the goal, (..., 6): turn in radians, way in metres; (..., tips, 6) of several."""
     tried: Any
-    """From how many starts."""
+    """Number of starts."""
     why: Any
-    """Why nothing was found; empty where something was."""
+    """Reason why nothing was found; empty where something was."""
     robot_q: Array | None = None
     """(..., nq of the robot), where loops or couplings tie the limb; None where nothing does: `limb.of_robot(q)`."""
 

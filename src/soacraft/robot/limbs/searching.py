@@ -59,7 +59,7 @@ class Several(NamedTuple):
     found: bool
     tried: int
     more: str = ""
-    """What is known of why there are none."""
+    """Further reason why there are none."""
 
 
 def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:

@@ -111,7 +111,7 @@ class Independent(NamedTuple):
     X: Array
     """(nv, all independent dofs)."""
     own: Indices
-    """Those columns that move the limb."""
+    """Columns that move the limb."""
 
 
 def choose_independent(limb: Limb) -> tuple[Indices, Indices]:

@@ -56,9 +56,9 @@ class MotionLimits:
     jerk: Array
     effort: Array
     balls: bool = True
-    """Whether largest angles of spherical hinges are kept."""
+    """True if largest angles of spherical hinges are kept."""
     opening: float = OPENING
-    """By how much loops and couplings may be open on the way, in radians or parts of their length."""
+    """Largest opening of loops and couplings on the way, in radians or parts of their length."""
 
     @classmethod
     def of(
@@ -151,7 +151,7 @@ class Worst:
     alone, or no room between two, 1 plus what is beyond it in radians or lengths of the model; of a ball, half of 1
     plus the squared part of its largest angle; of a closure the same of what it may be open by."""
     slack: float
-    """By how much more the ratio may be than was found; zero where it is exact."""
+    """Bound on how much larger the ratio may be; zero where it is exact."""
 
     def __repr__(self) -> str:
         of = "" if self.kind in ("position", "closure") else "that of "

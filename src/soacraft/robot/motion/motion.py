@@ -47,7 +47,7 @@ class Motion:
     law: PPoly
     """s(t), a polynomial for each piece; each knot of the curve is one of its."""
     version: int
-    """Of the model's structure."""
+    """Version of the model's structure."""
 
     @property
     def duration(self) -> float:

@@ -47,7 +47,7 @@ class ClosedChecker(Checker):
         far = world.scene.far()
         reach = space.length + float(far[np.isfinite(far)].max(initial=0.0))
         self.swept = OFF * reach * float(np.sqrt(len(space.dofs)))
-        """How far dofs that are off by `OFF` move anything, in metres."""
+        """Largest motion by dofs that are off by `OFF`, in metres."""
         self.gap = max(self.gap, self.swept)
 
     def closed(self, q: Array) -> Array | None:

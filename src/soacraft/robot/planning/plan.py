@@ -39,11 +39,11 @@ class Plan:
     path: Array
     """(k, nq): each motion to the next, every hinge at a constant rate, is free. Empty where nothing was found."""
     length: float
-    """Of the path: radians, and ways by the length of the model."""
+    """Length of the path: radians, and ways by the length of the model."""
     time: float
     """Seconds that it took."""
     why: str
-    """Why nothing was found; empty where something was."""
+    """Reason why nothing was found; empty where something was."""
     stats: dict[str, Any] = field(default_factory=dict)
     """`edges`: motions checked; `nodes`: configurations of the planner; `goals`: how many goals it had; `first`: the
     length before it was shortened."""

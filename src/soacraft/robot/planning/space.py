@@ -40,7 +40,7 @@ class Space:
         turning = np.array([u == "r" for u in "".join(layout.units.hinge)], dtype=bool)
         plain = self.dofs[ranges.place[self.dofs] >= 0]
         self.place = ranges.place[plain]
-        """Where the coordinates of the moving dofs with coordinates are in q."""
+        """Positions in q of the coordinates of the moving dofs that have one."""
         self.names = [mb.dof_names[i] for i in plain]
         self.lower, self.upper = ranges.lower[plain], ranges.upper[plain]
         limited = np.isfinite(self.lower) | np.isfinite(self.upper)

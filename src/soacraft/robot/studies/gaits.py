@@ -58,11 +58,11 @@ class Gait(Study, kind="gait"):
     """NaN where no forces inside the friction cones of the feet that are down give the motion."""
     power: Annotated[Array, Column.of("W", "rows", "dofs")]
     carried: Annotated[Flags, Column.of("", "rows")]
-    """Whether there are such forces."""
+    """True if there are such forces."""
     distance: Annotated[float, Column.of("m")]
-    """How far the centre of mass goes across gravity."""
+    """Way of the centre of mass across gravity."""
     work: Annotated[float, Column.of("J")]
-    """What the motors put in; what comes back is not counted."""
+    """Work of the motors; returned work is not counted."""
     cost_of_transport: float
     """Infinite where the robot goes nowhere, NaN where torques are not known at all rows."""
     froude: float

@@ -41,17 +41,17 @@ class Limit(Study, kind="limit"):
     """The values that were looked at, in order."""
     names: Annotated[tuple[str, ...], Column.of("", "margins")]
     margins: Annotated[Array, Column.of("", "samples", "margins")]
-    """Not negative where a margin holds; NaN where it could not be told, since another one failed."""
+    """Margins, not negative where they hold; NaN where one could not be computed, since another one failed."""
     intervals: Annotated[Array, Column.of("", "intervals", 2)]
-    """Where all margins hold."""
+    """Intervals in which all margins hold."""
     ends: Annotated[tuple[str, ...], Column.of("", "intervals")]
-    """What ends each interval above; empty at the end of the range."""
+    """Margin that ends each interval above; empty at the end of the range."""
     most: float
     """The end of the interval that begins at the lower end; NaN where that does not hold."""
     binding: str
     """The margin that ends it, or forbids the lower end; empty where nothing does."""
     why: str
-    """Which dof, edge or pair it is."""
+    """Dof, edge or pair that binds."""
 
     def table(self) -> Table:
         """The intervals, and each margin at the lower end and at the largest value."""

@@ -39,7 +39,7 @@ class Payload(Study, kind="payload"):
     q: Annotated[Array, Column.of("", "rows", "nq")]
     """Coordinates of the limb."""
     position: Annotated[Array, Column.of("m", "rows", 3)]
-    """Of the tip in the limb's base."""
+    """Position of the tip in the limb's base."""
     most: Annotated[Array, Column.of("kg", "rows")]
     """The largest mass; infinite where no motor feels it, NaN where the limb does not hold whatever the mass is."""
     least: Annotated[Array, Column.of("kg", "rows")]
@@ -49,7 +49,7 @@ class Payload(Study, kind="payload"):
     empty: Annotated[Array, Column.of("N m or N", "rows", "dofs")]
     """Forces of the motors without a mass, T0."""
     per_mass: Annotated[Array, Column.of("N m/kg or N/kg", "rows", "dofs")]
-    """What a kilogram adds, T1."""
+    """Generalized force for a kilogram, T1."""
 
     @property
     def everywhere(self) -> float:

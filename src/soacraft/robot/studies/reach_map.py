@@ -48,7 +48,7 @@ class ReachMap(Study, kind="reach map"):
     orientations: Annotated[Array, Column.of("", "orientations", 4)]
     """Quaternions [x, y, z, w] of the tip in the frame."""
     reached: Annotated[Whole, Column.of("", "voxels")]
-    """In how many orientations."""
+    """Number of orientations reached."""
     best: Annotated[Array, Column.of("", "voxels")]
     """The largest manipulability found, lengths in units of the limb's reach; NaN where it is not reached."""
     q: Annotated[Array, Column.of("", "voxels", "nq")]

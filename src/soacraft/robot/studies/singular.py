@@ -46,11 +46,11 @@ class Singularities(Study, kind="singularities"):
 
     limb: str
     rows: str
-    """Which rows of the Jacobian count: "all", "linear" or "angular"."""
+    """Rows of the Jacobian that count: "all", "linear" or "angular"."""
     dofs: Annotated[tuple[str, ...], Column.of("", "dofs")]
     q: Annotated[Array, Column.of("", "configurations", "nq")]
     position: Annotated[Array, Column.of("m", "configurations", 3)]
-    """Of the tip in the limb's base."""
+    """Position of the tip in the limb's base."""
     smallest: Annotated[Array, Column.of("", "configurations")]
     """The smallest singular value, of lengths in units of the limb's reach."""
     singular: Annotated[Array, Column.of("", "found", "nq")]

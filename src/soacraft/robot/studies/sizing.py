@@ -69,7 +69,7 @@ class Sizing(Study, kind="sizing"):
     robot: str
     dofs: Annotated[tuple[str, ...], Column.of("", "dofs")]
     units: Annotated[tuple[str, ...], Column.of("", "dofs")]
-    """Of the torque by dof: "N m", or "N" for slides without gears."""
+    """Unit of the torque by dof: "N m", or "N" for slides without gears."""
     t: Annotated[Array, Column.of("s", "rows")]
     torque: Annotated[Array, Column.of("N m or N", "rows", "dofs")]
     speed: Annotated[Array, Column.of("rad/s or m/s", "rows", "dofs")]

@@ -85,16 +85,16 @@ class Sequence(Study, kind="sequence"):
     steps: Annotated[tuple[str, ...], Column.of("", "steps")]
     ok: Annotated[Flags, Column.of("", "steps")]
     why: Annotated[tuple[str, ...], Column.of("", "steps")]
-    """What is in the way; empty where nothing is."""
+    """Obstacle to the step; empty where there is none."""
     duration: Annotated[Array, Column.of("s", "steps")]
     clearance: Annotated[Array, Column.of("m", "steps")]
     """The least distance to what may not be touched, where it was looked; NaN without a world."""
     torque: Annotated[Array, Column.of("", "steps")]
     """1 less the largest part of a motor's effort that is used."""
     standing: Annotated[Array, Column.of("m", "steps")]
-    """How far the robot is from falling; NaN without contacts."""
+    """Margin of the robot against falling; NaN without contacts."""
     error: Annotated[Array, Column.of("rad, or lengths of the model", "steps")]
-    """How far a simulated robot is off its motion, at most; NaN where it was not simulated."""
+    """Largest distance of a simulated robot from its motion; NaN where it was not simulated."""
     coordinates: Annotated[tuple[str, ...], Column.of("", "coordinates")]
     t: Annotated[Array, Column.of("s", "rows")]
     step: Annotated[Whole, Column.of("", "rows")]

@@ -52,14 +52,14 @@ class BodyReach:
 
     q: Array
     found: bool
-    """Whether every task but preferences (postures) is met."""
+    """True if every task but preferences (postures) is met."""
     residual: dict[str, float]
-    """By task: the norm of what is left, in radians and metres; of distances by how much they are too near."""
+    """Norm of the residual by task, in radians and metres; of distances the amount by which they are too small."""
     why: str
-    """What is missed, and which limits hold it back; empty where it was found."""
+    """Tasks that are missed, and limits that hold them back; empty where a solution was found."""
     steps: int
     tried: int
-    """From how many configurations."""
+    """Number of configurations that it started from."""
     still: tuple[str, ...] = ()
     """Dofs that are as they were in q0: elastic modes, and dofs of what is held that no loop moves."""
 
@@ -90,7 +90,7 @@ class _Search:
     def __init__(self, mb: Multibody, tasks: list[Task], limits: bool, tolerance: float, held: Held) -> None:
         self.mb, self.tasks, self.tolerance = mb, tasks, tolerance
         self.plan = VelocityPlan(mb, tasks, limits, speeds=False, held=held)
-        """Of all tasks."""
+        """Plan of all tasks."""
         self.movable = movable_dofs(mb, held)
         self.bounds = Bounds(mb, ~self.movable, limits)
         self.levels = sorted({-1 if x.kept else x.level for x in tasks if not x.preferred})
@@ -99,7 +99,7 @@ class _Search:
             VelocityPlan(mb, _until(tasks, place, last), limits, speeds=False, held=held)
             for last in range(len(self.levels))
         ]
-        """Of the first level, of two, ... without preferences."""
+        """Plans of the first level, of two, ... without preferences."""
         self.start = mb.current.replace(v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
         self.steps = 0
 

@@ -16,7 +16,7 @@ class LevelStep(NamedTuple):
     level: int
     """-1 for rows that are kept, whatever the levels want."""
     left: dict[str, float]
-    """By task: the norm of J v - wanted, or by how much rows that are to be kept are broken."""
+    """Norm of J v - wanted by task, or the violation of rows that are to be kept."""
     at_limits: tuple[str, ...]
     """Dofs whose bounds hold the level back."""
 
@@ -25,9 +25,9 @@ class Names(NamedTuple):
     """Names for the numbers of a step."""
 
     tasks: tuple[str, ...]
-    """In the order they were given."""
+    """Names of the tasks in the order of the call."""
     order: tuple[int, ...]
-    """Where the number of each task is."""
+    """Position of the number of each task."""
     task_levels: tuple[int, ...]
     levels: tuple[int, ...]
     dofs: tuple[str, ...]
@@ -46,7 +46,7 @@ class Step:
     v: Array
     _names: Names = field(repr=False)
     _told: Array = field(repr=False)
-    """What tasks miss, then 1 where a bound holds a level back (levels, nv)."""
+    """Shortfall of the tasks, then 1 where a bound holds a level back (levels, nv)."""
 
     @property
     def left(self) -> dict[str, float]:

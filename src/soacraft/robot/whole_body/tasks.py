@@ -53,11 +53,11 @@ class Task:
     gain: float = 1.0
     rate: Any = 0.0
     kept: ClassVar[bool] = False
-    """Whether J v >= -gain (what is left) is enough."""
+    """True if J v >= -gain * residual is enough."""
     bends: ClassVar[bool] = True
-    """Whether J changes as the robot moves: steps are damped by what is left, so that they do not go too far."""
+    """True if J changes as the robot moves: steps are damped by the residual, so that they do not overshoot."""
     preferred: ClassVar[bool] = False
-    """Whether it is a preference: `Robot.reach` is done without it."""
+    """True for a preference: `Robot.reach` succeeds without it."""
 
     def __post_init__(self) -> None:
         what = type(self).__name__

@@ -37,13 +37,13 @@ class Rows(NamedTuple):
     size: float = 0.0
     """|W^2 pull|"""
     steady: float = 0.0
-    """The same of what is not taken away at once."""
+    """Size of the part of the pull that is not removed at once."""
     given: bool = False
-    """Whether nothing tells how the rows change."""
+    """True if the change of the rows is unknown."""
     upright: bool = False
-    """Whether there are postures among them."""
+    """True if there are postures among them."""
     firm: bool = False
-    """Whether these tell velocities in all directions."""
+    """True if these determine velocities in all directions."""
 
 
 class Tie(NamedTuple):
@@ -54,7 +54,7 @@ class Tie(NamedTuple):
     G: Array
     stopped: Array
     part: float = 1.0
-    """Of the bound that they bend by."""
+    """Part of the bound by which they bend."""
 
     def bound(self, mu: Array) -> Array:
         """Bound of their bending by all dofs, but for dt."""

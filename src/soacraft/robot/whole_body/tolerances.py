@@ -24,17 +24,17 @@ class LevelTolerances:
     faint: float = 1e-3
     """A bound or a row that is kept of which no more than this part is left holds up to the rounding that it had."""
     closures_see: float = RANK
-    """The same of closures, which repeat each other to the digits of a file."""
+    """Tolerance `sees` for closures, which repeat each other to the digits of a file."""
     firm: float = 1e-8
     """Postures whose weights are more than this part of all other rows, in squares, tell velocities in all
     directions: no rank is looked for."""
     little: float = 1e-10
-    """Of |v|^2, relative to the mean square of a level: what it hardly sees does not leap. What is asked for is
-    missed by that part."""
+    """Weight of |v|^2, relative to the mean square of a level: directions that the level hardly sees do not leap. The
+    level is missed by that part."""
     near: float = 1e-5
-    """The same of what a level does not see at all, in a proximal step, which takes nothing from what is asked for."""
+    """Weight of directions that a level does not see at all, in a proximal step, which does not disturb the level."""
     bends: float = 0.5
-    """What rows change by to second order, next to a bound of it: arms of 2 to 7 links, stretched out to targets at the
+    """Change of rows to second order, relative to a bound of it: arms of 2 to 7 links, stretched out to targets at the
     end of their reach and beyond, go back and forth with less than 0.4 of it."""
     probe: float = 1e-3
     """The step along which that is looked at of a first level that postures tell in full, in radians and lengths,"""
@@ -44,15 +44,15 @@ class LevelTolerances:
     """A step that does all that is asked for, and bends by no more than this part of what it gains, by the bound, is
     not damped."""
     outweigh: float = 2.0
-    """How many times of what rows bend by squares and damping outweigh: steps are not small."""
+    """Factor by which squares and damping outweigh the bending of rows: steps are not small."""
     calm: float = 0.25
     """The part of squares that counts in that, where a task takes away all that is left in a step."""
     pushes: float = 1e-14
-    """Of squares of rows that are decided on, relative to the largest: what they hardly see pushes no more than
-    that. Near the end of reach rows see a direction by a millionth, and it turns as fast: with 1e-12 loops go back and
-    forth there."""
+    """Threshold for squares of rows that are decided on, relative to the largest: directions that they hardly see push
+    no more than that. Near the end of reach rows see a direction by a millionth, and it turns as fast: with 1e-12 loops
+    go back and forth there."""
     hardly: float = 1e-10
-    """The same of squares of a level, where what it cannot meet is looked for."""
+    """Threshold for squares of a level, in the search for directions that it cannot meet."""
     still: float = 1e-9
     """A dof that a bound holds back at no more than that in a step, in radians and lengths, is at a limit."""
     across: float = 1e-6
@@ -62,27 +62,27 @@ class LevelTolerances:
     """A level that misses less with its damping than this part of what it missed with the bound is not damped; one that
     misses twice as much is damped in full."""
     slowly: float = 1e-2
-    """What damps a direction along which rows bend, at least, next to dt |W^2 pull| of what is not taken away at once:
-    what hardly bends is set right slowly, so that it does not undo in each step what other levels do. It is no more
-    than 1 / `met` of how the rows bend."""
+    """Least damping of a direction along which rows bend, relative to dt |W^2 pull| of the part that is not removed at
+    once: a direction that hardly bends is corrected slowly, so that it does not undo in each step the work of other
+    levels. It is no more than 1 / `met` of the bending of the rows."""
     turn: float = 1e-3
     """The step that tells how rows turn, in radians and lengths,"""
     turns: float = 1e-3
     """and how much of a pull they must turn towards for each of these."""
     half: float = 0.5
-    """From this part of that on a direction costs the levels after it,"""
+    """Part of that from which on a direction costs the levels after it,"""
     costs: float = 1e6
     """as much at most, next to the mean square of a level."""
     rolls: float = 3.0
-    """What directions that a level keeps turn by as the robot moves, next to the bound of rows: a standing humanoid
+    """Turning of directions that a level keeps as the robot moves, relative to the bound of rows: a standing humanoid
     whose centre of mass is out of reach goes back and forth with less than 1."""
     looks: float = 2.0
-    """How often it is looked at what holds a damped step back, and damping taken from that."""
+    """Number of passes that find the bounds that hold a damped step back, and reduce damping by them."""
     nothing: float = 1e-8
-    """What rows turn by, next to the most, that is less is rounding."""
+    """Turning of rows, relative to the largest, below which it is rounding."""
     holds: float = 1e-9
     """A bound that pushes by more than this part of a level's gradient holds it back."""
     slow: float = 1e-9
-    """Of |v|^2, next to what is missing of rows that cannot all be kept."""
+    """Weight of |v|^2, relative to the shortfall of rows that cannot all be kept."""
     rows: float = ROWS_OF_QP
-    """Of a row of a quadratic program, relative to the size of what is added in it."""
+    """Tolerance of a row of a quadratic program, relative to the size of its terms."""

@@ -370,7 +370,7 @@ class _PythonRows(NamedTuple):
     given_counts: list[int]
     kept: _Given
     kept_counts: list[int]
-    """By task; rows of limited balls are behind."""
+    """Counts by task; rows of limited balls are behind."""
     closures: _Given | None
 
     @property

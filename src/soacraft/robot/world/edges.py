@@ -39,11 +39,11 @@ class Edge:
 
     free: bool
     part: float
-    """How far it is free, from 0 to 1."""
+    """Part of the motion that is free, from 0 to 1."""
     q: Array
     """The configuration there."""
     pair: tuple[str, str] | None
-    """What is touched."""
+    """Pair that is touched."""
     distance: float
     """The least distance seen; infinite where nothing was near enough to be looked at."""
 
@@ -68,7 +68,7 @@ class Edges:
     """The configurations where they end, (count, nq)."""
     distance: Array
     names: tuple[str, ...]
-    """Of the shapes."""
+    """Names of the shapes."""
     shapes: npt.NDArray[np.int64]
     """The numbers of the shapes that touch, (count, 2); -1 where it is free."""
 

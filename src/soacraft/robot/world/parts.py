@@ -31,7 +31,7 @@ class Item(NamedTuple):
     shapes: Shapes
     model: Multibody | None
     pose: Pose
-    """In the body that it is on, or in the inertial frame."""
+    """Pose in the body that it is on, or in the inertial frame."""
     on: str | None
     frame: str | None = None
     """The body or node that `add` and `move` take poses in; None for the inertial frame."""

@@ -36,7 +36,7 @@ class Distances:
     the robot's dofs. `smooth` says where that derivative is the only one."""
 
     names: tuple[str, ...]
-    """Of all shapes."""
+    """Names of all shapes."""
     numbers: Array
     """(rows, 11): distance, point on a, point on b, normal, and a bound on what an iteration left."""
     gradient: Array

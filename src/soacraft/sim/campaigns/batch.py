@@ -44,17 +44,16 @@ class Batch:
 
     def __init__(self, lanes: Lanes, keys: Sequence[str]) -> None:
         self._lanes, self._system, self._keys = lanes, lanes.system, list(keys)
-        system, self._wiring = lanes.system, lanes.system.board.compiled().wiring
-        joined = system._joined
-        assert joined is not None
-        self._mb, self._plants = joined.mb, [system.diagram.plants[x] for x in sorted(system.diagram.plants)]
+        system, self.wiring = lanes.system, lanes.system.board.compiled().wiring
+        joined = system.board.compiled().joined
+        self._mb, self.plants = joined.mb, [system.diagram.plants[x] for x in sorted(system.diagram.plants)]
         self._space = Coordinates(self._mb)
         self._models = LaneModels(joined.mb, system.diagram.plants, lanes.models)
         self._closures = closures_of(system)
         self._settle = None if self._closures is None else self._closures.settle
         self._loads = lane_forces(joined.mb, joined.loads)
         self.V: Values = {**{k: v.copy() for k, v in lanes.states.items()}, "t": 0.0}
-        for key, signal in self._wiring.sources.items():  # what a sampled output holds before its first tick
+        for key, signal in self.wiring.sources.items():  # what a sampled output holds before its first tick
             self.V.setdefault(key, np.zeros((lanes.count, *signal.shape), dtype=signal.dtype))
         self._going: Mask = np.ones(lanes.count, dtype=np.bool_)
         self._numbers = np.arange(lanes.count)  # of the runs that are looked at now
@@ -67,17 +66,17 @@ class Batch:
     def _read(self) -> None:
         lanes, parts = self._lanes, self._system.diagram.parts
         self._outputs: dict[str, Lane] = {}
-        self._rates: list[Lane] = []
+        self.rates: list[Lane] = []
         self._updates: dict[str, list[Lane]] = {}
-        self._held: dict[str, set[str]] = {}
+        self.held: dict[str, set[str]] = {}
         for path in sorted(parts):
             part, face = parts[path], parts[path].component.interface
             for name, x in face.outputs.items():
                 self._outputs[f"{path}.{name}"] = lanes.lane(part, x, name, f"{path}.{name}")
             for name, y in face.rates.items():
-                self._rates.append(lanes.lane(part, y, name, f"{path}.{name}"))
+                self.rates.append(lanes.lane(part, y, name, f"{path}.{name}"))
             if part.clock is not None:
-                self._held[path] = {f"{path}.{x}" for x in face.outputs}
+                self.held[path] = {f"{path}.{x}" for x in face.outputs}
                 self._updates[path] = [lanes.lane(part, z, n, f"{path}.{n}") for n, z in face.updates.items()]
         self._crossings: list[tuple[str, int, Lane, list[Lane]]] = []
         for path in sorted(parts):
@@ -90,9 +89,9 @@ class Batch:
                 ]
                 key = f"{path}.{name}"
                 self._crossings.append((key, c.direction, lanes.lane(part, c, name, key), jumps))
-        self._vdots = {x.vdot for x in self._plants}
+        self._vdots = {x.vdot for x in self.plants}
         needs: dict[str, set[str]] = {key: set(x.needs) for key, x in self._outputs.items()}
-        needs |= {key: {x.link.source for x in self._wiring.contributions} for key in self._vdots}
+        needs |= {key: {x.link.source for x in self.wiring.contributions} for key in self._vdots}
         self._needs = needs
         self._order = in_order(needs)[0]
         users: dict[str, list[str]] = {}
@@ -100,7 +99,7 @@ class Batch:
             for source in given:
                 users.setdefault(source, []).append(key)
         self._behind = upstream(self._vdots, users)
-        wanted = {x.link.source for x in self._wiring.contributions}.union(*(x.needs for x in self._rates))
+        wanted = {x.link.source for x in self.wiring.contributions}.union(*(x.needs for x in self.rates))
         self._stage = self._select(wanted)
         self._at_end = self._select({self._base(x) for x in self._keys})
         of_crossings = [x for _, _, margin, jumps in self._crossings for x in (margin, *jumps)]
@@ -111,7 +110,7 @@ class Batch:
 
     def _select(self, wanted: set[str], due: Sequence[str] = ()) -> tuple[list[Lane], list[Lane], bool]:
         """What gives what is wanted, before and behind the accelerations, and whether these are needed."""
-        held = {x for path, keys in self._held.items() if path not in due for x in keys}
+        held = {x for path, keys in self.held.items() if path not in due for x in keys}
         needed, todo = set(), [x for x in wanted if x not in held]
         while todo:
             key = todo.pop()
@@ -124,16 +123,14 @@ class Batch:
 
     def _forces(self) -> None:
         """Contributions to single dofs, to all of a plant, and at nodes; what nodes have."""
-        self._single = [
-            (x.push.number, linked(x.link)) for x in self._wiring.contributions if x.push.number is not None
-        ]
+        self._single = [(x.push.number, linked(x.link)) for x in self.wiring.contributions if x.push.number is not None]
         self._wide, self._nodes = [], []
-        for x in self._wiring.contributions:
+        for x in self.wiring.contributions:
             if x.push.node is not None:
                 self._nodes.append((x.push.node, linked(x.link)))
             elif x.push.number is None:
                 self._wide.append((self._system.diagram.plants[x.plant].seat.v, linked(x.link)))
-        used = [(key, key.partition(".")[0]) for key in sorted(self._wiring.sources)]
+        used = [(key, key.partition(".")[0]) for key in sorted(self.wiring.sources)]
         ports = [
             (key, path, key[len(path) + 1 :].partition("["))
             for key, path in used
@@ -157,7 +154,7 @@ class Batch:
         V["t"] = np.broadcast_to(t, len(q)) if self._crossings else t
         V.update(z)
         V.update(self._inertias)
-        for x in self._plants:
+        for x in self.plants:
             V[x.q], V[x.v] = q[:, x.seat.q], v[:, x.seat.v]
         if self._seen:
             frames: list[Any] = [x for _, _, x in self._seen]
@@ -193,7 +190,7 @@ class Batch:
             vdot = self._closures.accelerations(q, v, force)
         else:
             vdot = self._models.accelerations(q, v, force, self._lanes.chosen) if v.shape[1] else force
-        for x in self._plants:
+        for x in self.plants:
             self.V[x.vdot] = vdot[:, x.seat.v]
         return vdot
 
@@ -230,7 +227,7 @@ class Batch:
         self._walk(before)
         vdot = self._accelerate(t, point)
         self._walk(behind)
-        return vdot, {x.key: x.call(self.V) for x in self._rates}
+        return vdot, {x.key: x.call(self.V) for x in self.rates}
 
     # -- time --------------------------------------------------------------------------------------------------
 
@@ -239,10 +236,10 @@ class Batch:
         lanes, start, goal = self._lanes, self._system.board.start, nanoseconds(t, "t")
         step = positive_nanoseconds(self._system.board.how["step"], "step")
         count = lanes.count
-        q = np.concatenate([np.zeros((count, 0)), *(lanes.q[x.path] for x in self._plants)], axis=1)
-        v = np.concatenate([np.zeros((count, 0)), *(lanes.v[x.path] for x in self._plants)], axis=1)
-        point = Point(q, v, {x.key: self.V[x.key] for x in self._rates})
-        clocks = {path: self._system.diagram.parts[path].clock for path in self._held}
+        q = np.concatenate([np.zeros((count, 0)), *(lanes.q[x.path] for x in self.plants)], axis=1)
+        v = np.concatenate([np.zeros((count, 0)), *(lanes.v[x.path] for x in self.plants)], axis=1)
+        point = Point(q, v, {x.key: self.V[x.key] for x in self.rates})
+        clocks = {path: self._system.diagram.parts[path].clock for path in self.held}
         ticked = dict.fromkeys(clocks, 0)
         dues = {path: x.at(0) + start for path, x in clocks.items() if x is not None}
         now = start
@@ -251,7 +248,7 @@ class Batch:
         while True:
             due = [path for path, when in dues.items() if when == now]
             if due:
-                point = self._tick(now / 1e9, point, due, ticked, until)
+                point = self.tick(now / 1e9, point, due, ticked, until)
                 for path in due:
                     ticked[path] += 1
                     dues[path] = clocks[path].at(ticked[path]) + start  # type: ignore[union-attr]
@@ -260,20 +257,21 @@ class Batch:
                 break
             stop = min([goal, start + ((now - start) // step + 1) * step, *dues.values()])
             if self._watch is None:
-                point = self._step(now / 1e9, (stop - now) / 1e9, point).end
+                point = self.step(now / 1e9, (stop - now) / 1e9, point).end
             else:
                 point = self._through(now / 1e9, stop / 1e9, point, until)
             now = stop
         return self._rows
 
-    def _step(self, t: Any, h: Any, point: Point) -> LaneStep:
+    def step(self, t: Any, h: Any, point: Point) -> LaneStep:
+        """A step of length h from a point at t."""
         return LaneStep(self._space, self._slopes, t, h, point, self._settle)
 
-    def _tick(self, t: float, point: Point, due: Sequence[str], ticked: dict[str, int], until: str = "") -> Point:
+    def tick(self, t: float, point: Point, due: Sequence[str], ticked: dict[str, int], until: str = "") -> Point:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once; what crosses by this jumps."""
         V, updates = self.V, [x for path in due for x in self._updates[path]]
         values = self._margins(t, point) if self._watch is not None else np.zeros(0)
-        wanted = {x for path in due for x in self._held[path]}.union(*(x.needs for x in updates))
+        wanted = {x for path in due for x in self.held[path]}.union(*(x.needs for x in updates))
         for name, streams in self._lanes.streams.items():
             path = name.rpartition(".")[0]
             if path in due:
@@ -294,10 +292,10 @@ class Batch:
         return point
 
     def _record(self, t: float, point: Point) -> None:
-        self._look(t, point)
+        self.look(t, point)
         self._rows.add(t, self.V)
 
-    def _look(self, t: float, point: Point) -> None:
+    def look(self, t: float, point: Point) -> None:
         """Have the values of all that is recorded."""
         require_numbers(np.array([x.sum() for x in (point.q, point.v, *point.z.values())]), "a state")
         self._evaluate(t, point, self._at_end)
@@ -322,7 +320,7 @@ class Batch:
     def _through(self, t0: float, end: float, point: Point, until: str) -> Point:
         """From a time to the end of a step: runs in which something may cross by themselves, in parts."""
         assert self._watch is not None
-        whole = self._step(t0, np.where(self._going, end - t0, 0.0), point)
+        whole = self.step(t0, np.where(self._going, end - t0, 0.0), point)
         calm = self._watch.calm(self._margins_in(whole), self._lanes.count) | ~self._going
         chosen = np.flatnonzero(~calm)
         if not len(chosen):
@@ -365,7 +363,7 @@ class Batch:
         t, active = np.full(self._lanes.size, t0), self._going.copy()
         for _ in range(_PARTS):
             h = np.where(active, end - t, 0.0)
-            step = self._step(t, h, point)
+            step = self.step(t, h, point)
             found = self._watch.find(self._margins_in(step), h, active)
             crossed = active & (found.theta <= 1.0)
             point = step.end.where(active & ~crossed, point)
@@ -394,7 +392,7 @@ class Batch:
         slope = (first(step.t + b * step.h, step.at(b)) - first(step.t + a * step.h, step.at(a))) / ((b - a) * H)
         length, open_, at_zero = theta * H, crossed & (theta > 0.0), crossed & (theta <= 0.0)
         for _ in range(_ROUNDS):
-            part = self._step(step.t, np.where(open_, length, 0.0), step.start)
+            part = self.step(step.t, np.where(open_, length, 0.0), step.start)
             point = part.end.where(open_, point)
             g = first(step.t + part.h, part.end)
             on_the_way = slope * found.side < 0.0

@@ -55,8 +55,8 @@ def obstacle_of_closures(system: System) -> str:
 
 
 def _solver_of(system: System) -> Solver | None:
-    joined = system._joined
-    if joined is None or not joined.mb.is_closed:
+    joined = system.board.compiled().joined
+    if not joined.mb.is_closed:
         return None
     given = joined_solver(system.diagram.plants)
     if isinstance(given, Solver):  # a new one, with no memory of a run

@@ -59,17 +59,17 @@ class LaneWatch:
     def __init__(self, directions: Sequence[int], values: Array) -> None:
         self.directions = np.array(directions, dtype=float)[:, None]
         self.signs: Array = np.sign(values)
-        self._begun: Mask = np.ones(values.shape, dtype=np.bool_)
+        self.begun: Mask = np.ones(values.shape, dtype=np.bool_)
 
     def of(self, chosen: npt.NDArray[np.intp]) -> LaneWatch:
         """The watch of some of the runs."""
         some = copy(self)
-        some.signs, some._begun = self.signs[:, chosen], self._begun[:, chosen]
+        some.signs, some.begun = self.signs[:, chosen], self.begun[:, chosen]
         return some
 
     def put(self, chosen: npt.NDArray[np.intp], some: LaneWatch) -> None:
         """Take over what the watch of some of the runs came to."""
-        self.signs[:, chosen], self._begun[:, chosen] = some.signs, some._begun
+        self.signs[:, chosen], self.begun[:, chosen] = some.signs, some.begun
 
     def calm(self, margins: Margins, count: int) -> Mask:
         """Runs of which no function comes near zero within a step: their signs stay."""
@@ -79,7 +79,7 @@ class LaneWatch:
         low = (self.signs * np.tensordot(QUARTIC, g, axes=1)).min(axis=0)
         size = np.abs(g).max(axis=0)
         calm = (same & (low >= NEAR * np.ptp(g, axis=0)) & (np.abs(g[0]) > AT_ZERO * size)).all(axis=0)
-        self._begun &= ~calm
+        self.begun &= ~calm
         return np.asarray(calm)
 
     def find(self, margins: Margins, h: Array, active: Mask) -> Found:
@@ -94,7 +94,7 @@ class LaneWatch:
         for c, x in enumerate(looks):
             calm = active & ~crossed
             self.signs[c] = np.where(calm & (x.end != 0.0), x.end, self.signs[c])
-            self._begun[c] &= ~calm
+            self.begun[c] &= ~calm
         side = np.array([x.before for x in looks])[first, np.arange(len(h))]
         jumps = np.array([x.jumps for x in looks])[first, np.arange(len(h))]
         names = crossed & ((theta - least) * h <= ONE_INSTANT) & (theta <= 1.0)
@@ -114,7 +114,7 @@ class LaneWatch:
         still = unmoved(values, before)
         kept = np.where(np.abs(self.signs) >= 1.0, self.signs, 0.0)
         self.signs = np.where(which, np.where(still, kept, np.sign(values)), self.signs)
-        self._begun |= which & ~still
+        self.begun |= which & ~still
 
     def _look(self, c: int, margins: Margins, coarse: Array, h: Array, active: Mask) -> _Look:
         """The first zero of one function, of each run."""
@@ -124,7 +124,7 @@ class LaneWatch:
             return np.asarray(margins(theta)[c])
 
         most = np.abs(coarse).max(axis=0)
-        sign = np.where(self._begun[c] & (np.abs(coarse[0]) <= START * most), 0.0, self.signs[c])
+        sign = np.where(self.begun[c] & (np.abs(coarse[0]) <= START * most), 0.0, self.signs[c])
         just = (np.abs(sign) < 1.0) | (np.abs(coarse[0]) <= AT_ZERO * most)
         active = active & ~(just & (h <= JUST_AFTER))
         thetas, values = [np.full(len(h), x) for x in PARTS], list(coarse[1:])

@@ -58,14 +58,15 @@ def call(task: RunTask, state: RunState, function: Callable[[float, State], Any]
     task.show(state)
     q, v, _ = problem.parts(state.x)
     mb.set_state(q, v, problem.vdot_of(state.x, w))
-    before = mb.current
+    before, acts = mb.current, account(task)
     function(state.t, before)
-    return taken_over(task, state, before)
+    same = problem.contact is not None and problem.carried is None and acts == account(task)
+    return taken_over(task, state, before, w if same else None)
 
 
-def taken_over(task: RunTask, state: RunState, before: State) -> tuple[RunState, bool]:
+def taken_over(task: RunTask, state: RunState, before: State, w: Array | None = None) -> tuple[RunState, bool]:
     """The state after a user's function had the model, in the state `before`, and True where it changed coordinates or
-    velocities."""
+    velocities. Rates `w` stay where it did not: steps with contact compute their first rates themselves."""
     mb, problem, x, t = task.acting.mb, task.problem, state.x, state.t  # raises where its structure is another now
     changed = not (np.array_equal(mb.q, before.q) and np.array_equal(mb.v, before.v))
     problem.release_functions()  # they may read what it changed
@@ -76,7 +77,8 @@ def taken_over(task: RunTask, state: RunState, before: State) -> tuple[RunState,
         steps = steps.restarted()
     else:
         x = problem.holds.settle(t, x, ())
-    w = problem.rates(t, x)  # it may also have changed a control, or a parameter of the model
+    if changed or w is None:
+        w = problem.rates(t, x)  # it may also have changed a control, or a parameter of the model
     return task.show(msgspec.structs.replace(state, x=x, w=w, steps=steps)), changed
 
 
@@ -86,17 +88,16 @@ def taken_over(task: RunTask, state: RunState, before: State) -> tuple[RunState,
 def visits_of(task: RunTask, state: RunState) -> tuple[VisitPlan, list[Visited]] | None:
     """The callbacks as visits between compiled steps, and the list in which their next calls go on; None where there is
     none, or steps end at each."""
-    acting, problem = task.acting, task.problem
+    acting = task.acting
     if not task.callbacks or task.watch.events or acting.carried is not None or task.clock is not None:
         return None
     calls = [(due, x.period, x.function) for due, x in zip(dues(task, state), task.callbacks, strict=True)]
-    widths = sum(problem.sizes[::2]) + len(problem.names), 2 * problem.mb.nv + len(problem.names)
 
     def arrive(ns: int) -> None:  # callbacks see it in `p.t`
         task.show(msgspec.structs.replace(state, now=Instant(ns)))
 
     logged = task.keeping.log is not None  # rows are written before a callback
-    return VisitPlan(calls, problem, widths, lambda: account(task), arrive, logged), calls
+    return VisitPlan(calls, task.problem.mb, lambda: account(task), arrive, logged), calls
 
 
 def visited(task: RunTask, state: RunState, before: State) -> RunState:
@@ -110,7 +111,8 @@ def visited(task: RunTask, state: RunState, before: State) -> RunState:
 
 
 def account(parts: RunParts) -> tuple[object, ...]:
-    """What acts, and the model, but for the state and the numbers of controls: to be compared with a later one."""
+    """Account of what acts and of the model, without the state and the numbers of controls: to be compared with a later
+    one."""
     acting, mb = parts.acting, parts.acting.mb
     edits = parts.problem.edition, mb.revision, mb.parameters, len(parts.watch.events), len(parts.callbacks)
     forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]

@@ -24,15 +24,15 @@ CHANGED = "changed"
 
 
 class Look(Protocol):
-    """Who looks at a run between its steps."""
+    """Server that looks at a run between its steps."""
 
     def look(self, taken: int) -> str:
-        """After so many steps since the last look. What it gives: "" to go on, `CHANGED` where values of what is
-        carried along are others now, anything else to end the run, as what stopped it."""
+        """Answer after so many steps since the last look: "" to go on, `CHANGED` where values of what is carried along
+        are others now, anything else to end the run, as what stopped it."""
 
     @property
     def ahead(self) -> int:
-        """How many steps may be taken before the next look, where they are compiled; at least one is."""
+        """Number of steps that may be taken before the next look, where they are compiled; at least one is."""
 
 
 class Callback(NamedTuple):
@@ -45,7 +45,7 @@ class Callback(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class RunParts:
-    """What all runs of one propagator share."""
+    """Parts that all runs of one propagator share."""
 
     acting: Acting
     method: Method

@@ -64,7 +64,7 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
             f"the structure of {system.name!r} was changed since t = {system.board.start / 1e9:.9g} s, and a system "
             "file has what a system was built from: write a checkpoint."
         )
-    if system._recalled:
+    if system.recalled:
         raise SystemFileError(
             f"{system.name!r} was restored from a checkpoint, and a system file has what a system was built from, as "
             "it was at the start: save the one that was built."
@@ -112,7 +112,7 @@ def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
 
 def _plant(system: System, path: str, given: str | None, file: Path) -> dict[str, Any]:
     plant = system.diagram.plants[path]
-    told = write_model(path, _at_start(system, path), plant._source, given, file)
+    told = write_model(path, _at_start(system, path), plant.source, given, file)
     if plant.solver != "auto":
         told["solver"] = plant.solver
     if plant.forces:
@@ -137,9 +137,9 @@ def frame_table(frame: UserFrame) -> dict[str, Any]:
 def _at_start(system: System, path: str) -> Multibody:
     """The model of a plant with its state at the start."""
     mb = system.diagram.plants[path].mb
-    if path not in system._begun:
+    if path not in system.begun:
         return mb
-    q, v = system._begun[path]
+    q, v = system.begun[path]
     made = from_json(to_json(mb))
     made.mesh_folder = mb.mesh_folder
     made.set_state(q, v)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,7 @@ class Control:
             require_call(u, f"the control of {name!r}")
             self.knots = Breaks(breaks, f"breaks of the control of {name!r}")
         else:
-            self.samples = np.zeros(1), finite(u, (), f"the control of {name!r}", StateError).reshape(1)
+            self.set(float(finite(u, (), f"the control of {name!r}", StateError)))
         if self.samples is not None and np.size(breaks):
             raise StateError(f"breaks= are of a control that is a function; {name!r} is a number or samples.")
 
@@ -73,12 +72,21 @@ class Control:
     @property
     def number(self) -> float:
         """That number."""
-        assert self.samples is not None
-        return float(self.samples[1][0])
+        assert type(self._u) is float
+        return self._u
+
+    @property
+    def function(self) -> Callable[[float, State], Any]:
+        """The function of (t, state) that gives u, where u is no number."""
+        function: Callable[[float, State], Any] = self._u
+        return function
 
     def u(self, t: float, state: State) -> float:
         """Return the number of the control at a state."""
-        u = self._u(t, state) if callable(self._u) else self._u
+        return self.read(t, self._u(t, state)) if callable(self._u) else self.number
+
+    def read(self, t: float, u: Any) -> float:
+        """Return the number that a function gave. A `StateError` where it is none."""
         return float(finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError))
 
     def held(self, t: float, state: State) -> Control:
@@ -90,7 +98,7 @@ class Control:
 
     def set(self, u: float) -> None:
         """Let u be another number."""
-        self._u, self.samples = u, (np.zeros(1), np.array([u]))
+        self._u, self.samples = float(u), (np.zeros(1), np.array([u], dtype=np.float64))
 
     def bind(self, mb: Multibody) -> None:
         """Find the actuator or the dof."""
@@ -173,27 +181,26 @@ class Together:
     def numbers(self, t: float, state: State) -> dict[str, float]:
         """The numbers by name; those that it leaves out stay as they are."""
         if self._last is None or self._last[0] != t or self._last[1] is not state:
-            self._last = t, state, self._read(t, self._function(t, state))
+            self._last = t, state, self.read(t, self._function(t, state))
         return self._last[2]
 
     def of(self, name: str) -> PartOfTogether:
         """The number of one control as a function, which f must give."""
         return PartOfTogether(self, name)
 
-    def held_numbers(self, t: float, state: State) -> Array | Mapping[str, float]:
-        """Return the numbers of all controls in their order, or of some by name."""
-        value = self._function(t, state)
-        plain = type(value) is np.ndarray and value.shape == (len(self._names),) and value.dtype == np.float64
-        return value if plain and isfinite(value.sum()) else self._read(t, value)
+    @property
+    def function(self) -> Callable[[float, State], Any]:
+        """The function."""
+        return self._function
 
-    def all_numbers(self, t: float, state: State) -> Array | list[float]:
-        """Return the numbers of all controls in their order. A `StateError` where one is left out."""
-        numbers = self.held_numbers(t, state)
-        if isinstance(numbers, Mapping):
-            return [part_of(numbers, name, t) for name in self._names]
-        return numbers
+    def read_all(self, t: float, value: Any) -> list[float]:
+        """Return the numbers that the function gave for all controls, in their order. A `StateError` where one is left
+        out."""
+        numbers = self.read(t, value)
+        return [part_of(numbers, name, t) for name in self._names]
 
-    def _read(self, t: float, value: Any) -> dict[str, float]:
+    def read(self, t: float, value: Any) -> dict[str, float]:
+        """Return the numbers that the function gave, all or some, by name."""
         what = f"the numbers of {len(self._names)} controls at t = {t:.9g} s"
         if isinstance(value, Mapping):
             for name in value:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from soacraft.errors import StaleError
 from soacraft.model.states.state import State
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.wrench import Wrench
 
 
 class Evaluations:
@@ -36,6 +38,15 @@ class Evaluations:
             )
 
 
+class Guard(NamedTuple):
+    """The model that evaluated functions may not change, as compiled code reads it."""
+
+    evaluations: Evaluations
+    mb: Multibody
+    forces: dict[Frame, Wrench]
+    """Those of `mb.set_force`: always the same dictionary."""
+
+
 class Evaluated:
     """A user's function f(t, state) of what `what` names. A `StaleError` where it changed the model."""
 
@@ -56,8 +67,18 @@ class Evaluated:
         finally:
             evaluations.thread = before
         if mb.revision != edits[0] or (forces and list(forces.items())) != edits[1]:
-            raise StaleError(
-                f"the function of {self._what} changed {mb.name!r}: it gives numbers and gets the state as an "
-                "argument. What changes the model is a callback: p.every(period, f)."
-            )
+            self.refuse()
         return value
+
+    @property
+    def guard(self) -> Guard:
+        """The model that the function may not change."""
+        mb = self._evaluations.mb
+        return Guard(self._evaluations, mb, mb.acting_forces)
+
+    def refuse(self) -> NoReturn:
+        """Raise `StaleError` for a call that changed the model."""
+        raise StaleError(
+            f"the function of {self._what} changed {self._evaluations.mb.name!r}: it gives numbers and gets the state "
+            "as an argument. What changes the model is a callback: p.every(period, f)."
+        )

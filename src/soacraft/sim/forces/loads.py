@@ -69,9 +69,18 @@ class Function:
         """Take the model."""
         self._mb = mb
 
+    @property
+    def function(self) -> Callable[[float, State], Any]:
+        """The function."""
+        return self._function
+
     def force(self, t: float, state: State) -> Array:
         """What the function gives, as a generalized force."""
-        wrenches, forces = self._parts(t, state)
+        return self.force_of(self._function(t, state), t, state)
+
+    def force_of(self, value: Any, t: float, state: State) -> Array:
+        """Return what the function gave as a generalized force."""
+        wrenches, forces = _parts(value)
         total = np.zeros(self._mb.nv)
         if forces is not None:
             what = f"the force of {self.name!r} at t = {t:.9g} s"
@@ -88,19 +97,19 @@ class Function:
 
     def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:
         """The wrenches that the function gives; a generalized force acts through the hinges."""
-        return self._parts(t, state)[0] or {}
-
-    def _parts(self, t: float, state: State) -> tuple[Any, Any]:
-        """Wrenches by node, and a generalized force; None where there is none."""
-        given = self._function(t, state)
-        wrenches, forces = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-        if not isinstance(wrenches, Mapping) and forces is None:
-            return None, wrenches
-        return wrenches, forces
+        return _parts(self._function(t, state))[0] or {}
 
     def held(self, t: float, state: State) -> Constant:
         """Return the force that the function gives at a state, as one that stays."""
         return Constant(self.name, self.force(t, state))
+
+
+def _parts(value: Any) -> tuple[Any, Any]:
+    """Wrenches by node, and a generalized force, of what a function gave; None where there is none."""
+    wrenches, forces = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+    if not isinstance(wrenches, Mapping) and forces is None:
+        return None, wrenches
+    return wrenches, forces
 
 
 class Constant:

@@ -176,13 +176,6 @@ def _gradient(problem: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, 
     return kinetic - potential + forces.sum(axis=0), mu, forces @ v
 
 
-def turning_rotor(mb: Multibody) -> str:
-    """The name of a hinge with turns that do not commute, of a ball joint or a free body, that has armature; empty
-    where there is none."""
-    bodies = (x for x in mb.bodies if type(x.hinge) in (Spherical, Free) and x.armature.any())
-    return next((x.hinge_name for x in bodies), "")
-
-
 def _armature(mb: Multibody) -> Array:
     """The inertia of rotors along the dofs, (nv)."""
     J = np.zeros(mb.nv)

@@ -79,11 +79,11 @@ class Flock:
         self._system, self._held = source.built(0)
         self._lanes = Lanes(self._system, [], np.zeros((count, 0)), [0] * count)
         self._batch = Batch(self._lanes, source.observed)
-        self._plants = self._batch._plants
+        self._plants = self._batch.plants
         size = [sum(len(getattr(x.mb, name)) for x in self._plants) for name in ("q", "v")]
         self._q, self._v = (np.zeros((count, n)) for n in size)
-        self._z = {x.key: self._batch.V[x.key] for x in self._batch._rates}
-        self._clocks = {path: self._system.diagram.parts[path].clock for path in self._batch._held}
+        self._z = {x.key: self._batch.V[x.key] for x in self._batch.rates}
+        self._clocks = {path: self._system.diagram.parts[path].clock for path in self._batch.held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
 
@@ -112,7 +112,7 @@ class Flock:
                 if key in self._lanes.states:
                     V[key] = np.array(V[key])
                     V[key][i] = system.states[key]
-                elif isinstance(V[key], np.ndarray) and key in self._batch._wiring.sources:
+                elif isinstance(V[key], np.ndarray) and key in self._batch.wiring.sources:
                     V[key] = np.array(V[key])
                     V[key][i] = 0
             for name, streams in self._lanes.streams.items():
@@ -131,7 +131,7 @@ class Flock:
             return
         V = self._batch.V
         before = {key: np.array(x) for key, x in V.items() if isinstance(x, np.ndarray)}
-        self._batch._tick(0.0, self._point, [*self._clocks], self._ticked)
+        self._batch.tick(0.0, self._point, [*self._clocks], self._ticked)
         for streams in self._lanes.streams.values():  # the next tick of these is that after their first
             for i in which:
                 cast(_Late, streams[i]).first -= 1
@@ -148,17 +148,17 @@ class Flock:
         now = 0
         for stop, due in self._stops:
             h = (stop - now) / _SECOND
-            end = self._batch._step(now / _SECOND, h, self._point).end
+            end = self._batch.step(now / _SECOND, h, self._point).end
             self._q, self._v, self._z = end
             now = stop
             if due:
-                self._batch._tick(now / _SECOND, self._point, due, self._ticked)
+                self._batch.tick(now / _SECOND, self._point, due, self._ticked)
                 for path in due:
                     self._ticked[path] += 1
 
     def seen(self) -> dict[str, Array]:
         """What is observed of all copies, by name."""
-        self._batch._look(0.0, self._point)
+        self._batch.look(0.0, self._point)
         return {x: np.array(self._batch.V[x]) for x in self._source.observed}
 
 

@@ -42,8 +42,8 @@ class Block:
     """(n, size): rates that each step begins with, where callbacks came between steps,"""
     energies: Array | None = None
     """(n, 3): and, where one of them may change the model, kinetic, potential and spring energy at the ends."""
-    numbers: tuple[tuple[int, ...], tuple[tuple[float, ...], ...]] = ((), ())
-    """Nanoseconds from which controls may have had other numbers, growing, and these numbers."""
+    numbers: tuple[npt.NDArray[np.int64], Array] | None = None
+    """Nanoseconds from which controls may have had other numbers, growing, and these numbers, a row for each."""
 
     def of_versions(self, old: Any, new: Any) -> Block:
         """The same after its model was copied, where those of the model were old."""
@@ -70,11 +70,12 @@ class Block:
 
     def told_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
         """The conditions of the steps at times within them, with the indices of the times of each."""
-        since, numbers = self.numbers
-        if not since:
+        if self.numbers is None or not len(self.numbers[0]):
             return [(self.told, np.arange(len(t)))]
-        which = np.maximum(np.searchsorted(np.array(since) / 1e9, t, side="right") - 1, 0)
-        return [(self.told._replace(numbers=numbers[i]), np.flatnonzero(which == i)) for i in np.unique(which)]
+        since, numbers = self.numbers
+        which = np.maximum(np.searchsorted(since / 1e9, t, side="right") - 1, 0)
+        conditions = {i: self.told._replace(numbers=tuple(numbers[i].tolist())) for i in np.unique(which).tolist()}
+        return [(conditions[i], np.flatnonzero(which == i)) for i in conditions]
 
     def around(self, t: float) -> Step:
         """The step that t is in."""

@@ -14,13 +14,14 @@ from pathlib import Path
 from threading import Thread, current_thread
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from soacraft.errors import SimulationError
 from soacraft.messages import Handler, Refusal, answer, event, fault, id_of, read
 from soacraft.sim.serving.verbs import Hello, Verbs
 
 if TYPE_CHECKING:
+    from soacraft.sim.serving.desk import Desk
     from soacraft.sim.systems.system import System
 
 HOST = "127.0.0.1"
@@ -131,7 +132,7 @@ class Lines:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        client = _Client(self, writer)
+        client = _Client(_Service(self._desk, self._token, self._limits, self._folder, self._loop), writer)
         try:
             if self._clients >= self._limits.clients:
                 most = f"{self._limits.clients} clients are here, which is the most; come again later."
@@ -154,14 +155,24 @@ class Lines:
                 await asyncio.wait_for(writer.wait_closed(), 2.0)
 
 
+class _Service(NamedTuple):
+    """Parts of a server that all its clients share."""
+
+    desk: Desk
+    token: str
+    limits: Limits
+    folder: Path | None
+    loop: asyncio.AbstractEventLoop
+
+
 class _Client:
     """A connection, and what it may do."""
 
-    def __init__(self, server: Lines, writer: asyncio.StreamWriter) -> None:
-        self._server, self._writer, self._limits = server, writer, server._limits
+    def __init__(self, service: _Service, writer: asyncio.StreamWriter) -> None:
+        self._service, self._writer, self._limits = service, writer, service.limits
         self._left, self._last = 2.0 * self._limits.rate, monotonic()
         self._dropped = 0
-        self.verbs = Verbs(server._desk, self._limits, server._folder, self._told)
+        self.verbs = Verbs(service.desk, self._limits, service.folder, self._told)
 
     async def live(self, reader: asyncio.StreamReader) -> None:
         """Read lines and answer them, until the end."""
@@ -192,10 +203,10 @@ class _Client:
 
         def hello(asked: Hello) -> dict[str, Any]:
             nonlocal good
-            good = hmac.compare_digest(asked.token.encode("utf-8", "surrogatepass"), self._server._token.encode())
+            good = hmac.compare_digest(asked.token.encode("utf-8", "surrogatepass"), self._service.token.encode())
             if not good:
                 raise Refusal("token", "the token is not that of this system.")
-            return {"system": self._server._system.name, "format": "soacraft-lines/1"}
+            return {"system": self._service.desk.system.name, "format": "soacraft-lines/1"}
 
         await self._reply(line, {"hello": Handler(Hello, hello)})
         return good
@@ -235,7 +246,7 @@ class _Client:
     def _told(self, told: dict[str, Any]) -> None:
         """From any thread: what the client follows."""
         with suppress(RuntimeError):  # the server is closed, and so is its loop
-            self._server._loop.call_soon_threadsafe(self._push, told)
+            self._service.loop.call_soon_threadsafe(self._push, told)
 
     def _push(self, told: dict[str, Any]) -> None:
         if self._writer.transport.get_write_buffer_size() > self._limits.backlog:

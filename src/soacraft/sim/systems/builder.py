@@ -17,11 +17,8 @@ from soacraft.sim.systems.changes.sequence import Sequence as Phases
 from soacraft.sim.systems.compilation import Compilation
 from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.frames import UserFrame, read_frame
-from soacraft.sim.systems.plants.joined import Joined
 from soacraft.sim.systems.plants.plant import Mount, Plant
 from soacraft.sim.systems.running.clocks import read_clock
-from soacraft.sim.systems.running.flow import Flow
-from soacraft.sim.systems.running.schedule import Schedule
 from soacraft.sim.systems.switchboard import Switchboard
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, split
 from soacraft.spatial.pose import Pose
@@ -340,12 +337,3 @@ class Builder(Strict):
     @property
     def _compilation(self) -> Compilation | None:
         return self.board.build.compilation
-
-    @property
-    def _joined(self) -> Joined | None:
-        return None if self.board.build.compilation is None else self.board.build.compilation.joined
-
-    @property
-    def _made(self) -> tuple[Wiring, Schedule, Flow] | None:
-        x = self.board.build.compilation
-        return None if x is None else (x.wiring, x.schedule, x.flow)

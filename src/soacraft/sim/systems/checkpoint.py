@@ -46,7 +46,7 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Of its structure, so far."""
 
 
-def writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, LogPlace | None], None]:
+def system_writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, LogPlace | None], None]:
     """What writes checkpoints of a system; its models are told once, and again where they were changed."""
     require_kept(system)
     kept: dict[str, tuple[tuple[int, int], str]] = {}
@@ -147,7 +147,7 @@ def restore(
     refuse_changed(body.code, entries_of(code_of(system)), str(path), line, accept_changes)
     _resume(system, body, str(path))
     try:
-        system._recall(state, str(path), kept.log)
+        system.recall(state, str(path), kept.log)
     except WiringError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     return system

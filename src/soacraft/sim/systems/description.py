@@ -193,7 +193,7 @@ def _plain(value: Any, what: str) -> Any:
         raise WiringError(f"{what} is no plain data: {wrong}") from None
 
 
-def documents(system: System) -> dict[str, bytes]:
+def system_documents(system: System) -> dict[str, bytes]:
     """What a log tells of a system: its description, and the model of each plant, where a file can hold them."""
     told: dict[str, bytes] = {}
     with suppress(SoacraftError):

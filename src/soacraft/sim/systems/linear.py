@@ -135,7 +135,7 @@ def _output(text: str, wiring: Any, schedule: Schedule) -> tuple[str, Link | Non
     (key,) = [x for x in wiring.expand(text, outputs=True) if x == text] or [""]
     if not key:
         raise WiringError(f"linearize: {text!r:.80} is no output; name one by one{near(text, states)}")
-    _, name, element = wiring._source(key)
+    _, name, element = wiring.source(key)
     return text, Link(name, element)
 
 
@@ -158,7 +158,7 @@ class _Point:
         self._sizes = [int(np.size(V[s.slots[x]])) for x in inputs]
         self._u = np.concatenate([np.zeros(0), *(np.ravel(V[s.slots[x]]) for x in inputs)])
         places = {x.key: x.slot for x in s.places}
-        self._outputs = [(name, places[name] if link is None else s._linked(link)[0]) for name, link in outputs]
+        self._outputs = [(name, places[name] if link is None else s.linked(link)[0]) for name, link in outputs]
         sampled = {key for x in s.ticking for key in x.outputs}
         varied = {x for x in s.downstream(inputs) if x not in s.outputs}  # elements of inputs, and these in other units
         still = (sampled - varied) | set(inputs) | s.vdots

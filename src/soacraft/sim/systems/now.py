@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 def problem_now(system: System) -> Mechanism:
     """The model that is moved, at its present state, with all that acts on it."""
     flow = system.board.compiled().flow
-    joined = system._joined
-    assert joined is not None
+    joined = system.board.compiled().joined
     joined.take()
     mb = joined.mb
     if system.board.build.propagator is not None:
-        return system.board.build.propagator._acting.begin()
+        return system.board.build.propagator.problem()
     closed = stabilized(read_solver(mb, joined_solver(system.diagram.plants))[0], "projection", None)
     told = Prescribed(mb)
     for dof, give in flow.motions().items():
@@ -65,5 +64,4 @@ def seen(
         if x.told.signal is not None:
             tree.require(x.told, need, "velocity" if need == 13 else "acceleration")
     tree.place(chain, system.t, [flow.signal(wiring.moving[x]) for x in tree.signals])
-    assert system._joined is not None
-    return system._joined.mb, state, (frame, to, axes)
+    return compilation.joined.mb, state, (frame, to, axes)

@@ -64,7 +64,8 @@ class Present:
     @property
     def is_current(self) -> bool:
         """Whether the system is still as it was when this was made."""
-        return self._system._made is not None and self._system._made[2] is self._flow
+        compilation = self._system.board.build.compilation
+        return compilation is not None and compilation.flow is self._flow
 
     def matching(self, text: str) -> list[str]:
         """The names that a pattern matches; refused where there are none."""

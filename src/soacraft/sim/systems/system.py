@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from soacraft.arguments import whole_number
 from soacraft.attributes import Uncopied
 from soacraft.errors import CheckpointError, StateError, WiringError, near
 from soacraft.hints import hinted
+from soacraft.late import higher
 from soacraft.markup import Text
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
@@ -111,7 +113,7 @@ class System(Uncopied, Builder):
         self._begun: dict[str, tuple[Array, Array]] = {}
         """q and v of each plant, where the first run began."""
         self._going = False  # from one in the middle of a run
-        self._recalled = False  # from a checkpoint, so that this is not known
+        self._recalled = False  # from a checkpoint
 
     # -- checking ----------------------------------------------------------------------------------------------
 
@@ -146,6 +148,16 @@ class System(Uncopied, Builder):
     def t(self) -> float:
         """The present time in seconds."""
         return self.board.t
+
+    @property
+    def begun(self) -> Mapping[str, tuple[Array, Array]]:
+        """q and v of each plant where the first run began; empty before it."""
+        return MappingProxyType(self._begun)
+
+    @property
+    def recalled(self) -> bool:
+        """True if it comes from a checkpoint, so that the start is not known."""
+        return self._recalled
 
     @property
     def params(self) -> ParamsOf:
@@ -237,11 +249,9 @@ class System(Uncopied, Builder):
     def checkpoint(self, path: str | PathLike[str]) -> None:
         """Write everything that tells how the system goes on into a file, whole or not at all; `sc.sim.restore` reads
         it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
-        from soacraft.sim.systems.checkpoint import writer
-
         self.board.refuse_in_edit("a checkpoint cannot be written")
         with self._alone.held("checkpoint"):
-            write = writer(self, path)
+            write = higher("system_writer")(self, path)
             write(self._present(), None)
 
     def state(self) -> SimState:
@@ -264,25 +274,21 @@ class System(Uncopied, Builder):
         >>> s.t, bool(s.run(1.0).q[-1, 0] > still)
         (0.5, True)
         """
-        from soacraft.sim.systems.checkpoint import require_kept
-
         with self._alone.held("state"):
-            require_kept(self)
+            higher("require_kept")(self)
             self._refuse_phases()
             return self._present()
 
     def set_state(self, state: SimState) -> None:
         """Continue from a state that `s.state()` returned, of this system or of one with the same plants and
         components. One of another system is refused, and nothing changes."""
-        from soacraft.sim.systems.checkpoint import require_kept
-
         if not isinstance(state, SimState):
             raise StateError(
                 f"set_state takes what s.state() gave, got {state!r:.60}. Coordinates are set by "
                 "s.plants[name].mb.set_state(q, v)."
             )
         with self._alone.held("set_state"):
-            require_kept(self)
+            higher("require_kept")(self)
             self._refuse_phases()
             self._present()
             self._take(state, "this SimState")
@@ -306,18 +312,15 @@ class System(Uncopied, Builder):
         self.board.compiled().joined.give()
         self._restored, self._going = None, False  # a log of before is not of this motion
 
-    def _recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
+    def recall(self, state: SimState, file: str, log: LogPlace | None) -> None:
         """Continue from a checkpoint."""
         self._take(state, f"the checkpoint {file!r}")
         self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
         """What a run keeps on the disk."""
-        from soacraft.sim.systems.checkpoint import writer
-        from soacraft.sim.systems.description import documents
-
-        write = None if checkpoint is None else writer(self, checkpoint)
-        keeping = Keeping.of(log, checkpoint, every, self._restored, write, lambda: documents(self))
+        write = None if checkpoint is None else higher("system_writer")(self, checkpoint)
+        keeping = Keeping.of(log, checkpoint, every, self._restored, write, lambda: higher("system_documents")(self))
         keeping.origin, self._restored = self._start, None
         return keeping
 
@@ -335,9 +338,8 @@ class System(Uncopied, Builder):
         ...     served.address[0], len(served.token) > 20
         ('127.0.0.1', True)
         """
-        from soacraft.sim.serving.lines import Lines
-
-        return Lines(self, port, folder, limits)
+        lines: Lines = higher("Lines")(self, port, folder, limits)
+        return lines
 
     def desk(self) -> Desk:
         """Where requests of servers are done; one for a system."""
@@ -420,9 +422,7 @@ class System(Uncopied, Builder):
         Models are kept as they were referred to in the file that was loaded, or by their name in the library where it
         has the same; others are in the file. `models={"arm": "arm.json"}` refers to a file next to it, or a name.
         """
-        from soacraft.sim.files.writing import save_system
-
-        save_system(self, path, models)
+        higher("save_system")(self, path, models)
 
     def reload(
         self,
@@ -437,12 +437,9 @@ class System(Uncopied, Builder):
         Before the first run all may change. Once it runs parameters alone do, from the next evaluation on; anything
         else is refused by name, with nothing changed. The state of a model in the file is that of the start.
         """
-        from soacraft.sim.files.reloading import reload
-
-        if self._desk is None:
-            return reload(self, path, classes, forces, roots)
-        done: Text = self._desk.ask(lambda: reload(self, path, classes, forces, roots), changes=True).result()
-        return done
+        reload = partial(higher("reload"), self, path, classes, forces, roots)
+        changes: Text = reload() if self._desk is None else self._desk.ask(reload, changes=True).result()
+        return changes
 
     def to_fmu(
         self, path: str | PathLike[str], inputs: Sequence[str] = (), outputs: Sequence[str] = (), version: int = 2
@@ -455,9 +452,8 @@ class System(Uncopied, Builder):
         packages must be installed there. Its state is not serialized. Needs pythonfmu or pythonfmu3: pip install
         'soacraft[fmi]'.
         """
-        from soacraft.sim.links.fmu_export import to_fmu
-
-        return to_fmu(self, path, inputs, outputs, version)
+        written: Path = higher("to_fmu")(self, path, inputs, outputs, version)
+        return written
 
     def linearize(self, inputs: str | Sequence[str], outputs: str | Sequence[str]) -> linear.Linear:
         """The continuous part as linear equations next to the present state: `A`, `B`, `C`, `D` and names.

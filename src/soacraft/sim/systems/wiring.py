@@ -227,14 +227,14 @@ class Wiring:
             return self._joined(wire, sources, bundles)
         source = self._one(wire.source)
         targets = self.expand(wire.target, outputs=False)
-        signal, _, _ = self._source(source)
+        signal, _, _ = self.source(source)
         many = len(targets) > 1 or "*" in wire.target
         return [(self._share(source, signal, target, many), target) for target in targets]
 
     def _move(self, told: UserFrame) -> None:
         """Look up what moves a frame of the user, and what it is on."""
         if told.signal is not None:
-            signal, name, element = self._source(self._one(told.signal))
+            signal, name, element = self.source(self._one(told.signal))
             self.frames.known(told, signal)
             self.moving[told.signal] = Link(name, element)
         self.frames.frame(told.path)
@@ -248,7 +248,7 @@ class Wiring:
         self._writers[target], self.motions[dof] = source, link
 
     def _look_for(self, name: str, condition: Condition) -> None:
-        signal, source, element = self._source(self._one(condition.port))
+        signal, source, element = self.source(self._one(condition.port))
         if signal.shape:
             raise WiringError(
                 f"{name!r:.80}: {condition.port!r:.60} has the shape {signal.shape}; take an element of it."
@@ -339,12 +339,12 @@ class Wiring:
             return WiringError(f"{base!r:.80} is an {'input' if outputs else 'output'}, and an {what} is needed.")
         return WiringError(f"there is no {what} {base!r:.80}{near(base, mine, f'{path!r} has')}")
 
-    def _source(self, key: str) -> tuple[Signal, str, int | None]:
+    def source(self, key: str) -> tuple[Signal, str, int | None]:
         """What a source carries, the name it is kept by, and the element of it."""
         path, port, at = split(key)
         inner = _ELEMENT.match(at) if at is not None and (path in self._plants or path in self.user_frames) else None
         if inner is not None:  # an element of what a node has
-            signal, name, _ = self._source(f"{path}.{port}[{inner[1]}]")
+            signal, name, _ = self.source(f"{path}.{port}[{inner[1]}]")
             if len(signal.shape) != 1 or int(inner[2]) >= signal.shape[0]:
                 raise WiringError(f"{key!r:.80} is no element of {name!r}, whose shape is {signal.shape}.")
             return signal._replace(shape=()), name, int(inner[2])
@@ -368,7 +368,7 @@ class Wiring:
         if not source:
             return
         path, port, at = split(target)
-        signal, name, element = self._source(source)
+        signal, name, element = self.source(source)
         if path in self.user_frames:
             raise WiringError(f"{target!r:.80} is no input: a frame is moved by what pose= of s.add_frame names.")
         if path in self._plants and port == "motion":

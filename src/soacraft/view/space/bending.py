@@ -50,7 +50,7 @@ class Bending:
     modes: slice
     solid: bool = True
     stress: Array | None = None
-    """Of unit modal coordinates in each element (e, 4 or 6, n), where it is recovered."""
+    """Stress of unit modal coordinates in each element (e, 4 or 6, n), where it is recovered."""
 
     @cached_property
     def corners(self) -> Corners:

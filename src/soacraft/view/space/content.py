@@ -50,7 +50,7 @@ class Content:
     stage: Stage
     up: Array
     length: float
-    """That of the model, or of its largest part: what marks are measured by."""
+    """Length of the model, or of its largest part: the unit of the marks."""
     colouring: Colouring
 
 

@@ -81,7 +81,7 @@ class PartMaker:
         self._more = more
         self._meshes: dict[tuple[str, tuple[float, ...]], Surface] = {}
         self.missing: dict[str, str] = {}
-        """By name of a geometry that is not drawn: why."""
+        """Reason by name of a geometry that is not drawn."""
 
     def parts(self) -> list[Part]:
         """All parts but the floor. O(n and what is in the meshes)."""

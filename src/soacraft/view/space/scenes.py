@@ -87,7 +87,7 @@ class Scene(Strict):
 
     _set_once = frozenset({"graph", "motions"})
     _relative = False
-    """Whether deflections are known up to a factor alone."""
+    """True if deflections are known up to a factor alone."""
 
     def __init__(
         self,

@@ -76,12 +76,15 @@ inline Spatial<Pack<W>> log_of(const Place<Pack<W>>& X) {
     return {w, X.p - T(0.5) * once + f * cross(w, once)};
 }
 
-// The hinge of a closure at its coordinates: its pose, and the columns of H* in the axes of its outboard side.
+// The hinge of a closure at its coordinates: its pose, and the columns of H* in the axes of its outboard side. Of what rolls also
+// by how much the contact is off the plane, along it, and how the lever to the contact varies with the angular velocity.
 template <class S>
 struct HingeAtOf {
     Place<S> T;
     Spatial<S> H[6];
     index count;
+    Vec<S> off;
+    Mat<S> rate;
 };
 typedef HingeAtOf<double> HingeAt;
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "followed_lanes.hpp"
+#include "rolling_hinge.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -73,7 +74,12 @@ inline Where<S> fit(const Plan& plan, const Closure& c, const Place<S>& T_ab, bo
             if (wanted) theta[e.q] = p.z * S(e.unscale);
             return everywhere<S>();
         }
-        default: return follow(plan, c, T_ab, theta, hinge);
+        case loops::CHAIN: return follow(plan, c, T_ab, theta, hinge);
+        default:
+            if constexpr (Several<S>::value)
+                return nowhere<S>();  // one by one
+            else
+                return c.fit == loops::KNIFE ? place_knife(c, T_ab, wanted, theta) : roll(c, T_ab, wanted, theta, hinge);
     }
 }
 
@@ -103,8 +109,10 @@ inline Where<T> tie(const Plan& plan, const Closure& c, const LimbOf<T>* limbs, 
     Where<T> fine = fit(plan, c, T_ab, wanted, theta, hinge);
     if (!any(fine)) return fine;
     const Spatial<T> still = none<T>();
-    const Spatial<T> gap = c.fit == loops::BALL ? Spatial<T>{still.w, turn_back(T_ab.R, T_ab.p)}
-                                                : log_of(inverse(hinge.T) * T_ab);
+    const Spatial<T> gap = c.fit == loops::BALL    ? Spatial<T>{still.w, turn_back(T_ab.R, T_ab.p)}
+                           : c.fit == loops::KNIFE ? still
+                           : c.rolls()             ? Spatial<T>{still.w, hinge.off}
+                                                   : log_of(inverse(hinge.T) * T_ab);
     const T open[] = {gap.w.x, gap.w.y, gap.w.z, gap.v.x, gap.v.y, gap.v.z};
     for (int i = 0; i < 6; ++i) t.gap[i] = open[i];
     t.at = b.X.p, t.R_a = a.X.R, t.R_b = b.X.R;
@@ -118,7 +126,13 @@ inline Where<T> tie(const Plan& plan, const Closure& c, const LimbOf<T>* limbs, 
     Spatial<T> extra = motion_cross(xi, V_a);
     if (!c.fixed) {
         Spatial<T> bias;
-        fine &= hinge_bias(plan.tolerances, hinge, Spatial<T>{turn_back(t.R_b, xi.w), turn_back(t.R_b, xi.v)}, c.length, bias);
+        const Spatial<T> seen{turn_back(t.R_b, xi.w), turn_back(t.R_b, xi.v)};
+        if constexpr (Several<T>::value)
+            fine &= hinge_bias(plan.tolerances, hinge, seen, c.length, bias);
+        else if (c.rolls())
+            fine &= rolling_bias(plan.tolerances, hinge, seen, c.length, bias);
+        else
+            fine &= hinge_bias(plan.tolerances, hinge, seen, c.length, bias);
         if (!any(fine)) return fine;
         extra -= Spatial<T>{t.R_b * bias.w, t.R_b * bias.v};
     }

@@ -28,7 +28,7 @@ class Hung(NamedTuple):
     inboard: Pose
     outboard: Pose
     name: str
-    """Of the hinge."""
+    """Name of the hinge."""
     rides: ModalNode | None = None
     held: ModalNode | None = None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, WiringError, near
+from soacraft.late import higher
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.keeping import Keeping
@@ -65,12 +66,10 @@ def advance(
 
 def _segment(system: System, keeping: Keeping, runs: list[Run]) -> Keeping:
     """What the next segment keeps on the disk: the same log, in which another one may follow."""
-    from soacraft.sim.systems.description import documents
-
     keeping.stays_open = True
     if runs:
         keeping.goes_on = None
-        keeping.documents = {} if keeping.log is None else documents(system)
+        keeping.documents = {} if keeping.log is None else higher("system_documents")(system)
     return keeping
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def weighed(plant: Plant, at: str | None) -> str:
     """The name, in the model that is moved, of a body whose mass is given; refused where that cannot be."""
-    owner = plant._owner
+    owner = plant.owner
     if at is None:
         raise WiringError(f"{plant.path}.mass is of a body: write {plant.path}.mass[tank].")
     names = [x.name for x in plant.mb.bodies]

@@ -140,9 +140,9 @@ class Plant(Strict):
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
         for x in self._forces:
             of_load(x)  # as it is before it acts
-        self._source = "", ""  # where a system file had its model from: "model" and a name, "file" and a path
+        self._source = "", ""
         self._seat: Seat | None = None
-        self._owner: Any = None  # the system
+        self._owner: Any = None
 
     def join(self, system: Builder, path: str) -> None:
         """Be a plant of a system, under a name. `System.add` calls this."""
@@ -151,6 +151,16 @@ class Plant(Strict):
     def leave(self) -> None:
         """Be in no system, after one refused it."""
         self._path, self._owner, self._seat = "", None, None
+
+    @property
+    def owner(self) -> Any:
+        """The system, if it is in one."""
+        return self._owner
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """Place where a system file had its model from: "model" and a name, "file" and a path."""
+        return self._source
 
     @property
     def is_joined(self) -> bool:

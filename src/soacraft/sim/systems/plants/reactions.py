@@ -124,7 +124,7 @@ def touch_of(plant: Plant, port: str, at: str | None) -> Touch:
 
 def contact_of(plant: Plant) -> Contact | None:
     """What touches in the system of a plant."""
-    plants = [plant] if plant._owner is None else plant._owner._plants.values()
+    plants = [plant] if plant.owner is None else plant.owner._plants.values()
     return next((x for one in plants for x in one.forces if isinstance(x, Contact)), None)
 
 

@@ -126,7 +126,7 @@ class Flow:
     def signal(self, link: Link) -> Any:
         """The value of a source now, after `place`; what no rate needs is evaluated here."""
         s = self._s
-        slot, key = s._linked(link)
+        slot, key = s.linked(link)
         if key:
             for part in s.select([key]):
                 self._values.walk(self._values.steps(part))

@@ -58,15 +58,15 @@ class Schedule:
             self._place_part(parts[path])
         self.outputs = {key: x for key, x in wiring.sources.items() if key.rsplit(".", 1)[0] in parts}
         """What the outputs of components carry."""
-        self.forces = [(x, self._linked(x.link)) for x in wiring.contributions]
+        self.forces = [(x, self.linked(x.link)) for x in wiring.contributions]
         """Contributions, with the slot and the key of what gives each."""
         for key in self.vdots:
             self.needs[key] = {x for _, (_, x) in self.forces if x}
         of_rates = self._read_equations()
-        motions = {dof: self._linked(link) for dof, link in sorted(wiring.motions.items())}
+        motions = {dof: self.linked(link) for dof, link in sorted(wiring.motions.items())}
         self.motions = {dof: slot for dof, (slot, _) in motions.items()}
         """Slots of the motions that are given, by dof."""
-        masses = {body: self._linked(link) for body, link in sorted(wiring.masses.items())}
+        masses = {body: self.linked(link) for body, link in sorted(wiring.masses.items())}
         self.masses = {body: slot for body, (slot, _) in masses.items()}
         """Slots of the masses that are given, by body."""
         given = [*(x for _, x in self.forces), *motions.values(), *masses.values()]
@@ -183,12 +183,12 @@ class Schedule:
         if name not in face.inputs:
             return self.slots[key], ""
         if key in self._wiring.links:
-            return self._linked(self._wiring.links[key])
+            return self.linked(self._wiring.links[key])
         signal, default = part.signal(name), self._wiring.holds.get(key, face.inputs[name].default)
         value = as_value(signal.dtype(0) if default is None else default, signal, f"the default of {key!r}")
         return self._slot(f"{key}:default", value), ""
 
-    def _linked(self, link: Link) -> tuple[int, str]:
+    def linked(self, link: Link) -> tuple[int, str]:
         """The slot of what fills an input, and its key. Elements and other units are calls of their own."""
         key, slot = link.source, self.slots[link.source]
         free = any(key in (x.q, x.v) for x in self.plants)
@@ -245,7 +245,7 @@ class Schedule:
             native = Native(port, plant.node_frame(port, at)) if port in OF_NODE else None
         else:
             function, ports = self._wiring.frames.measure(port, at, path)
-            links = [self._linked(self._wiring.moving[x]) for x in ports]
+            links = [self.linked(self._wiring.moving[x]) for x in ports]
             reads += [("t", 0), *((x, slot) for x, (slot, _) in zip(ports, links, strict=True))]
             needs |= {x for _, x in links if x}
         self.calls[key] = made(function, tuple(reads), self.slots[key], key, native)
@@ -256,7 +256,7 @@ class Schedule:
         slot, frame = self.slots[key], plant.node_frame(port, at)
         given = self._wiring.masses.get(require_inertia(key, frame).name)
         if given is not None:
-            mass, source = self._linked(given)
+            mass, source = self.linked(given)
             self.calls[key] = made(lambda m: inertia_at(port, frame, m), (("mass", mass),), slot, key)
             self.needs[key] = {source} if source else set()
             return
@@ -399,7 +399,7 @@ class Schedule:
                     self._updates_need.setdefault(path, set()).update(needs)
                 self.ticking.append(self._tick_of(part, tuple(made_here)))
         for key, (link, condition) in sorted(self._wiring.conditions.items()):
-            slot, need = self._linked(link)
+            slot, need = self.linked(link)
             call = made(condition.beyond, (("now", slot),), 0, key)
             watched.append((Watched(call, condition.direction, ()), {need} if need else set()))
         by_key = {key: call for key, call, _ in rates}

@@ -40,10 +40,10 @@ class Sliders:
             if body.hinge.nv and self._ranges.place[v.start] < 0 and body.hinge.holonomic
         ]
         self.tied = any(x.active for x in graph.loops) or any(x.active for x in graph.couplings)
-        """Whether loops or couplings tie the dofs."""
+        """True if loops or couplings tie the dofs."""
         self._solver = TreeAugmented(graph) if self.tied else None
         self.last: list[dict[str, Any]] = []
-        """What `told` gave last."""
+        """Last result of `told`."""
         self._lower, self._upper = self._limits()
 
     def _limits(self) -> tuple[Array, Array]:
