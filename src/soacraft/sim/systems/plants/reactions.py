@@ -52,7 +52,8 @@ class Touch(NamedTuple):
         )
 
     def among(self, shapes: Sequence[str]) -> tuple[int, Any, Any]:
-        """The same for compiled steps: 1 for whether it is pressed, and the shapes that are pressed and that press."""
+        """Number 1 where it is pressed that is asked for, and the shapes that are pressed and that press, as numbers 0
+        and 1, for compiled steps."""
         on, by = (np.array([is_of(x, name) for x in shapes], dtype=np.int64) for name in (self.name, self.other))
         return int(self.port != "contact_force"), on, by
 
