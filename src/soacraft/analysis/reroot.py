@@ -1,4 +1,4 @@
-"""Re-rooting a free-floating tree: the same mechanics, told from another base.
+"""Re-rooting a free-floating tree: the same mechanics with another base.
 
 The hinges between the two bases are turned around (`soacraft.model.tree.joining.turning`, formula F9).
 """

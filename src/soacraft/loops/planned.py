@@ -1,4 +1,4 @@
-"""`PlannedSolver`: a solver of a closed chain with its plan, and what is carried from call to call.
+"""`PlannedSolver`: a solver of a closed chain with its plan, and the data kept from call to call.
 
 In goes a graph. Compiled rows are made at once, the plan (a compiled solver) at the first state; every call takes one
 plan and the coordinates of the closures' hinges of the call before it. What compiled code is not sure of is solved by

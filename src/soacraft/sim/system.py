@@ -93,7 +93,7 @@ class Mechanism:
         self._laws: dict[int, ControlLaws] = {}  # of some controls, by how many they are
         self._compliance: tuple[tuple[Any, ...], Array] | None = None  # at the coordinates where it was asked for last
         self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
-        self.parameters = mb.parameters
+        self._parameters = mb.parameters
         self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
         given = prescribed is not None and bool(prescribed.dofs)
@@ -133,6 +133,11 @@ class Mechanism:
         """Let a load take the place of another of the same name."""
         self._loads[self._loads.index(old)] = new
         self.edition, self._values = self.edition + 1, None
+
+    @property
+    def parameters(self) -> int:
+        """Version of the parameters of the model that it was made for, with the changes by masses that vary."""
+        return self._parameters + self._reweighed
 
     @property
     def acting(self) -> tuple[object, ...]:
@@ -293,7 +298,7 @@ class Mechanism:
         self.carried.place(t, q, v, rest[len(self.names) :])
         if self._varying is not None and not self.ticks_first:
             grown = self._varying.set(self.carried.masses())
-            self._reweighed, self.parameters = self._reweighed + grown, self.parameters + grown
+            self._reweighed += grown
         self._placed = t, x
 
     def margins(self, t: float, x: Array) -> Sequence[float]:

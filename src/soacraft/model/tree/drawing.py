@@ -64,7 +64,7 @@ class Drawn(Graph):
 
 
 def tree(graph: Graph) -> Text:
-    """Bodies under what they hang from. O(n): no line is indented by more than `DEEPEST` bodies."""
+    """Bodies below their parents. O(n): no line is indented by more than `DEEPEST` bodies."""
     layout = graph.layout
     lines = [f"{_line(graph.name)}: {size_text(layout.n, layout.nv)}"]
     parts = deque((_line(anchor.name), roots) for anchor, roots in _anchors(graph).items())

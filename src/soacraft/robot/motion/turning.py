@@ -25,7 +25,7 @@ from soacraft.spatial.checks import Array, finite
 
 #: Radians of a piece at most: what is left out is below 1e-12.
 _PIECE = 0.02
-#: So many pieces are computed for a step at most.
+#: Largest number of pieces that are computed for a step.
 _MOST = 10_000
 
 

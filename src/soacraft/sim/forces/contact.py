@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from soacraft.contact.dynamics.restitution import (
     resolve_in_turn,
 )
 from soacraft.contact.dynamics.rows import ContactRows, contact_rows, same_points, some_points
-from soacraft.contact.dynamics.surfaces import Friction, Pairs
+from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
 from soacraft.contact.solvers.problem import Accept
@@ -73,6 +73,48 @@ _BEYOND = 1e-9
 #: A dof whose velocity impulses change by less than this part of the largest change, in radians and lengths of the
 #: model, is not moved by them.
 _MOVED = 1e-9
+
+
+class _Parts(NamedTuple):
+    """Parts of a model that touch, stop and rub, as they were read last."""
+
+    key: tuple[Any, ...] = ()
+    """Values of the model that they follow from."""
+    surfaces: Any = None
+    stops: Sequence[Stop] = ()
+    rubbing: Sequence[tuple[int, float, str]] = ()
+    ties: Any = ()
+    """One-sided couplings and ropes."""
+
+
+class _Start(NamedTuple):
+    """Start of a run: shapes in each other and dofs beyond a bound."""
+
+    began: bool = False
+    """True if it was looked at, and nothing is left to be taken out."""
+    first: tuple[Overlap, ...] | None = None
+    """Overlaps with which the run began."""
+    overlaps: tuple[Overlap, ...] = ()
+    """Overlaps that are still to be taken out."""
+
+
+_UNSEEN = _Start()
+
+
+class _StepRows(NamedTuple):
+    """Rows of the present step, and how far shapes and dofs move in it."""
+
+    reach: float = 0.0
+    """Length by which shapes may move."""
+    stride: Array = np.zeros(0)
+    """Lengths by which dofs may move."""
+    outward: float = 0.0
+    """Length by which it takes out what the run began with, in radians or lengths of the model."""
+    gaps: tuple[Array, Array] = (np.zeros(0), np.zeros((0, 0)))
+    """Gaps of all that is near, and how they grow with the velocities."""
+    implicit: Implicit | None = None
+    pressed: tuple[ContactRows, Array, set[tuple[int, float]], Array] | None = None
+    """Rows at its smooth end, the inverse of the mass matrix, dofs next to their limits, and rows of closures."""
 
 
 class Contact(Remade, Touching):
@@ -146,19 +188,13 @@ class Contact(Remade, Touching):
         self.diary = ContactDiary()
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
-        self._began = False
-        self._overlaps: list[Overlap] = []  # what is still to be taken out
-        self._start: tuple[Overlap, ...] | None = None
-        self._outward = 0.0  # how far a step takes it, in radians or lengths of the model
-        self._key: tuple[Any, ...] = ()
-        self._reach = 0.0  # how far shapes move in the present step
-        self._stride = np.zeros(0)  # and how far dofs may
-        self._seen: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
-        """Of the present step: gaps of all that is near, and how they grow with the velocities."""
-        self._implicit: Implicit | None = None
-        self._pressed: tuple[ContactRows, Array, set[tuple[int, float]], Array] | None = None
-        """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits, and
-        rows of closures."""
+        self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
+
+    @property
+    def surfaces(self) -> Surfaces:
+        """Friction and restitution of the pairs of shapes."""
+        surfaces: Surfaces = self._parts.surfaces
+        return surfaces
 
     @property
     def steps(self) -> list[ContactStep]:
@@ -174,9 +210,9 @@ class Contact(Remade, Touching):
         """Take the model and its shapes."""
         super().bind(mb)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
-        self._reach, self._stride = 0.0, np.zeros(mb.nv)
+        self._step = _StepRows(stride=np.zeros(mb.nv))
         self.diary = ContactDiary()
-        self._force, self._key, self._compiled = None, (), None
+        self._force, self._parts, self._compiled = None, _Parts(), None
         self.begin_anew()
         self.follow()
 
@@ -193,18 +229,16 @@ class Contact(Remade, Touching):
         """Read the model anew where it was changed."""
         mb, placed = self._mb, self.scene.placed
         key = (*placed, *(x.limits for x in mb.bodies), *(x.passive for x in mb.bodies))
-        if len(key) == len(self._key) and all(x is y or x == y for x, y in zip(key, self._key, strict=True)):
+        before = self._parts.key
+        if len(key) == len(before) and all(x is y or x == y for x, y in zip(key, before, strict=True)):
             return
         for x in placed:
             if x.body >= 0 and not np.isfinite(self.scene.shapes[x.name].extent):
                 raise ModelError(
                     f"shape {x.name!r} is a plane on a body that moves; it has no volume there: give a box, or fix it."
                 )
-        self.surfaces = self.made_surfaces()
-        self._stops = _stops(mb) if self._limits else []
-        self._rubbing = _rubbing(mb) if self._dry else []
-        self._ties = OneSided(mb, self._one_sided)
-        self._key = key
+        stops, rubbing = _stops(mb) if self._limits else [], _rubbing(mb) if self._dry else []
+        self._parts = _Parts(key, self.made_surfaces(), stops, rubbing, OneSided(mb, self._one_sided))
         self.begin_anew()
 
     def set_friction(self, sliding: Mapping[str, float]) -> None:
@@ -212,7 +246,7 @@ class Contact(Remade, Touching):
         self.follow()
         before, self._sliding = self._sliding, dict(sliding)
         try:
-            self.surfaces = self.made_surfaces()
+            self._parts = self._parts._replace(surfaces=self.made_surfaces())
         except ModelError:
             self._sliding = before
             raise
@@ -225,37 +259,34 @@ class Contact(Remade, Touching):
     @property
     def began(self) -> bool:
         """Whether the start was looked at."""
-        return self._began
+        return self._start.began
 
     def recall(self, began: bool) -> None:
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
-        self._began, self._force, self._pressed, self._compiled = began, None, None, None
-        self._overlaps = []  # looked for again if the run has not begun
+        self._force, self._compiled, self._step = None, None, self._step._replace(pressed=None)
+        self._start = self._start._replace(began=began, overlaps=())  # looked for again if the run has not begun
 
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
-        self._began, self._start, self._overlaps = False, None, []
+        self._start = _UNSEEN
 
     @property
     def takes_out(self) -> bool:
         """Whether what the run began with in each other is being taken out; such steps are taken in Python."""
-        return bool(self._overlaps)
+        return bool(self._start.overlaps)
 
     def start(self, t: float, q: Array) -> tuple[Overlap, ...]:
         """What the run began with in each other or beyond a bound; of one that has not begun that at q."""
         self.follow()
-        return tuple(self._beyond(t, q)) if self._start is None else self._start
+        return tuple(self._beyond(t, q)) if self._start.first is None else self._start.first
 
     def compiled(self) -> CompiledContact:
         """What touches, as compiled steps read it; kept until something of it changes. `begin` comes first."""
         core = self.scene.compiled[0]
-        key = core, self.surfaces, self._stops, self._rubbing
+        key = core, self._parts.surfaces, self._parts.stops, self._parts.rubbing
         if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
-            made = compiled_contact(
-                self.scene, self.surfaces, self._stops, self._rubbing, self._law.restitution == "energy",
-                self._law.tolerance,
-            )  # fmt: skip
+            made = compiled_contact(self.scene, *key[1:], self._law.restitution == "energy", self._law.tolerance)
             self._compiled = key, made
         return self._compiled[1]
 
@@ -295,7 +326,7 @@ class Contact(Remade, Touching):
             return "restitution is Poisson's"
         if self._law.order == "sequential":
             return "impacts are sequential"
-        return "one-sided couplings or ropes act" if len(self._ties) else ""
+        return "one-sided couplings or ropes act" if len(self._parts.ties) else ""
 
     def force(self, t: float, state: State) -> Array:
         """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
@@ -309,41 +340,42 @@ class Contact(Remade, Touching):
     @property
     def has_ropes(self) -> bool:
         """True if one-sided couplings or ropes act."""
-        return bool(len(self._ties))
+        return bool(len(self._parts.ties))
 
     @property
     def holds_dofs(self) -> bool:
         """True if limits or dry friction of hinges act."""
-        return bool(self._stops or self._rubbing)
+        return bool(self._parts.stops or self._parts.rubbing)
 
     @property
     def drives(self) -> bool:
         """Whether something of it moves by itself, and may do work: surfaces, or what is one-sided."""
-        return bool(self.scene.compiled[3]) or bool(len(self._ties))
+        return bool(self.scene.compiled[3]) or bool(len(self._parts.ties))
 
     def begin(self, t: float, q: Array) -> None:
         """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""
-        self._force = self._pressed = self._implicit = None  # nothing is known of this step yet
+        self._force, self._step = None, self._step._replace(pressed=None, implicit=None)  # nothing is known of it yet
         self.follow()
-        if self._began:
+        if self._start.began:
             return
         if self._pushes or not self._takes_out:
             self._require_apart(q[None])
-            self._ties.require_within(t, q, self._penetration)
-            self._began = True
+            self._parts.ties.require_within(t, q, self._penetration)
+            self._start = self._start._replace(began=True)
             return
-        self._overlaps = self._beyond(t, q)
-        if self._start is None:
-            require_separable(self._overlaps)
-            self._start = tuple(self._overlaps)
-        self._began = not self._overlaps
+        overlaps, first = tuple(self._beyond(t, q)), self._start.first
+        self._start = self._start._replace(overlaps=overlaps)
+        if first is None:
+            require_separable(overlaps)
+            first = overlaps
+        self._start = _Start(not overlaps, first, overlaps)
 
     def _beyond(self, t: float, q: Array) -> list[Overlap]:
         """What is deeper than a run may begin with."""
         measure, most = measure_of(self._mb, q), self._penetration
         shapes = shapes_in_each_other(self.scene, q[None], measure, most)
-        return [*shapes, *dofs_beyond(self._stops, q[None], measure, most), *self._ties.beyond(t, q, most)]
+        return [*shapes, *dofs_beyond(self._parts.stops, q[None], measure, most), *self._parts.ties.beyond(t, q, most)]
 
     def begin_batch(self, q: Array, which: Sequence[int] = (), of: str = "rollout") -> None:
         """Before steps from each of a batch of states (n, nq), whose numbers are `which`: the same of all of them."""
@@ -354,7 +386,7 @@ class Contact(Remade, Touching):
             )
         self.follow()
         self._require_apart(q, [f"state {i} of the {of}" for i in which])
-        self._began = False  # the model's own state was not looked at
+        self._start = self._start._replace(began=False)  # the model's own state was not looked at
 
     def _require_apart(self, q: Array, whose: Sequence[str] = ()) -> None:
         """Raise where one of the states (n, nq) is in penetration or beyond a limit."""
@@ -367,7 +399,7 @@ class Contact(Remade, Touching):
                 cure = f"move them apart, {cure}, or push them out with penetration={2 * x.part:.2g}"
             apart = "" if x.moves else ", and no dof moves them apart"
             raise StateError(f"{whose[x.state]} begins with {x}{apart}; {cure}.")
-        for x in dofs_beyond(self._stops, q, measure, self._penetration):
+        for x in dofs_beyond(self._parts.stops, q, measure, self._penetration):
             raise StateError(f"{whose[x.state]} begins with {x}; set it within, or give limits=False.")
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
@@ -376,7 +408,7 @@ class Contact(Remade, Touching):
         if not self._pushes:
             return x
         self.follow()
-        if self._began:
+        if self._start.began:
             return x
         try:
             self.begin(t, problem.parts(x)[0])
@@ -408,10 +440,12 @@ class Contact(Remade, Touching):
         past = 0.5 * h if past is None else past
         self._require_followed(t, h, end)
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
-        self._outward = OUTWARD * h / scale_of(self._mb).time if self._overlaps else 0.0
-        self._reach, self._stride = reach, _AHEAD * h * np.abs(v_free)
-        rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
-        self._seen = rows.gap, rows.J[rows.normals]
+        outward = OUTWARD * h / scale_of(self._mb).time if self._start.overlaps else 0.0
+        rows = contact_rows(self.scene, self._parts.surfaces, q, _AHEAD * reach)
+        stride = _AHEAD * h * np.abs(v_free)
+        self._step = self._step._replace(
+            outward=outward, reach=reach, stride=stride, gaps=(rows.gap, rows.J[rows.normals])
+        )
         gap = rows.gap - past * (rows.J @ v_free)[rows.normals]  # in the middle of the step
         keep = np.flatnonzero((gap <= _RESTING * reach) | (rows.restitution == 0.0))
         rows, gap = (rows, gap) if len(keep) == len(rows) else (some_points(rows, keep), gap[keep])
@@ -428,11 +462,11 @@ class Contact(Remade, Touching):
         inverse = self._compliance(q, implicit)
         near = {
             (x[0], sign)
-            for x in self._stops
+            for x in self._parts.stops
             for sign, gap in _middle_gaps(x, q, v_free, past)
-            if gap <= self._stride[x[0]]
+            if gap <= stride[x[0]]
         }
-        self._pressed = rows, inverse, near, tied[0]
+        self._step = self._step._replace(pressed=(rows, inverse, near, tied[0]))
         in_turn = self._law.order == "sequential"
         taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
         # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
@@ -487,16 +521,18 @@ class Contact(Remade, Touching):
 
     def _compliance(self, q: Array, implicit: Implicit | None) -> Array:
         """The inverse of the mass matrix of the tree, with implicit forces (M + A)^-1."""
-        self._implicit, inverse = implicit, self._dynamics.mass_matrix_inverse(q)
+        self._step, inverse = self._step._replace(implicit=implicit), self._dynamics.mass_matrix_inverse(q)
         return np.asarray(inverse if implicit is None else implicit.inverse(inverse))
 
     def out_of_end(self, problem: Mechanism, t: float, h: float, q: Array, v: Array) -> Array | None:
         """The same as `out_of`, of a step that ends at q with velocities v since its middle; shapes are looked at where
         their gaps in the middle and v tell that they may be in each other."""
-        gap, J = self._seen
-        if not self._overlaps and not (gap + 0.5 * h * (J @ v) < -_RESTING * self._reach).any():
-            beyond = [min(q[x[1]] - x[2], x[3] - q[x[1]]) < -_BEYOND * self._stride[x[0]] for x in self._stops]
-            if not any(beyond) and not len(self._ties):
+        gap, J = self._step.gaps
+        if not self._start.overlaps and not (gap + 0.5 * h * (J @ v) < -_RESTING * self._step.reach).any():
+            beyond = [
+                min(q[x[1]] - x[2], x[3] - q[x[1]]) < -_BEYOND * self._step.stride[x[0]] for x in self._parts.stops
+            ]
+            if not any(beyond) and not len(self._parts.ties):
                 return None
         return self.out_of(problem, t, q)
 
@@ -504,21 +540,21 @@ class Contact(Remade, Touching):
         """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle, and
         not into anything near; None where it is in nothing. By the rows and the mass matrix of the smooth end, where
         all that is near was near there, too."""
-        rows = contact_rows(self.scene, self.surfaces, q, self._reach)
+        rows = contact_rows(self.scene, self._parts.surfaces, q, self._step.reach)
         nv = self._mb.nv
-        gaps, ways = list(rows.gap), [_RESTING * self._reach] * len(rows)
-        same = None if self._pressed is None else same_points(self._pressed[0], rows, 2.0 * self._reach)
-        near = set() if self._pressed is None else self._pressed[2]
+        gaps, ways = list(rows.gap), [_RESTING * self._step.reach] * len(rows)
+        same = None if self._step.pressed is None else same_points(self._step.pressed[0], rows, 2.0 * self._step.reach)
+        near = set() if self._step.pressed is None else self._step.pressed[2]
         N, sides = [], []
-        for number, place, lower, upper, _ in self._stops:
+        for number, place, lower, upper, _ in self._parts.stops:
             for sign, gap in ((1.0, q[place] - lower), (-1.0, upper - q[place])):
-                if gap <= self._stride[number]:
+                if gap <= self._step.stride[number]:
                     sides.append((number, sign))
                     N.append(sign * np.eye(nv)[number])
                     gaps.append(gap)
-                    ways.append(_BEYOND * self._stride[number])
-        for row in self._ties.rows(t, q):
-            way = float(np.abs(row.N) @ self._stride)
+                    ways.append(_BEYOND * self._step.stride[number])
+        for row in self._parts.ties.rows(t, q):
+            way = float(np.abs(row.N) @ self._step.stride)
             if row.closes and row.gap <= way:
                 N.append(row.N)
                 gaps.append(row.gap)
@@ -526,12 +562,12 @@ class Contact(Remade, Touching):
         if not any(gap < -way for gap, way in zip(gaps, ways, strict=True)):
             return None
         held = [np.eye(nv)[problem.told]]
-        if self._pressed is not None and same is not None and near.issuperset(sides):
-            before, inverse, _, tied = self._pressed
+        if self._step.pressed is not None and same is not None and near.issuperset(sides):
+            before, inverse, _, tied = self._step.pressed
             N = [*before.J[before.normals[same]], *N]
             held.append(tied)
         else:
-            inverse = self._compliance(q, self._implicit)
+            inverse = self._compliance(q, self._step.implicit)
             N = [*rows.J[rows.normals], *N]
             held.append(_closures(problem, q)[0])
 
@@ -539,12 +575,12 @@ class Contact(Remade, Touching):
             return np.asarray(inverse @ X)
 
         all_rows = np.array(N), solve_mass, np.array(gaps), np.vstack(held)
-        if not self._overlaps:
+        if not self._start.overlaps:
             return push_out(*all_rows)
         measure = measure_of(self._mb, q)
         along = np.abs(all_rows[0][len(rows) :]) / measure.dofs
-        most = self._outward * np.concatenate([np.full(len(rows), measure.length), along.max(axis=1, initial=0.0)])
-        return part_of_way_out(*all_rows, most, measure, self._outward)
+        most = self._step.outward * np.concatenate([np.full(len(rows), measure.length), along.max(axis=1, initial=0.0)])
+        return part_of_way_out(*all_rows, most, measure, self._step.outward)
 
     def _more(
         self, problem: Mechanism, tied: Further, t: float, q: Array, v: Array, h: float, past: float
@@ -557,20 +593,20 @@ class Contact(Remade, Touching):
             rows.append(np.eye(nv)[i])
             laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
             asked.append(float(v[i]))
-        for number, place, lower, upper, name in self._stops:
+        for number, place, lower, upper, name in self._parts.stops:
             for sign, gap in _middle_gaps((number, place, lower, upper, name), q, v, past):
                 if gap <= _AHEAD * h * abs(v[number]):
                     rows.append(sign * np.eye(nv)[number])
                     laws.append(Cone((), name=f"limit of {name}"))
                     asked.append(-2.0 * max(gap, 0.0) / h)
-        for row in self._ties.rows(t - 0.5 * h + past, q):
+        for row in self._parts.ties.rows(t - 0.5 * h + past, q):
             speed = float(row.N @ v) + row.rate
             gap = row.gap - past * speed if row.closes else 0.0
             if row.N.any() and gap <= _AHEAD * h * abs(speed):
                 rows.append(row.N)
                 laws.append(Cone((), name=row.name))
                 asked.append(-row.rate - 2.0 * max(gap, 0.0) / h)
-        for number, limit, name in self._rubbing:
+        for number, limit, name in self._parts.rubbing:
             if not held[number] and number not in problem.rubbed:
                 rows.append(np.eye(nv)[number])
                 laws.append(Bounded(limit * h, name=f"dry friction of {name}"))

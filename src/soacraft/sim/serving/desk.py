@@ -41,6 +41,15 @@ class _Job(NamedTuple):
     changes: bool
 
 
+class _Order(NamedTuple):
+    """A run that was asked for here."""
+
+    goal: float
+    is_open: bool = False
+    """True for a run of single steps, which has no end."""
+    pace: float | None = None
+
+
 class Desk:
     """One for a system, however many servers there are."""
 
@@ -51,12 +60,10 @@ class Desk:
         self._present: Present | None = None
         self._thread: Thread | None = None  # that in which a run is
         self._driver: Thread | None = None  # that of a run that was asked for here
-        self._goal: float | None = None
-        self._pace: float | None = None
-        self._paused, self._leave, self._error = False, False, ""
+        self._order: _Order | None = None
+        self._leave, self._error = False, ""
+        self._steps_left: int | None = None  # of a run that is paused
         self._altered = False  # what rates depend on was changed
-        self._open = False  # a run of single steps has no end
-        self._steps = self._rows = 0
         self._stretch = Stretch()
         self._stepped: list[Future[Any]] = []
         self.users = 0
@@ -73,7 +80,7 @@ class Desk:
                     f"the system {self._system.name!r} is in a run already, at t = {self._system.t:.9g} s: wait for "
                     "its end."
                 )
-            self._thread, self._leave, self._rows = current_thread(), False, 0
+            self._thread, self._leave = current_thread(), False
             self._stretch = Stretch()
         try:
             yield
@@ -87,10 +94,10 @@ class Desk:
 
     def look(self, taken: int) -> str:
         """Between two steps of a run, in its thread, after so many since the last look."""
-        self._rows += taken
         self._stretch.end(taken)
         told = ""
-        if self._jobs or self._paused or self._altered or self._leave or self._followers.due or self._rows >= _ROWS:
+        rows = self._stretch.total
+        if self._jobs or self._is_paused or self._altered or self._leave or self._followers.due or rows >= _ROWS:
             told = self._attend()
         self._stretch.begin()
         return told
@@ -99,24 +106,28 @@ class Desk:
     def ahead(self) -> int:
         """How many steps a run takes before it looks again: one where single steps were asked for, else as many as take
         a few milliseconds."""
-        if self._paused:
+        if self._is_paused:
             return 1
-        left = _ROWS - self._rows
-        return min(self._stretch.steps, left) if left > 0 and self._driver is self._thread else self._stretch.steps
+        rows = _ROWS - self._stretch.total
+        return min(self._stretch.steps, rows) if rows > 0 and self._driver is self._thread else self._stretch.steps
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._steps_left is not None
 
     def _attend(self) -> str:
         """Do what is asked for, send what is due, and wait while there is a pause."""
         with self._changed:
             while True:
                 self._work()
-                if self._rows >= _ROWS and self._driver is self._thread:
+                if self._stretch.total >= _ROWS and self._driver is self._thread:
                     self._leave = True
                 if self._followers.due:
                     self._followers.send(self._read)
                 if self._leave:
                     return _BETWEEN
-                if not self._paused or self._steps > 0:
-                    self._steps -= self._paused
+                if self._steps_left is None or self._steps_left > 0:
+                    self._steps_left = None if self._steps_left is None else self._steps_left - 1
                     told, self._altered = CHANGED if self._altered else "", False
                     return told
                 self._resolve_steps()
@@ -182,8 +193,9 @@ class Desk:
     def status(self) -> dict[str, Any]:
         """The time, whether a run is going or paused, and what ended the last that was asked for here."""
         going = self.is_running or self._driver is not None
-        word = "paused" if self._paused else "running" if going else "idle"
-        goal = None if self._driver is None or self._open else self._goal
+        word = "paused" if self._is_paused else "running" if going else "idle"
+        order = self._order
+        goal = None if self._driver is None or order is None or order.is_open else order.goal
         return {"system": self._system.name, "t": self._system.t, "status": word, "goal": goal, "error": self._error}
 
     def present(self) -> Present:
@@ -251,13 +263,13 @@ class Desk:
 
     def pause(self) -> dict[str, Any]:
         """Wait where the run is; a run that begins later waits at its beginning."""
-        self._paused, self._steps = True, 0
+        self._steps_left = 0
         return self.status()
 
     def run(self, t: float | None, pace: float | None = None) -> dict[str, Any]:
         """Go on to time t; without one, go on after a pause. `pace` as in `System.run`."""
         if t is None:
-            if not self._paused and not self.is_running and self._driver is None:
+            if not self._is_paused and not self.is_running and self._driver is None:
                 raise SimulationError("there is no run to go on with: say to which time, t.")
         elif self.is_running and self._driver is None:
             raise SimulationError(
@@ -267,17 +279,17 @@ class Desk:
             raise SimulationError(f"the run is at t = {self._system.t:.9g} s already, so it cannot go on to {t:.9g} s.")
         else:
             self._drive(t, pace=pace)
-        if self._pace is not None and self._driver is not None:
+        if self._order is not None and self._order.pace is not None and self._driver is not None:
             self._leave = True  # a clock on the wall does not wait: it begins anew
-        self._paused, self._steps = False, 0
+        self._steps_left = None
         self._resolve_steps()
         return self.status()
 
     def step(self, count: int) -> Future[Any]:
         """Take some steps of the integrator and pause; the answer comes after the last."""
-        if not self._paused and (self.is_running or self._driver is not None):
+        if not self._is_paused and (self.is_running or self._driver is not None):
             raise SimulationError(f"the run goes on at t = {self._system.t:.9g} s: pause it before single steps.")
-        self._paused, self._steps = True, self._steps + count
+        self._steps_left = (self._steps_left or 0) + count
         if not self.is_running and self._driver is None:
             self._drive(self._system.t + _FAR, True)
         done: Future[Any] = Future()
@@ -286,7 +298,7 @@ class Desk:
 
     def _drive(self, goal: float, is_open: bool = False, pace: float | None = None) -> None:
         self._system.check()
-        self._goal, self._open, self._pace, self._error = goal, is_open, pace, ""
+        self._order, self._error = _Order(goal, is_open, pace), ""
         if self._driver is None:
             self._driver = Thread(target=self._drives, name="soacraft-run", daemon=True)
             self._driver.start()
@@ -297,8 +309,8 @@ class Desk:
         """Runs, one after the other, up to the goal."""
         error = ""
         try:
-            while (goal := self._goal) is not None and self._system.t < goal:
-                run = self._system.run(goal, pace=self._pace)
+            while (order := self._order) is not None and self._system.t < order.goal:
+                run = self._system.run(order.goal, pace=order.pace)
                 if run.stopped_by not in ("", _BETWEEN):
                     break
         except SoacraftError as wrong:
@@ -307,8 +319,7 @@ class Desk:
             _LOG.exception("a run failed inside soacraft")
             error = f"a mistake inside soacraft, please report it: {type(wrong).__name__}."
         with self._changed:
-            self._driver, self._goal = None, None
-            self._paused, self._steps = False, 0
+            self._driver, self._order, self._steps_left = None, None, None
             self._ended(error)
             self._work()
 
@@ -318,8 +329,8 @@ class Desk:
         self._followers.tell("ended", {"t": self._system.t, "error": error})
 
     def _resolve_steps(self) -> None:
-        stepped, self._stepped = self._stepped, []
-        for done in stepped:
+        while self._stepped:
+            done = self._stepped.pop(0)
             if not done.done():
                 done.set_result(self.status())
 
@@ -330,7 +341,7 @@ class Desk:
             if self.users > 0:
                 return
             self._followers.clear()
-            self._goal, self._paused = None, False
+            self._order = self._steps_left = None
             self._leave = self._driver is not None
             driver = self._driver
             self._changed.notify_all()

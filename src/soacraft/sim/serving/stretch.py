@@ -26,6 +26,8 @@ class Stretch:
         self._clock, self._began = clock, clock()
         self.steps = 1
         """The number of steps to take."""
+        self.total = 0
+        """The number of steps that were taken."""
 
     def begin(self) -> None:
         """Steps begin now."""
@@ -33,6 +35,7 @@ class Stretch:
 
     def end(self, taken: int) -> None:
         """So many steps were taken since."""
+        self.total += taken
         if taken > 0:
             each = max(1e-9, (self._clock() - self._began) / taken)
             self.steps = max(1, min(2 * taken, int(_BETWEEN / each)))

@@ -58,6 +58,7 @@ class Motion:
         rtol, self._step, longest = pace
         self._acting, self._method, self._keeps, self._varied = acting, method, keeps, parameters is not None
         self._number = number
+        self._mb, self._acting_forces = acting.mb, acting.mb.acting_forces  # always the same dictionary
         self.problems = LaneProblems(acting, method, self._step, names, now, states, row)
         self._switching = Switching(self.problems.base)
         self.states, self.is_batch = self.problems.states, states is not None
@@ -355,20 +356,21 @@ class Motion:
     def go(self, goal: int, marks: Marks | None = None, note: Callable[[], None] | None = None) -> None:
         """All states on to a nanosecond. After an error one state is that of the last good step; the states of a batch
         are all as they were before the call. `note` is called at each nanosecond that `marks` gives."""
-        mb, states, touch = self._acting.mb, self.states, self.problems.base.contact
-        edited = mb.revision != self._revision or self._forces or mb.acting_forces
+        states, problems, lanes = self.states, self.problems, self.lanes
+        touch = problems.base.contact
+        edited = self._mb.revision != self._revision or self._forces or self._acting_forces
         if edited or (touch is not None and touch.scene.revision != self._scene_revision):
             self.follow()
         if goal >= _LAST:
             raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
         if goal <= states.goal:
             return
-        before = (states.snapshot(), self.problems.pushes, self.failed) if self.is_batch else None
+        before = (states.snapshot(), problems.pushes, self.failed) if self.is_batch else None
         try:
             fault = None
-            plain = before is None and marks is None and not self.problems.pushes
-            if plain and self.lanes.compiled and goal < self._looks.due and not self._begins:
-                fault = self.lanes.walk_alone(goal)
+            plain = before is None and marks is None and not problems.pushes
+            if plain and lanes.compiled and goal < self._looks.due and not self._begins:
+                fault = lanes.walk_alone(goal)
                 if fault == DONE:
                     states.goal = goal
                     return
