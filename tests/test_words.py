@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 630}
+OPENINGS = {"sim": 625}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
@@ -31,13 +31,13 @@ NAMES: dict[str, tuple[int, int]] = {
 
 #: Phrases that a reader has to translate: in the source outside of `sim`, in `sim`, in docs, in core.
 PHRASES: dict[str, tuple[int, int, int, int]] = {
-    "is told": (4, 11, 3, 8),
+    "is told": (3, 11, 3, 8),
     "as told": (0, 10, 1, 0),
     "stands": (25, 14, 16, 20),
-    "hangs": (7, 13, 5, 15),
-    "anew": (7, 33, 6, 7),
-    "besides": (32, 34, 7, 13),
-    "what is left": (13, 11, 2, 40),
+    "hangs": (2, 13, 5, 15),
+    "anew": (5, 33, 6, 7),
+    "besides": (23, 34, 7, 13),
+    "what is left": (1, 11, 2, 40),
     "of its own": (14, 50, 13, 39),
 }
 

@@ -35,7 +35,7 @@ TABLE = 512
 #: Factor of the range between limits over which they are spread evenly, and then brought back to the limits: goals near
 #: limits have few starts else.
 BEYOND = 1.1
-#: Steps of a start; after so many the square of what is left must have come down to the part ENOUGH.
+#: Steps of a start; after so many the square of the residual must have come down to the part ENOUGH.
 STEPS, PATIENCE, ENOUGH = 60, 5, 0.5
 #: The largest step of a dof, in radians.
 LARGEST = 1.2

@@ -115,7 +115,7 @@ LEAST_DAMPED = 1e-24
 #: The rows of closures relative to what else a step is measured by, where both are in one least-squares problem: their
 #: square is well within the digits, and that of one over it is what is closed afterwards.
 HEAVY = 1e4
-#: Damping of inverse kinematics relative to the square of what is left: to begin with, and between these two.
+#: Damping of inverse kinematics relative to the square of the residual: to begin with, and between these two.
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
 #: Damping of limbs: times the square of the residual, and added to it, which keeps singular limbs from leaping.
 LIMB_DAMPING, LIMB_DAMPED = 0.3, 1e-12
@@ -123,7 +123,7 @@ LIMB_DAMPING, LIMB_DAMPED = 0.3, 1e-12
 NO_PITCH = 1e-14
 #: A row of a quadratic program holds to this, relative to the size of what is added in it.
 ROWS_OF_QP = 1e-12
-#: A step of inverse kinematics that betters the square of what is left by less than this part ends a descent.
+#: A step of inverse kinematics that reduces the square of the residual by less than this part ends a descent.
 UNIMPROVED = 1e-13
 #: Scaled pivots above this part of the largest count, for compiled assembly: well above `RANK`, so that singular values
 #: do too. Those up to `ZERO` do not, and what lies between is left to Python.

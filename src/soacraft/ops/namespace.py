@@ -90,7 +90,7 @@ class Operators(Strict):
     eps: StackedVector
     nu: StackedVector
 
-    #: The names of operators that a class derived from this one has besides.
+    #: The names of further operators of a class derived from this one.
     operators_besides: ClassVar[tuple[str, ...]] = ()
     _set_once = frozenset({"directions", "sensitivities"})
     _cures: ClassVar = {"*": "operators follow from their model; give an expression a name with sc.define(name, expr)"}

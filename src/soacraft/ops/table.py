@@ -203,5 +203,5 @@ PROPAGATORS = (
     Propagator("psi_tilde", r"\tilde{\psi}", "E_psi", True, "004 Cor. 3.1"),
 )
 
-#: Every operator that `sc.operators` names, besides B(nodes).
+#: Every operator that `sc.operators` names, except B(nodes).
 NAMES = (*(d.name for d in SPARSE), *(d.name for d in PROPAGATORS), "Omega")

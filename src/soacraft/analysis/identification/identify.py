@@ -49,7 +49,7 @@ class Identified:
     """Singular values of the records without units, relative to the largest: a small one is a combination that is
     hardly seen."""
     misfit: float
-    """The sum of squares of what is left of the forces, in units of the noise, less that of the best unbounded fit:
+    """The sum of squares of the residual of the forces, in units of the noise, less that of the best unbounded fit:
     near zero unless the records ask for what no body has."""
     records: int
 

@@ -176,7 +176,7 @@ def _joint(graph: Multibody, state: State, name: str, a: Frame, b: Frame, Q: Arr
     carried = np.concatenate([J_a[:3], J_a[3:] + np.cross(J_a[:3], (p_b - p_a)[:, None], axis=0)])
     axes = np.kron(np.eye(2), R_b)
     G = Q @ axes.T @ (J_b - carried)
-    # what is left where the two cancel is rounding, and no impulse acts along it
+    # the remainder where the two cancel is rounding, and no impulse acts along it
     length = measure_of(graph, np.asarray(state.q)).length
     turns = sum(np.linalg.norm(x[:3], axis=0) for x in (J_a, J_b))
     slides = sum(np.linalg.norm(x[3:], axis=0) for x in (carried, J_b)) + length * turns

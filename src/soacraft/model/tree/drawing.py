@@ -10,7 +10,7 @@ from soacraft.model.modal.data import mode_count
 from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.graph import Graph, size_text
 
-#: Bodies that are drawn one under the other; what hangs from the last starts again at the left.
+#: Bodies that are drawn one under the other; the children of the last start again at the left.
 DEEPEST = 24
 
 

@@ -200,7 +200,7 @@ def _rows(mb: Multibody, curve: Curve, s: Array, limits: MotionLimits, tight: di
         damped = 0.5 * (forth - back)[:, strong] / L
         d.append(np.where(np.abs(damped) > 1e-12 * np.abs(damped).max(initial=1e-300), damped, 0.0))
         low, high = -1.0 - c / L, 1.0 - c / L
-        room = tight["effort"]  # of what is left beside the force at rest, where that leaves any
+        room = tight["effort"]  # of the effort beyond the force at rest, where that leaves any
         lower.append(np.where(low <= 0.0, room * low, low))
         upper.append(np.where(high >= 0.0, room * high, high))
     made = [np.concatenate(x, axis=1) for x in (a, b, d, lower, upper)]

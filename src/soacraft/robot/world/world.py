@@ -66,7 +66,7 @@ class World(Details):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        said = ("_items", "_given", "_hidden", "_pads", "_allowed", "_details")  # scene and shapes are made anew
+        said = ("_items", "_given", "_hidden", "_pads", "_allowed", "_details")  # scene and shapes are made again
         return type(self), (self._robot,), {name: vars(self)[name] for name in said}
 
     # -- pairs ---------------------------------------------------------------------------------------------------

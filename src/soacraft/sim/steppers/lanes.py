@@ -107,7 +107,7 @@ class Lanes:
         """After a step that Python took: where the solver of closures chose other dofs, compile them."""
         problem = self._problems.of(lane)
         q, v, _ = problem.parts(self._states.x[lane])
-        chain = None if problem.closed is None else problem.closed.chain(q, v)
+        chain = problem.chain(q, v)
         if chain is None or not self._states.follows:
             return
         self._states.theta[lane] = chain.theta

@@ -244,11 +244,11 @@ class Stepper(Uncopied, Strict):
 
     def report(self) -> Text:
         """A text: the controls, the length of a call, and whether steps are compiled."""
-        why = self._motion.why
+        why, between = self._motion.why, ", compiled between events" if self._motion.is_compiled_between_events else ""
         lines = [
             repr(self),
             f"a call takes {self.period:g} s",
-            f"steps: {f'those of runs, since {why}' if why else 'compiled'}",
+            f"steps: {f'those of runs{between}, since {why}' if why else 'compiled'}",
             f"controls: {', '.join(self._names) or 'none'}",
         ]
         if self.parameters:

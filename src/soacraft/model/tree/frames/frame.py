@@ -224,7 +224,7 @@ class Body(Carrier):
     _passive: Passive | None = None
     _limits: Limits | None = None
     _compensation: float = 0.0
-    _own: tuple[str, ...] = ()  # names of coordinates besides those of its hinge: of a rigid body none
+    _own: tuple[str, ...] = ()  # names of modal coordinates: of a rigid body none
     _modal: ModalData | None = None
     _rides: ModalNode | None = None  # the node of a flexible parent that the inboard hinge frame is on
     _held: ModalNode | None = None  # the own node that the outboard hinge frame is on
