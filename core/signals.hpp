@@ -31,14 +31,14 @@ bool until_a_signal(const Work& work) {
     }
 }
 
-// work() without Python's lock; raises what a signal raised.
+// work() without Python's lock; raises what a signal raised, also where work() ended its own loop at the signal and returned.
 template <class Work>
 void without_lock(const Work& work) {
     const bool whole = until_a_signal([&] {
         const nb::gil_scoped_release free;
         work();
     });
-    if (!whole) throw nb::python_error();
+    if (!whole || PyErr_Occurred()) throw nb::python_error();
 }
 
 }  // namespace soacraft
