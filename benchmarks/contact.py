@@ -18,7 +18,8 @@ springs and servos.
 
 A controller in Python: NumPy computes the targets of the servos anew in every step, here by `p.stepper()` and in a
 loop of MuJoCo. `alone` is the controller without steps, `rollout` are the same steps with targets that stay.
-`p.control(f, every=)` is a run that records all its rows and asks for the targets in every step.
+`p.control(f, every=)` is a run that records all its rows and asks for the targets in every step, next to a run with
+targets that stay and to one that calls the controller by `p.every`; their rollout has the same controls.
 
 Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
 
@@ -134,20 +135,35 @@ def controlled(
             theirs.data.ctrl[:] = targets + 0.0 * (targets - angles)
             mujoco.mj_step(theirs.model, theirs.data)
 
-    held, _ = make().propagator(integrator=method)
-    held.advance_to(settle * STEP)
+    runs = [make().propagator(integrator=method)[0] for _ in range(4)]
+    for each in runs:
+        each.advance_to(settle * STEP)
+    held, plain, called, free = runs
     names = [x.name for x in held.mb.actuators]
     at, numbers = np.array([names.index(f"servo {dof}") for dof in scene.servos]), np.zeros(len(names))
+    for other in names:  # all have the same controls
+        for each in runs:
+            if not other.startswith("servo"):
+                each.control(other, 0.0)
 
     def law(t: float, state: sc.State) -> np.ndarray:
         numbers[at] = targets + 0.0 * (targets - state.q[7:])
         return numbers
 
     held.control(law, every=STEP)
-    state = held.mb.current
+    called.every(STEP, law)
+    state, start = held.mb.current, (np.array(mb.q), np.array(mb.v))
+
+    def again(p: sc.sim.Propagator) -> Callable[[int], Any]:
+        """The same steps as those of the rollout, in a run."""
+        return repeated(lambda: (p.mb.set_state(*start), p.advance_to(p.t + steps * STEP)))
+
     loops: dict[str, Callable[[int], Any]] = {
         "stepper": ours_in_python,
-        "held": repeated(lambda: held.advance_to(held.t + steps * STEP)),
+        "held": again(held),
+        "run": again(plain),
+        "called": again(called),
+        "free": repeated(lambda: free.rollout(*start, steps=steps, threads=1)),
         "law": lambda n: [law(0.0, state) for _ in range(n * steps)],
         "alone": lambda n: ours_in_python(n, lambda: None),
         "rollout": repeated(lambda: p.rollout(mb.q, mb.v, steps=steps, threads=1)),
@@ -342,14 +358,17 @@ def _steps_text(result: dict[str, Any]) -> str:
 
 def _controlled_text(result: dict[str, Any]) -> str:
     head = ["scene", "method", "stepper, us", "rollout, us", "controller alone, us", "besides, us", "MuJoCo, us"]
-    head += ["MuJoCo / ours", "p.control(f, every=), us", "besides, us"]
+    head += ["MuJoCo / ours", "p.control(f, every=), us", "besides, us", "a run, us", "besides, us", "p.every(f), us"]
+    head += ["besides, us"]
     rows = []
     for x in result["controlled"]:
         t = x["us"]
         rows.append([x["scene"], x["method"], *(f"{t[who]:.3g}" for who in ("stepper", "rollout", "alone"))])
         rows[-1] += [f"{t['stepper'] - t['rollout'] - t['alone']:.2g}", f"{t['MuJoCo']:.3g}"]
         rows[-1] += [f"{t['MuJoCo'] / t['stepper']:.2f}"]
-        rows[-1] += [f"{t['held']:.3g}", f"{t['held'] - t['rollout'] - t['law']:.2g}"]
+        free, law = t.get("free", t["rollout"]), t["law"]  # "free" is younger than some results
+        for who, own in (("held", law), ("run", 0.0), ("called", law)):
+            rows[-1] += [f"{t[who]:.3g}", f"{t[who] - free - own:.2g}"] if who in t else ["", ""]
     return f"\n\n## A controller in Python at every step\n\n{table(head, rows, 2)}"
 
 

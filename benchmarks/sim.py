@@ -2,14 +2,15 @@
 
 Steps of the classical Runge-Kutta method are those of `p.rollout` and `mujoco.rollout`, from the same states, with
 MuJoCo's constraints, contacts and sensors off; `difference` is that of the last joint angles. Whole runs are those of
-`p.advance_to`, with energies, work and dense output recorded for every step. Last, forward dynamics with springs
-between nodes.
+`p.advance_to`, with energies, work and dense output recorded for every step. Then forward dynamics with springs
+between nodes. Last, what calls of a stepper and of the user's functions cost besides (`calls.py`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import calls
 import models
 import mujoco
 import numpy as np
@@ -38,6 +39,8 @@ def run(quick: bool = False) -> dict[str, Any]:
         "springs": springs.run(quick),
         "chains": sim_chains.run(quick),
         "chain_steps": sim_chains.steps(quick),
+        "steppers": calls.steppers(quick),
+        "functions": calls.functions(quick),
     }
 
 
@@ -72,14 +75,12 @@ def measured(name: str, count: int, steps: int, quick: bool) -> dict[str, Any]:
 def text(result: dict[str, Any]) -> str:
     """The tables of a result."""
     parts = [steps_text(result), pendulum_text(result), cassie_text(result), energy_text(result)]
-    return "\n\n".join(
-        [
-            *parts,
-            springs.text(result["springs"]),
-            sim_chains.text(result["chains"]),
-            *([sim_chains.steps_text(result["chain_steps"])] if "chain_steps" in result else []),
-        ]
-    )
+    parts += [springs.text(result["springs"]), sim_chains.text(result["chains"])]
+    if "chain_steps" in result:  # these are younger than some results
+        parts.append(sim_chains.steps_text(result["chain_steps"]))
+    if "steppers" in result:
+        parts += [calls.steppers_text(result["steppers"]), calls.functions_text(result["functions"])]
+    return "\n\n".join(parts)
 
 
 def steps_text(result: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import calls
 import numpy as np
 from child import ONE_THREAD
 from growth import table
@@ -89,6 +90,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "kept": kept(SIZES[0 if quick else 2]),
         "campaign": [campaign(x, quick) for x in ((50,) if quick else (300, 3000))],
         "crossings": crossing_campaign(quick),
+        "calls": calls.components(quick),
         "peers": peers(quick),
     }
 
@@ -323,6 +325,8 @@ def text(result: dict[str, Any]) -> str:
         f"A step of the arm with motors and 100 gains more: {log['none']:.1f} us; with these 100 signals recorded "
         f"{log['recorded']:.1f} us, and logged to a file {log['logged']:.1f} us.",
     ]
+    if "calls" in result:  # younger than some results
+        parts.append(calls.components_text(result["calls"]))
     if "kept" in result:
         x = result["kept"]
         parts.append(

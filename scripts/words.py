@@ -24,8 +24,9 @@ OPENINGS = tuple(
     Everything Nothing Made Kept Refused Worked Told Given Left
     """.split()
 )
-#: Kinds of docstrings: of modules; of classes, functions and methods; of fields and constants.
-DOCSTRINGS = ("modules", "others", "fields")
+#: Kinds of docstrings: of modules; of classes, functions and methods; of fields and constants; comments above code.
+DOCSTRINGS = ("modules", "others", "fields", "comments")
+_COMMENT = re.compile(r"\s*#:? ")
 _OPENING = re.compile(rf"(?:{'|'.join(OPENINGS)}|The same)\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[A-Z]")
 
@@ -62,6 +63,16 @@ def fields(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield statement.lineno, value.value
 
 
+def comments(text: str) -> Iterator[tuple[int, str]]:
+    """First lines of the comments that have lines of their own: their numbers and texts."""
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _COMMENT.match(line)
+        if match and not inside:
+            yield number, line[match.end() :]
+        inside = bool(match)
+
+
 def assigned(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Names of variables that are assigned, in loops and unpacking too, with their lines."""
     for node in ast.walk(tree):
@@ -82,6 +93,7 @@ def habits(text: str) -> Iterator[tuple[str, str, int]]:
         if forbidden(docstring):
             yield "openings", "modules" if isinstance(node, ast.Module) else "others", line
     yield from (("openings", "fields", line) for line, docstring in fields(tree) if forbidden(docstring))
+    yield from (("openings", "comments", line) for line, comment in comments(text) if forbidden(comment))
     yield from (("names", name, line) for name, line in assigned(tree) if name in NAMES)
     yield from (("phrases", phrase, line) for phrase, line in phrases(text))
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 576}
+OPENINGS = {"sim": 625}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
@@ -22,7 +22,7 @@ NAMES: dict[str, tuple[int, int]] = {
     "made": (174, 53),
     "known": (135, 51),
     "own": (170, 34),
-    "left": (154, 20),
+    "left": (154, 19),
     "kept": (97, 26),
     "mine": (34, 14),
     "whole": (73, 11),
@@ -31,13 +31,13 @@ NAMES: dict[str, tuple[int, int]] = {
 
 #: Phrases that a reader has to translate: in the source outside of `sim`, in `sim`, in docs, in core.
 PHRASES: dict[str, tuple[int, int, int, int]] = {
-    "is told": (4, 11, 3, 8),
+    "is told": (3, 11, 3, 8),
     "as told": (0, 10, 1, 0),
     "stands": (25, 14, 16, 20),
-    "hangs": (9, 13, 5, 15),
-    "anew": (7, 33, 6, 7),
-    "besides": (35, 34, 8, 13),
-    "what is left": (20, 11, 2, 40),
+    "hangs": (2, 13, 5, 15),
+    "anew": (5, 33, 6, 7),
+    "besides": (23, 34, 7, 13),
+    "what is left": (1, 11, 2, 40),
     "of its own": (14, 50, 13, 39),
 }
 
@@ -85,7 +85,7 @@ def test_docstrings_begin_with_a_noun_or_a_verb(counts):
     for name, c in counts.items():
         number = sum(c["openings", kind] for kind in words.DOCSTRINGS)
         assert number <= OPENINGS.get(name, 0), (
-            f"{number} docstrings of {name} begin with What, Whether, Which, How, Where, Those, Of or the like; "
+            f"{number} docstrings or comments of {name} begin with What, Whether, How, Where, Those, Of or the like; "
             f"{OPENINGS.get(name, 0)} may. Begin with a noun or a verb ('True if ...', 'Number of ...', 'Refuse ...'). "
             f"`python scripts/words.py --places {name}` lists them."
         )
@@ -145,6 +145,11 @@ def test_docstrings_of_fields_are_seen():
         '"""Module."""\nSIZE = 1\n"""What it is."""\nclass A:\n    """A."""\n    x: int\n    """Of A."""\n'
     )
     assert list(words.fields(tree)) == [(3, "What it is."), (7, "Of A.")]
+
+
+def test_comments_above_code_are_seen():
+    text = "#: What it is.\nA = 1  # What\n\n    # Rows\n    # Of a tree.\n"
+    assert list(words.comments(text)) == [(1, "What it is."), (4, "Rows")]
 
 
 def test_a_phrase_may_go_over_the_end_of_a_line():

@@ -75,6 +75,9 @@ struct Kernels {
     std::size_t (*reach_room)(const rigid::Model&, const kinematics::Reach&);
     // From q to where all aims are met, with what is left of them: the steps it took, or -1: Python should look at it.
     index (*reach)(const rigid::Model&, void* memory, const kinematics::Reach&, double* q, double* left);
+    // The state on the closures next to one, where some dofs stay: those which `places` does not allow keep their coordinates, unless
+    // it is null and all are closed already; those which `rates` does not allow keep their velocities.
+    bool (*hold)(const Plan&, void* memory, const State&, const Allowed* places, const Allowed& rates, const Motion&);
 };
 
 // The best build for this machine.

@@ -329,6 +329,21 @@ bool assemble(const Plan& plan, void* memory, const double* q, const double* the
     return true;
 }
 
+bool hold(const Plan& plan, void* memory, const loops::State& s, const Allowed* places, const Allowed& rates, const loops::Motion& x) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    MotionWork m(plan, static_cast<char*>(memory) + w.bytes);
+    ClosingWork c(plan, static_cast<char*>(memory) + w.bytes + m.bytes);
+    for (index i = 0; i < w.model.nv; ++i) m.still[i] = 0.0;
+    for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = s.theta[i];
+    if (places && !assemble(w, m, c, s.q, *places)) return false;
+    if (!places) integrate(w.model, s.q, m.still, m.q);
+    if (!keep_closed(w, m, c, m.q, s.v, rates, x.v)) return false;
+    *x.open = opening(w);
+    for (index i = 0; i < w.model.nq; ++i) x.q[i] = m.q[i];
+    for (index i = 0; i < plan.coordinates; ++i) x.theta[i] = w.theta[i];
+    return true;
+}
+
 std::size_t derive_room(const Plan& plan) {
     Room taken;
     DerivativeWork(plan, taken);
@@ -362,6 +377,7 @@ index reach(const Model& model, void* memory, const Reach& x, double* q, double*
 
 extern const loops::Kernels loop_kernels;
 const loops::Kernels loop_kernels = {room,       room_abreast, SOACRAFT_LANES, solve_abreast, solve,  push,       rows, is_closed,
-                                     compliance, move,         closing_room,   assemble,      derive_room, derive, reach_room, reach};
+                                     compliance, move,         closing_room,   assemble,      derive_room, derive, reach_room, reach,
+                                     hold};
 
 SOACRAFT_RIGID_END

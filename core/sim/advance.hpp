@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "hold_watch.hpp"
 #include "lookout.hpp"
 #include "methods.hpp"
 #include "soacraft/interrupt.hpp"
@@ -41,7 +42,7 @@ class Walk {
 public:
     Walk(Mechanism& m, Method method, const Tableau& tableau, Course& course, const Track& track)
         : m_(m), stepper_(m, method, tableau), tableau_(tableau), course_(course), track_(track),
-          rows_(Stepper::rows(method, tableau)), lookout_(m), begun_(static_cast<std::size_t>(m.size)) {}
+          rows_(Stepper::rows(method, tableau)), lookout_(m), hold_watch_(m), inside_(m), begun_(static_cast<std::size_t>(m.size)) {}
 
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
@@ -155,7 +156,7 @@ private:
         for (index end = grid < stop ? grid : stop; end > course_.now; end = stepper_.shorter(course_.now, end)) {
             stepper_.t1 = seconds(end), stepper_.forces_end = visits && visits->next == end;
             jumps_ = m_.plan() && between(course_.now, end);
-            if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x);
+            if (stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now))) return ended(row, end, x) && holds_on(row, x, w);
         }
         return false;
     }
@@ -170,8 +171,9 @@ private:
     // Whether no function of the components crosses zero in a step, as far as compiled code is sure.
     bool passes(const Plan& plan, index row, const double* x, const double* w) {
         if (!plan.margin.count) return true;
-        const double* F = track_.F + row * rows_ * m_.size;
-        return lookout_.passes({seconds(course_.now), seconds(track_.ends[row]), x, w, stepper_.x1.data(), stepper_.w1.data(), F, rows_});
+        const DensePoints::Step step = step_of(row, x, w);
+        inside_.take(step);
+        return lookout_.passes(step, inside_);
     }
 
     // What components do at the end of a step: they tick where they are due, and their signals are recorded.
@@ -227,7 +229,7 @@ private:
             index unstable = course_.unstable, calm = course_.calm;
             if (stepper_.unstable(h, course_.rtol)) calm = 0, ++unstable;
             else if (++calm >= CALM_STEPS) unstable = 0;
-            if (unstable >= STIFF_STEPS || !ended(row, end, x)) return false;
+            if (unstable >= STIFF_STEPS || !ended(row, end, x) || !holds_on(row, x, w)) return false;
             course_.unstable = unstable, course_.calm = calm;
             course_.length = h >= 0.5 * length || refused ? next(h, error, refused) : length;
             track_.errors[row] = error;
@@ -250,6 +252,23 @@ private:
         return true;
     }
 
+    DensePoints::Step step_of(index row, const double* x, const double* w) const {
+        const double* F = track_.F + row * rows_ * m_.size;
+        return {seconds(course_.now), seconds(track_.ends[row]), x, w, stepper_.x1.data(), stepper_.w1.data(), F, rows_};
+    }
+
+    // True if nothing begins or ends to hold in the step of a row. Components stay as they are at its end.
+    bool holds_on(index row, const double* x, const double* w) {
+        if (m_.holds().empty()) return true;
+        Plan* const plan = m_.plan();
+        if (plan) slots_.assign(plan->slots, plan->slots + plan->size);
+        const DensePoints::Step step = step_of(row, x, w);
+        inside_.take(step);
+        const bool fine = hold_watch_.passes(step, stepper_.forces.data(), inside_, plan || visits);
+        if (plan) Plan::copy(plan->slots, slots_.data(), plan->size);
+        return fine;
+    }
+
     Mechanism& m_;
     Stepper stepper_;
     const Tableau& tableau_;
@@ -257,9 +276,12 @@ private:
     const Track& track_;
     index rows_;
     Lookout lookout_;
+    HoldWatch hold_watch_;
+    DensePoints inside_;
     bool jumps_ = false;  // whether components jump at the end of the step
     std::vector<double> begun_;  // rates at the start of a step that holds another force
     std::vector<double> vdot_;   // at a visit, or the end of a step
+    std::vector<double> slots_;  // of components, at the end of a step
 };
 
 }  // namespace sim

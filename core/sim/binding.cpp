@@ -114,10 +114,10 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
     if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
     constexpr double PATIENCE = 0.2;  // functions of the user may be slow, steps may have many contacts, and a pause waits
-    const bool is_slow = visits || set.functions || set.contact || walk.pause;
+    const bool is_slow = visits || set.functions || given.motions || set.contact || walk.pause;
     walk.visits = visits.get(), walk.patience = is_slow ? PATIENCE : 0.0;
     const auto walked = [&] { until_a_signal([&] { done = walk.run(x.data(), w.data()); }); };  // it ends with the steps it has
-    if ((given.plan && (given.plan->calls_python() || walk.pause)) || set.functions || visits) {
+    if (given.calls_python() || walk.pause || visits) {
         walked();
     } else {
         const nb::gil_scoped_release free;
@@ -144,7 +144,8 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
     if (!fits) refuse("the arrays of a rollout do not fit each other");
     Given given(setting);
     if (!touches(given.method)) refuse("rollouts with contact are by a method that takes contacts");
-    if (!field(setting, "functions").is_none()) refuse("rollouts call no functions");
+    if (!field(setting, "functions").is_none() || !field(setting, "prescribed").is_none())
+        refuse("rollouts call no functions and prescribe no motions");
     if (!given.read(tree, setting)) return nb::make_tuple(index(-1), index(-1));
     const auto held_tables = tree.pin(given.set.job);
     const ContactRollout task{q.data(), v.data(), force.data(), force.size(0) == 1 ? 0 : force.size(1) * nv,

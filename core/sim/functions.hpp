@@ -1,4 +1,4 @@
-// Calls from steps into another language: functions of time and state that act, and visits between steps.
+// Calls from steps into another language: functions of time and state that act, prescribed motions, and visits between steps.
 #pragma once
 
 #include "soacraft/rigid/model/model.hpp"
@@ -14,6 +14,12 @@ struct Functions {
     // False where a function failed.
     virtual bool stage(double t, const double* q, const double* v) = 0;
     virtual bool step(double t, const double* q, const double* v) = 0;
+};
+
+// Functions of time that write the numbers of prescribed motions. False where one failed.
+struct Motions {
+    virtual ~Motions() = default;
+    virtual bool at(double t) = 0;
 };
 
 // Calls between steps, at times that each call gives anew. Steps end there.

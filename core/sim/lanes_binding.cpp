@@ -55,7 +55,7 @@ public:
         team_.settings.resize(static_cast<std::size_t>(count));
         all_ = {x_.data(), theta_.data(), u_.data(),     now_.data(),    count, inputs, theta_.size(1), pushing_.data(),
                 pushed,    stops_.data(), stops_.size(), step,           integer(arrays, "origin")};
-        for (index i = 0; i < std::min(set.functions ? index(1) : threads, count); ++i)  // functions need Python's lock
+        for (index i = 0; i < std::min(reading_.given.calls_python() ? index(1) : threads, count); ++i)  // functions need Python's lock
             team_.threads.push_back(made(set, true));
     }
 
@@ -72,7 +72,7 @@ public:
         const Busy now(busy_);
         index fault = DONE;
         const auto walked = [&] { fault = advance_lanes(team_, all_, goal); };
-        if (!reading_.given.set.functions) {
+        if (!reading_.given.calls_python()) {
             without_lock(walked);
             return fault;
         }

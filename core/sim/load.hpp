@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "holds.hpp"
 #include "soacraft/rigid/drivers/job.hpp"
 #include "soacraft/rigid/model/model.hpp"
 
@@ -25,6 +26,7 @@ struct Load {
     index row_first = 0, row_last = 0, length_first = 0, length_last = 0;  // their entries from the first that is not zero to the last
     const double* force_of_function = nullptr;  // (nv): the generalized force itself, which a function gives; null of a control
     const Pushes* pushes = nullptr;  // of a load that is wrenches, and no control
+    const Hold* hold = nullptr;      // of friction that sticks or a rigid stop, and no control
 };
 
 // From the first entry of x that is not zero to the last.

@@ -17,6 +17,7 @@
 #include "functions.hpp"
 #include "implicit.hpp"
 #include "loops/job.hpp"
+#include "mixed_dynamics.hpp"
 #include "plan.hpp"
 #include "rigid/algorithms.hpp"
 
@@ -31,7 +32,8 @@ struct Chain {
     std::size_t room;
 };
 
-// What a run is of. `stored`, `passive` and `contact` are rows of forces behind those of the loads, whose work is counted.
+// What a run is of. `stored`, `passive`, `contact` and that of prescribed motions are rows of forces behind those of the loads,
+// whose work is counted.
 struct Setting {
     rigid::Job job;  // of the tree: gravity, springs, stored wrenches
     std::vector<Load> loads;
@@ -45,6 +47,8 @@ struct Setting {
     index held_step;     // from one row to the next: 0 where one is held all along
     Plan* plan;          // components that are carried along, or null; their forces come behind those of the loads
     Functions* functions;  // of the user, which set numbers and forces of the loads, or null
+    const Prescribed* prescribed;  // dofs whose motion is prescribed, or null where all may only follow from forces
+    std::vector<Hold> holds;       // friction that sticks, and rigid stops
 };
 
 class Mechanism {
@@ -78,12 +82,14 @@ public:
         }
         for (index k = 0; k < model_.flexible_count; ++k) plain_ = plain_ && model_.flexible[k].q == model_.flexible[k].v;
         for (index i = 0; i < nv; ++i) floats_ = floats_ || s.floating[i] != 0.0;
+        if (s.prescribed) mixed_ = std::make_unique<MixedDynamics>(*s.prescribed, s.job);
         own_ = s.job, bare_ = s.job, based_ = s.job, calm_job_ = s.job, calm_job_.passive = nullptr;
         bare_.passive = based_.passive = nullptr, bare_.wrenches = based_.wrenches = nullptr;
         bare_.wrench_count = based_.wrench_count = 0, bare_.turned = based_.turned = false;
         std::memset(bare_.base, 0, sizeof bare_.base);
         if (!s.chain) return;
-        closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
+        const std::size_t closing = mixed_ ? loops::best_kernels().closing_room(s.chain->mover) : 0;
+        closed_.hold(closing > s.chain->room ? closing : s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
         theta = numbers(s.chain->solver.coordinates);
         rows_ = numbers(s.chain->mover.coordinates + 21 * s.chain->mover.size + (15 + 2 * nv) * closures() + 2 * nv + 1);
         if (!s.contact) return;
@@ -113,7 +119,7 @@ public:
             implicit_.shift(t, q, v, total_.data()), own_.model = calm_job_.model = &implicit_.model();
             hold_axes(v);
         }
-        const bool fine = inertial(q, v, forces ? forces : forces_.data(), w + nv);
+        const bool fine = inertial(t, q, v, forces ? forces : forces_.data(), w);
         own_.model = calm_job_.model = set_.job.model;
         if (!fine) return false;
         if (implicit) {
@@ -130,7 +136,7 @@ public:
     // vdot at x under the forces that components have given last, into the slots of the plan.
     bool accelerate(double t, const double* x) {
         if (!push(t, x, x + nq, forces_.data(), powers_.data(), true)) return false;
-        if (!accelerations(x, x + nq, own_, total_.data(), vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
+        if (!solve(t, x, x + nq, own_, vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
         set_.plan->accelerate(vdot_.data(), nv);
         return true;
     }
@@ -160,7 +166,10 @@ public:
         sampled_at_ = t, sampled_x_.assign(x, x + nq + nv);
         return sampled_;
     }
-    void forget_sample() { sampled_ = false; }
+    void forget_sample() {
+        sampled_ = false;
+        if (mixed_) mixed_->forget();
+    }
     bool samples() const { return set_.functions && set_.functions->of_step; }
 
     // The same at a point of which components know nothing yet.
@@ -183,6 +192,13 @@ public:
                 std::memcpy(of, load.force_of_function, bytes(nv));
                 powers[i] = dot(of, v, nv);
                 for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += of[k];
+                continue;
+            }
+            if (load.hold) {
+                const index dof = load.hold->dof;
+                if (!own) std::memset(of, 0, bytes(nv));
+                of[dof] = load.hold->force(v[dof]);
+                total_[static_cast<std::size_t>(dof)] += of[dof], powers[i] = of[dof] * v[dof];
                 continue;
             }
             if (load.pushes) {
@@ -213,9 +229,11 @@ public:
                 std::memset(of, 0, bytes(nv));
             *powers++ = dot(of, v, nv), of += nv;
         }
-        if (!set_.contact) return true;
-        std::memcpy(of, contact_force.data(), bytes(nv));
-        *powers = dot(of, v, nv);
+        if (set_.contact) {
+            std::memcpy(of, contact_force.data(), bytes(nv));
+            *powers++ = dot(of, v, nv), of += nv;
+        }
+        if (has_prescribed_row(set_)) std::memset(of, 0, bytes(nv)), *powers = 0.0;  // what it takes, the dynamics tell
         return true;
     }
 
@@ -262,6 +280,10 @@ public:
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
     // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
     bool is_tree() const { return !set_.chain; }
+    // Whether states are put back on closures with all dofs; and whether motions are prescribed, or may be.
+    bool projects() const { return set_.chain && !mixed_; }
+    bool prescribes() const { return mixed_ != nullptr; }
+    const std::vector<Hold>& holds() const { return set_.holds; }
     void momentum(const double* q, const double* v, double* p) { alone(at_rest_, q, zeros_.data(), v, p); }
     bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
     void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }
@@ -410,12 +432,21 @@ public:
         return most;
     }
 
-    // The point of the motion next to x, in its place: put back on the closures.
-    bool settle(double* x) {
+    // The point of the motion next to x, in its place: with prescribed coordinates, and put back on the closures.
+    bool settle(double t, double* x) {
+        if (mixed_) {
+            if (set_.plan && mixed_->has_row() && !place(t, x)) return false;
+            if (!mixed_->impose(t, x, x + nq) || !rigid::finite(x, nq + nv)) return false;
+        }
         if (!set_.chain) return true;
+        if (mixed_ && mixed_->has_row()) return held_shut(x, true);
         std::memcpy(total_.data(), x + nq, bytes(nv));
         if (!moved(loops::PROJECT, state(x, x + nq), {total_.data(), nullptr, 0, moved_.data(), x + nq, theta.data(), &open})) return false;
         std::memcpy(x, moved_.data(), bytes(nq));
+        if (mixed_ && mixed_->any()) {
+            for (const PrescribedDof& each : mixed_->dofs()) x[nq + each.dof] = 0.0;
+            return held_shut(x, false);
+        }
         return rigid::finite(x, nq + nv);
     }
     double open = 0.0;  // by how much closures are open at the point that was settled last: radians, or lengths of the loop
@@ -496,7 +527,15 @@ private:
     index pushes() const { return set_.plan ? static_cast<index>(set_.plan->pushes.size()) : 0; }
     static index names_of(const Setting& s) {
         const std::size_t own = s.loads.size() + (s.plan ? s.plan->pushes.size() : 0);
-        return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0);
+        return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0) + has_prescribed_row(s);
+    }
+    static bool has_prescribed_row(const Setting& s) { return s.prescribed && s.prescribed->has_row; }
+
+    // vdot under the total force that `push` gave last, where motions may be prescribed.
+    bool solve(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
+        if (mixed_ && mixed_->any() && set_.chain) return driven(t, q, v, job, vdot);
+        if (mixed_ && mixed_->any()) return mixed_->solve(t, job, q, v, total_.data(), vdot);
+        return accelerations(q, v, job, total_.data(), vdot);
     }
 
     bool accelerations(const double* q, const double* v, rigid::Job& job, const double* force, double* vdot) {
@@ -515,13 +554,48 @@ private:
                 total_[static_cast<std::size_t>(i)] += implicit_.model().armature[i] * vdot_[static_cast<std::size_t>(i)];
         }
     }
-    // a for the forces that `push` gave last, those of springs at v as it is.
-    bool inertial(const double* q, const double* v, const double* forces, double* a) {
+    // The same of a closed chain, by couplings that drive these dofs.
+    bool driven(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
+        if (!mixed_->drive(t, v, total_.data())) return false;
+        const index ties = closures() + couplings(), count = static_cast<index>(mixed_->dofs().size());
+        places_.assign(static_cast<std::size_t>(ties), -1);
+        for (index i = 0; i < count; ++i) places_[static_cast<std::size_t>(ties - count + i)] = 2 * i;
+        const loops::Drives drives{places_.data(), mixed_->rates()};
+        if (!solved(set_.chain->solver, set_.chain->method, q, v, job.passive, mixed_->force(), vdot, &drives)) return false;
+        mixed_->take(rest_.data() + rest_.size() - 2 - static_cast<std::size_t>(count), total_.data());
+        return true;
+    }
+    // The point of the motion next to x, in its place: prescribed and held dofs stay. `open`: coordinates may have to be
+    // closed, too.
+    bool held_shut(double* x, bool may_be_open) {
+        const Prescribed& set = *set_.prescribed;
+        const auto allowed = [](const std::vector<index>& dofs, const std::vector<double>& limits, const std::vector<index>& nowhere) {
+            return loops::Allowed{dofs.data(), static_cast<index>(dofs.size()), limits.data(), limits.data(), nowhere.data(), true};
+        };
+        places_.assign(static_cast<std::size_t>(nv), -1);
+        const loops::Allowed moves = allowed(set.movable, zeros_, places_), changes = allowed(set.restless, zeros_, places_);
+        std::memcpy(total_.data(), x + nq, bytes(nv));
+        loops::State s = state(x, total_.data());
+        const loops::Motion to{nullptr, nullptr, 0, moved_.data(), x + nq, theta.data(), &open};
+        if (!loops::best_kernels().hold(set_.chain->mover, closed_.hold(0), s, may_be_open ? &moves : nullptr, changes, to)) return false;
+        std::memcpy(x, moved_.data(), bytes(nq));
+        return rigid::finite(x, nq + nv);
+    }
+    // a for the forces that `push` gave last, those of springs at v as it is, into the rates w; the forces of prescribed motions, and
+    // of what holds, come to the others.
+    bool inertial(double t, const double* q, const double* v, double* forces, double* w) {
+        double* const a = w + nv;
         if (floats_ && set_.passive && set_.job.passive) {
-            const double* springs = forces + (names - 1 - (set_.contact ? 1 : 0)) * nv;
+            const double* springs = forces + (names - 1 - (set_.contact ? 1 : 0) - has_prescribed_row(set_)) * nv;
             for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += springs[k];
         }
-        if (!accelerations(q, calm(v), floats_ ? calm_job_ : own_, total_.data(), a)) return false;
+        if (!solve(t, q, calm(v), floats_ ? calm_job_ : own_, a)) return false;
+        if (mixed_)
+            for (const PrescribedDof& x : mixed_->dofs()) {
+                const double reaction = mixed_->reaction(x.dof);
+                const index row = x.row < 0 ? names - 1 : x.row;
+                forces[row * nv + x.dof] += reaction, w[2 * nv + row] += reaction * v[x.dof];
+            }
         for (const Turning& g : groups_)
             if (!g.floats) add_turn(g, v, 1.0, a);
         return true;
@@ -633,10 +707,10 @@ private:
 
     template <class Passive>
     bool solved(const loops::Plan& plan, loops::Method method, const double* q, const double* v, const Passive* passive,
-                const double* force, double* vdot) {
+                const double* force, double* vdot, const loops::Drives* drives = nullptr) {
         const loops::Answer to{vdot, rest_.data(), rest_.data() + rest_.size() - 2, theta.data()};
         loops::State s = state(q, v);
-        s.passive = passive, s.force = force;
+        s.passive = passive, s.force = force, s.drives = drives;
         return loops::best_kernels().solve(plan, closed_.hold(0), method, s, to) &&
                rigid::finite(rest_.data(), static_cast<index>(rest_.size()));
     }
@@ -669,6 +743,7 @@ private:
     double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();  // `see`
     Implicit implicit_;
     bool takes_implicitly_ = false;
+    std::unique_ptr<MixedDynamics> mixed_;  // null where all follows from forces
     bool sampled_ = false;  // `sample` was called at
     double sampled_at_ = 0.0;
     std::vector<double> sampled_x_;
@@ -676,6 +751,7 @@ private:
     std::vector<double> scale_;  // of its rows, where no force is taken implicitly
     std::vector<double> rows_;   // of closures, but for G and what they are open by
     std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
+    std::vector<index> places_;
     rigid::Workspace space_, closed_;
 };
 

@@ -104,7 +104,8 @@ public:
         m_.scale(x0, w0, scale0_.data()), m_.scale(x1.data(), w1.data(), scale_.data());
         for (std::size_t i = 0; i < scale_.size(); ++i) scale_[i] = rtol * (scale_[i] > scale0_[i] ? scale_[i] : scale0_[i]);
         double all = estimate(h, false);
-        if (all > 1.0 && !m_.is_tree()) all = estimate(h, true);
+        if (all > 1.0 && m_.projects()) all = estimate(h, true);
+        if (m_.prescribes()) all = std::fmax(all, drift());
         const double bent = bend(h, rtol);
         return bent <= 1.0 || bent <= all ? all : bent;
     }
@@ -191,10 +192,21 @@ private:
         const double part = std::sqrt(std::sqrt(rtol)), weight = h * tableau_.b[tableau_.stages - 1];
         for (index i = 0; i < m_.size; ++i) last_[at(i)] = weight * (end[i] - before[i]);
         const double bent = part * size(last_.data());
-        if (bent <= 1.0 || m_.is_tree()) return bent;
+        if (bent <= 1.0 || !m_.projects()) return bent;
         if (!(m_.keep(x1.data(), last_.data()) && m_.keep(x1.data(), last_.data() + m_.nv)))
             return std::numeric_limits<double>::quiet_NaN();  // Python looks
         return part * size(last_.data());
+    }
+
+    // Of the way by which the velocities at the end were put where they have to be (`Pace.drift`).
+    double drift() const {
+        constexpr double WEIGHT = 0.1;  // that of sim/integrators/pace.py
+        double sum = 0.0;
+        for (index i = 0; i < m_.nv; ++i) {
+            const double part = (x1[at(m_.nq + i)] - loose_[at(i)]) / scale_[at(m_.nv + i)];
+            sum += part * part;
+        }
+        return WEIGHT * std::sqrt(sum / static_cast<double>(m_.nv));
     }
 
     // The root of the mean square of coordinates, velocities and states of components, each relative to its scale.
@@ -216,7 +228,7 @@ private:
         combine(a, count, h, last_.data());
         if (!m_.inside(last_.data())) return false;
         m_.move(x, last_.data(), stage_.data());
-        if ((!loose && !m_.settle(stage_.data())) || !m_.rates(t, stage_.data(), w_.data())) return false;
+        if ((!loose && !m_.settle(t, stage_.data())) || !m_.rates(t, stage_.data(), w_.data())) return false;
         m_.chart(x, last_.data(), w_.data(), to);
         return true;
     }
@@ -234,6 +246,7 @@ private:
     bool explicit_step(double t, const double* x, const double* w, double h) {
         if (!stages(t, x, w, h)) return false;
         m_.move(x, u.data(), x1.data());
+        if (tableau_.adaptive() && m_.prescribes()) loose_.assign(x1.begin() + m_.nq, x1.begin() + m_.nq + m_.nv);
         if (!ended(t, h)) return false;
         if (tableau_.adaptive()) m_.chart(x, u.data(), w1.data(), K(tableau_.stages));
         return true;
@@ -242,7 +255,7 @@ private:
     bool stages(double t, const double* x, const double* w, double h) {
         const index stages = tableau_.stages;
         std::memcpy(K(0), w, static_cast<std::size_t>(m_.size) * sizeof(double));
-        if (m_.is_tree() || tableau_.adaptive()) {
+        if (m_.is_tree() || m_.prescribes() || tableau_.adaptive()) {
             if (!slopes(t, x, h, false)) return false;
         } else {
             const std::vector<double> theta = m_.theta;
@@ -301,7 +314,7 @@ private:
         for (index i = 0; i < m_.nv; ++i) u[at(i)] = h * (x[m_.nq + i] + 0.5 * h * w[m_.nv + i]);
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), stage_.data());
-        if (!m_.settle(stage_.data()) || !m_.rates(t + h, stage_.data(), w_.data())) return false;
+        if (!m_.settle(t + h, stage_.data()) || !m_.rates(t + h, stage_.data(), w_.data())) return false;
         m_.chart(x, u.data(), w_.data(), last_.data());
         for (index i = m_.nv; i < m_.size; ++i) u[at(i)] = 0.5 * h * (w[i] + last_[at(i)]);
         return end(t, x, h);
@@ -388,7 +401,7 @@ private:
         slope_ = rates_, begun_ = true;
         if (!stages_implicitly(t, x, h)) return false;
         m_.move(x, u.data(), x1.data());
-        if (!m_.settle(x1.data()) || !rigid::finite(x1.data(), m_.points)) return false;
+        if (!m_.settle(t + h, x1.data()) || !rigid::finite(x1.data(), m_.points)) return false;
         bool pressed = false;
         if (!touch_->act(t + h, h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
         if (!pressed) {
@@ -417,7 +430,7 @@ private:
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
         bool needed = false;
-        if (!m_.settle(x1.data()) || !ends_apart(needed)) return false;
+        if (!m_.settle(t + h, x1.data()) || !ends_apart(needed)) return false;
         if (needed || !lean_) {
             if (!m_.push_at(t + h, free_.data(), forces.data(), w_.data())) return false;
             for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
@@ -429,7 +442,7 @@ private:
                 }
                 m_.implicit().impulse_work(x + nq, free_.data() + nq, x1.data() + nq, work_.data());
             };
-            if (!balance(x, h, weighed, needed, work)) return false;
+            if (!balance(t + h, x, h, weighed, needed, work)) return false;
         }
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
         m_.contact_force = touch_->force;
@@ -495,7 +508,7 @@ private:
         };
         if (pressed && !ends_apart(needed)) return false;
         if (pressed && (needed || !lean_)) {
-            if (!balance(x, h, weighed, needed, work)) return false;
+            if (!balance(t + h, x, h, weighed, needed, work)) return false;
             known_ = x1, weighed_ = true;
         } else if (!lean_) {
             work(), work_.back() = 0.0;
@@ -521,11 +534,11 @@ private:
         return touch_->way_out(x1.data(), x1.data() + m_.nq, last_.data(), needed) && m_.inside(last_.data());
     }
 
-    // The work of every force in a step with contact, which `work` computes in work_; all the rest of what the energy grew by is
+    // The work of every force in a step with contact that ends at t, which `work` computes in work_; all the rest of what the energy grew by is
     // that of the contacts. Where it is `needed` the end is lifted out of what it is in, as far as the energy that they took allows.
     // A force that the step holds has no row of its own.
     template <class Work>
-    bool balance(const double* x, double h, bool weighed, bool needed, const Work& work) {
+    bool balance(double t, const double* x, double h, bool weighed, bool needed, const Work& work) {
         const index first = m_.nq + m_.nv, springs = m_.springs_row();
         const double before = weighed ? energy_ : m_.mechanical_energy(x);
         const auto taken = [&] {
@@ -537,7 +550,7 @@ private:
         energy_ = m_.mechanical_energy(x1.data()), work();
         if (needed) {
             bool moved = false;
-            if (!lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;
+            if (!lifted(t, taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;
             if (moved) work();
         }
         work_.back() = -taken();
@@ -547,7 +560,7 @@ private:
 
     // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took less what
     // springs and dampers gave; or not at all. `moved`: whether it is moved. False where closures are in doubt.
-    bool lifted(double most, bool& moved) {
+    bool lifted(double t, double most, bool& moved) {
         constexpr double LEAST = 1e-6;  // that of sim/integrators/moreau.py
         most = std::fmax(most, 0.0), moved = false;
         const double start = energy_;
@@ -557,7 +570,7 @@ private:
             m_.move(x1.data(), last_.data(), stage_.data());
             std::memcpy(stage_.data() + m_.nq, x1.data() + m_.nq, at(m_.nv) * sizeof(double));
             m_.carry(last_.data(), stage_.data() + m_.nq);
-            if (!m_.settle(stage_.data())) return false;
+            if (!m_.settle(t, stage_.data())) return false;
             const double now = m_.mechanical_energy(stage_.data()), rise = now - start;
             if (rise <= most) {
                 energy_ = now, moved = true;
@@ -575,7 +588,7 @@ private:
         m_.move(x, u.data(), x1.data());
         return ended(t, h);
     }
-    bool ended(double t, double h) { return m_.settle(x1.data()) && settled(t, h); }
+    bool ended(double t, double h) { return m_.settle(m_.plan() ? t1 : t + h, x1.data()) && settled(t, h); }
     // The end is on the closures.
     bool settled(double t, double h) {
         open = m_.open;
@@ -591,6 +604,7 @@ private:
     std::unique_ptr<Impulses> touch_;
     bool begun_ = false, weighed_ = false, lean_ = false;
     std::vector<double> free_, smooth_, known_, rates_, slope_, work_, compliance_, fast_;  // known_: the point that rates_ are at, if begun_, and energy_, if weighed_; work_: of a step
+    std::vector<double> loose_;  // velocities at the end before they are put where they have to be
     double energy_ = 0.0;
 };
 

@@ -1,12 +1,14 @@
 // The setting of a run as Python gives it (`Setting` of sim/compiled.py), read and held for as long as it is used.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "fields.hpp"
 #include "loops/closed_solver.hpp"
 #include "methods.hpp"
 #include "plan_object.hpp"
+#include "prescribed.hpp"
 #include "python_functions.hpp"
 #include "rigid/wrenches.hpp"
 
@@ -147,6 +149,63 @@ inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, C
     to.thin = number(of, "thin");
 }
 
+// Dofs whose motion is prescribed (`CompiledPrescribed` of sim/forces/compiled_prescribed.py). `loads`: how many there are; `slots`
+// are those of a plan, or null.
+inline std::unique_ptr<PythonMotions> read_prescribed(nb::handle of, Held& held, const rigid::Model& model, index loads,
+                                                      const Plan* plan, Prescribed& to) {
+    const std::vector<index> dofs = read_numbers(of, "dofs", -1, 0, model.nv);
+    const auto count = static_cast<index>(dofs.size());
+    const std::vector<index> places = read_numbers(of, "places", count, 0, model.nq), rows = read_numbers(of, "rows", count, -1, loads);
+    const std::vector<index> guidance = read_numbers(of, "guidance", count, 0, GUIDANCES);
+    const std::vector<index> periodic = read_numbers(of, "periodic", count, 0, 2);
+    const index all = length_of(of, "breaks"), numbers = length_of(of, "coefficients"), slots = plan ? plan->size : 0;
+    const std::vector<index> slot = read_numbers(of, "slots", count, -1, slots > 3 ? slots - 2 : 0);
+    const double *breaks = held.numbers(of, "breaks", all), *coefficients = held.numbers(of, "coefficients", numbers);
+    const std::vector<index> breaks_at = read_numbers(of, "breaks_at", count + 1, 0, all + 1);
+    const std::vector<index> coefficients_at = read_numbers(of, "coefficients_at", count + 1, 0, numbers + 1);
+    const double* fixed = held.table(of, "numbers", count, 3);
+    to.mask.assign(static_cast<std::size_t>(model.nv), 0), to.has_row = integer(of, "has_row") != 0;
+    for (std::size_t i = 0; i < dofs.size(); ++i) {
+        PrescribedDof x = {dofs[i], places[i], rows[i], static_cast<Guidance>(guidance[i]), {}, fixed + 3 * i};
+        if (i && x.dof < dofs[i - 1]) refuse("prescribed dofs grow");
+        if (to.mask[static_cast<std::size_t>(x.dof)] || (x.row < 0 && !to.has_row)) refuse("dof %lld is prescribed twice, or by nothing", shown(x.dof));
+        to.mask[static_cast<std::size_t>(x.dof)] = 1;
+        if (x.guidance == COMPONENT && slot[i] < 0) refuse("dof %lld has a motion in no slot of the plan", shown(x.dof));
+        if (x.guidance == COMPONENT) x.numbers = plan->slots + slot[i];
+        if (x.guidance == PIECEWISE) {
+            const index pieces = breaks_at[i + 1] - breaks_at[i] - 1, size = coefficients_at[i + 1] - coefficients_at[i];
+            if (pieces < 1 || size < pieces || size % pieces) refuse("the polynomials of dof %lld do not fit their breaks", shown(x.dof));
+            x.curve = {breaks + breaks_at[i], coefficients + coefficients_at[i], pieces, size / pieces, periodic[i] != 0};
+        }
+        to.dofs.push_back(x);
+    }
+    for (index i = 0; i < model.nv; ++i) {
+        const auto follows = [&](const PrescribedDof& x) { return x.dof == i && x.row < 0; };
+        if (!std::any_of(to.dofs.begin(), to.dofs.end(), follows)) to.movable.push_back(i);
+        if (!to.mask[static_cast<std::size_t>(i)]) to.restless.push_back(i);
+    }
+    const nb::object call = field(of, "call");
+    if (call.is_none()) return nullptr;
+    auto functions = std::make_unique<PythonMotions>(field(of, "t"), call);
+    to.functions = functions.get();
+    return functions;
+}
+
+// Friction that sticks and rigid stops (`CompiledHolds` of sim/forces/compiled_holds.py).
+inline void read_holds(nb::handle of, Held& held, const rigid::Model& model, Setting& to) {
+    const std::vector<index> dofs = read_numbers(of, "dofs", -1, 0, model.nv);
+    const auto count = static_cast<index>(dofs.size());
+    const std::vector<index> places = read_numbers(of, "places", count, 0, model.nq);
+    const std::vector<index> rows = read_numbers(of, "rows", count, 0, static_cast<index>(to.loads.size()));
+    const std::vector<index> stops = read_numbers(of, "stops", count, 0, 2);
+    const double *modes = held.numbers(of, "modes", count), *laws = held.table(of, "laws", count, 6);
+    for (std::size_t i = 0; i < dofs.size(); ++i) {
+        const double* x = laws + 6 * i;
+        to.holds.push_back({dofs[i], places[i], rows[i], stops[i] != 0, modes[i], x[0], x[1], x[2], x[3], x[4], x[5]});
+    }
+    for (const Hold& x : to.holds) to.loads[static_cast<std::size_t>(x.row)].hold = &x;
+}
+
 inline Method read_method(nb::handle setting, const Tableau& tableau) {
     const index method = integer(setting, "method");
     if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU || method == GAUSS) != (tableau.stages > 0) ||
@@ -167,6 +226,8 @@ struct Given {
     rigid::Wrenches wrenches;
     PlanObject* plan = nullptr;
     std::unique_ptr<PythonFunctions> functions;
+    Prescribed prescribed;
+    std::unique_ptr<PythonMotions> motions;
 
     explicit Given(nb::handle setting)
         : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
@@ -195,12 +256,38 @@ struct Given {
             functions = std::make_unique<PythonFunctions>(functions_given, model.nq, model.nv, set.loads);
             set.functions = functions.get();
         }
+        const nb::object prescribed_given = field(setting, "prescribed");
+        if (!prescribed_given.is_none()) {
+            if (touches(method) || method == VARIATIONAL || method == VARIATIONAL4)
+                refuse("compiled steps prescribe motions by methods without contacts and derivatives");
+            motions = read_prescribed(prescribed_given, held, model, static_cast<index>(set.loads.size()), set.plan, prescribed);
+            set.prescribed = &prescribed;
+            if (set.chain && !drives(chain.solver, prescribed)) refuse("the last couplings of a chain drive its prescribed dofs");
+        }
+        const nb::object holds_given = field(setting, "holds");
+        if (!holds_given.is_none()) {
+            if (!set.prescribed) refuse("what holds prescribes motions");
+            read_holds(holds_given, held, model, set);
+        }
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;
         if (PyDict_GET_SIZE(forces.ptr()) && !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job))
             return false;
         return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
+    }
+
+    bool calls_python() const { return functions || motions || (plan && plan->calls_python()); }
+
+    // True if a coupling for each prescribed dof is behind the others.
+    static bool drives(const loops::Plan& plan, const Prescribed& prescribed) {
+        const std::size_t count = prescribed.dofs.size(), all = plan.couplings.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            if (count > all) return false;
+            const loops::Coupling& x = plan.couplings[all - count + i];
+            if (x.terms.size() != 1 || x.terms[0].v != prescribed.dofs[i].dof) return false;
+        }
+        return true;
     }
 
     // Components that are carried along; false while a run walks through them.

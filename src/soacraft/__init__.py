@@ -113,7 +113,7 @@ _LATE = {
     "to_fmu": "soacraft.sim.links.fmu_export",
 }
 
-#: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
+#: Home of each name. Importing soacraft imports none of them: each is imported when it is first read.
 _HOMES = {
     "": "analysis contact dynamics errors flexible loops robot sim view",
     "algebra": "I Operator Space StackedVector",

@@ -1,4 +1,4 @@
-"""The papers: what the numbers in docstrings and sources stand for.
+"""The papers: the documents meant by the numbers in docstrings and sources.
 
 In the source a relation is cited as `004 Eq. 31`, by the number of the document; users see `Jain 2011 Eq. 31`.
 """

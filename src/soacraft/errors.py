@@ -55,7 +55,7 @@ class SoacraftError(Exception):
 
 
 class ModelError(SoacraftError, ValueError):
-    """A model cannot be what was asked: a bad name, parent, hinge, inertia or block."""
+    """A model cannot be built or changed as requested: a bad name, parent, hinge, inertia or block."""
 
 
 class ModelFileError(ModelError):
@@ -90,7 +90,7 @@ class SingularError(SoacraftError, ArithmeticError):
 
 
 class StructureError(SoacraftError, NotImplementedError):
-    """An operator exists, but no sweep is known that computes what was asked: a product with an inverse of no known
+    """An operator exists, but no sweep is known for the request: a product with an inverse of no known
     structure. Its dense matrix, `.array()`, may still be computed."""
 
 
@@ -161,7 +161,7 @@ class CheckpointError(SoacraftError, ValueError):
 
 
 class SystemFileError(WiringError):
-    """A system file cannot be read or written, or asks for what a file may not."""
+    """A system file cannot be read or written, or contains what a file may not."""
 
 
 class StaleError(SoacraftError, RuntimeError):

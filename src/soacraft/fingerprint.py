@@ -1,7 +1,7 @@
 """Fingerprints of functions and objects: equal where the code and everything it reads are equal, in any process.
 
-A name says too little: a function that was edited keeps it. A fingerprint has one entry for each thing that decides
-what a call gives: the code object (instructions, constants and names; no line numbers, file names, comments or
+A name says too little: a function that was edited keeps it. A fingerprint has one entry for each thing that determines
+the result of a call: the code object (instructions, constants and names; no line numbers, file names, comments or
 docstrings), default arguments, values of closures, globals, and the functions and classes of the user that are reached
 from there, to any depth. Files of the standard library, of installed packages and of soacraft are not read: their
 functions count by module, name and version. Nothing depends on addresses or on the seed of hashes.

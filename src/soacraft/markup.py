@@ -18,7 +18,7 @@ WIDTH = 300
 #: Characters of LaTeX of one formula: what is longer fills pages, and holds up the browser.
 FORMULA = 6000
 
-#: What a filter box does: rows of the table beneath it are hidden unless they hold the words typed.
+#: Script of a filter box: rows of the table below it are hidden unless they hold the typed words.
 _FILTER = (
     "const w=this.value.toLowerCase();"
     "for(const r of this.parentNode.querySelectorAll('tbody tr'))"

@@ -26,7 +26,7 @@ _SIGNS = {
 _SPACES = {",": "0.1667em", ";": "0.2778em", ":": "0.2222em", "quad": "1em", "qquad": "2em", " ": "0.25em"}
 #: Script letters that Unicode had before the others.
 _SCRIPT = {"B": "ℬ", "E": "ℰ", "F": "ℱ", "H": "ℋ", "I": "ℐ", "L": "ℒ", "M": "ℳ", "R": "ℛ"}
-#: How deep groups may be nested.
+#: Largest depth of nested groups.
 _DEEPEST = 120
 
 

@@ -1,6 +1,6 @@
 """The order of the entries of a vector, and the one way in which vectors that know theirs are read.
 
-A vector knows its order where it says so by `order`: the state arrays of a model (`mb.q`, `s.v`) and what is computed
+A vector knows its order where it says so by `order`: the state arrays of a model (`mb.q`, `s.v`) and arrays computed
 from them entry by entry, and stacked vectors. `in_order` gives its numbers in the order that is wanted, or refuses it;
 it is never read in another order. Plain arrays and lists know none and are read as they are.
 """
@@ -81,8 +81,8 @@ def in_order(value: Any, wanted: Order, what: str, error: type[SoacraftError] = 
     Traceback (most recent call last):
         ...
     soacraft.errors.StateError: q of 'chain' takes 'link1', 'link2', one after another, but these are numbers of \
-'upper', 'lower', of another model or sub-graph. Give them by name; np.asarray(x) are the numbers alone, read as they \
-stand.
+'upper', 'lower', of another model or sub-graph. Give them by name; np.asarray(x) are the numbers alone, read in their \
+order.
     """
     order = known_order(value)
     data = getattr(value, "in_model_order", value)

@@ -1,6 +1,6 @@
 """Tracebacks for IPython and notebooks: the user's lines and the message, without the frames of soacraft between them.
 
-IPython asks an exception for `_render_traceback_`; nothing is hooked, and plain Python is left as it is. `%xmode
+IPython asks an exception for `_render_traceback_`; nothing is hooked, and plain Python is not changed. `%xmode
 Verbose`, then `%tb`, shows every frame.
 """
 

@@ -96,6 +96,8 @@ TESTS = (
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_compiled_contact.py",
          "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
     ),
+    (("sim/hold", "sim/dense_points"), ("sim/forces/test_compiled_holds.py",)),
+    (("sim/prescribed", "sim/mixed_dynamics"), ("sim/forces/test_compiled_prescribed.py",)),
     (("sim/implicit", "sim/load"), ("sim/test_implicit.py", "sim/test_compiled.py", "sim/test_compiled_contact.py")),
     (("flexible",), ("core/test_flexible.py",)),
     (("closure_space",), ("sim/test_compiled_contact_loops.py",)),

@@ -627,8 +627,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "a bound on real numbers",
     (
         "core/sim/methods.hpp",
-        "if (m_.is_tree() || tableau_.adaptive()) {",
-        "if (!(m_.is_tree() || tableau_.adaptive())) {",
+        "if (m_.is_tree() || m_.prescribes() || tableau_.adaptive()) {",
+        "if (!(m_.is_tree() || m_.prescribes() || tableau_.adaptive())) {",
     ): "stages next to the closures are taken where they are as good as those on them; a tree has none",
     (
         "core/sim/mechanism.hpp",
@@ -807,8 +807,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "both are the end",
     (
         "core/sim/methods.hpp",
-        "if (!lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;",
-        "if (!lifted(taken() - (springs <= 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;",
+        "if (!lifted(t, taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;",
+        "if (!lifted(t, taken() - (springs <= 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;",
     ): "the row of stored forces comes before that of springs",
 }
 

@@ -79,8 +79,10 @@ def stepper(model, feature, states=None):
         step.u[:, 0] = PUSHES
     step(round(END / how(feature)["step"]))
     ends = np.concatenate([step.q, step.v], axis=-1)
-    word = "compiled" if "steps: compiled" in str(step.report()) else "in Python"
-    word = f"one by one, {word}" if states is not None and word == "in Python" else word
+    report = str(step.report())
+    between = "compiled between events" if "those of runs, compiled between events" in report else "in Python"
+    word = "compiled" if "steps: compiled" in report else between
+    word = f"one by one, {word}" if states is not None and word != "compiled" else word
     return (ends[None] if states is None else ends if drives else ends[:1]), word
 
 

@@ -30,8 +30,8 @@ def test_the_reason_is_that_of_the_method_and_the_model(name, make, reason):
 
 def test_the_report_the_stepper_and_the_rollout_give_one_answer():
     p = sc.sim.Propagator(sc.load("double_pendulum"), integrator="rk4", step=0.01)
-    p.prescribe(p.mb.dof_names[0], lambda t: (0.1 * t, 0.1, 0.0))
-    reason = "a motion is prescribed"
+    p.control(p.mb.dof_names[0], lambda t, state: 0.0, breaks=[0.1])
+    reason = "a function has breaks"
     assert f"steps: one by one in Python, since {reason}" in p.report()
     assert f"steps: those of runs, since {reason}" in p.stepper([]).report()
 

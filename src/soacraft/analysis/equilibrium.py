@@ -2,8 +2,8 @@
 
     r(q) = T(q, v, vdot = 0)_f - force_f = 0          T of inverse dynamics, f the free dofs
 
-by Newton's method with the exact stiffness dT/dq. Where it does not contract from the start, what is out of balance
-there is taken away in parts: r(q) = (1 - s) r(start), s from 0 to 1 in steps that adapt.
+by Newton's method with the exact stiffness dT/dq. Where it does not contract from the start, the imbalance there is
+removed in parts: r(q) = (1 - s) r(start), s from 0 to 1 in steps that adapt.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST_STEPS, SMALLEST_PART = 20, 2.0**-12
 NO_STIFFNESS = 1e-13
 #: Springs act along a dof where the stiffness they give it is more than what differences make of nothing.
 SPRUNG = 1e-9
-#: How many dofs an error names.
+#: Number of dofs that an error names.
 NAMED = 6
 
 
@@ -94,10 +94,10 @@ def equilibrium(
     `free`: names or numbers of dofs, names of hinges, or a mask; by default all modes of flexible bodies and the dofs
     that springs act along. `fixed` are taken away from them. `v` are the rates of fixed dofs, as of a hub that spins;
     `force` (nv) acts at the free ones; the model's stored forces and `f_ext` act too. The start is `q`, by default the
-    model's own. The model is left as it is: `mb.q = eq.q` moves it there.
+    model's own. The model is not changed: `mb.q = eq.q` moves it there.
 
     Newton's method with the exact stiffness, by parts of the load where it does not contract at once. It stays on the
-    path that begins at the start, and what it finds may be unstable: `modes(g, eq.q)` tells. Refused with
+    path that begins at the start, and its result may be unstable: see `modes(g, eq.q)`. Refused with
     `SingularError` where dofs are free without stiffness, with `ConvergenceError` where there is no way.
 
     >>> import numpy as np

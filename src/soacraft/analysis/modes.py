@@ -2,8 +2,8 @@
 
     M x'' + (dT/dv - M N) x' + (dT/dq - dT/dv N) x = 0,       T of inverse dynamics at vdot = 0, x' = N x + dv
 
-in tangent coordinates x of the dofs that are not fixed. N is the kinematic block of formula F7, zero at rest. What
-holds the state, forces at dofs or gravity, stays as it is.
+in tangent coordinates x of the dofs that are not fixed. N is the kinematic block of formula F7, zero at rest. The
+forces that hold the state, at dofs or of gravity, are constant.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Modes:
 
     @property
     def hz(self) -> Array:
-        """Natural frequencies |lambda| / (2 pi) of what swings; zero for rigid-body modes and what does not swing."""
+        """Natural frequencies |lambda| / (2 pi) of what swings; zero for rigid-body modes and modes that do not swing.
+        """
         swings = self.eigenvalues.imag != 0.0
         return np.asarray(np.where(swings, np.abs(self.eigenvalues), 0.0) / (2.0 * np.pi))
 

@@ -40,7 +40,7 @@ from soacraft.spatial.rotations import cross, skew
 NO_PART = 1e-12
 #: Remainders of columns that differ by less, relative to the larger, tie.
 TIE = 1e-6
-#: How well base parameters must give the forces at states they were not found from, relative to the largest.
+#: Accuracy of the forces by base parameters at states they were not found from, relative to the largest.
 SEEN = 1e-7
 
 
@@ -107,11 +107,11 @@ def parameter_regressor(
 
         T(i) = sum over bodies k outboard of i of  H(i) phi(i,k) A(k) pi(k)
 
-    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, less what of it is
-    compensated; armature, external forces, springs, dampers and flexible bodies, which have no such parameters, are the
-    offset. `passive=False` leaves springs, dampers
-    and compensation out. Of a closed chain give its solver, such as `sc.loops.ConstraintEmbedding(mb)`: Y and offset
-    are then X* of those of the tree, for the forces along its independent dofs.
+    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, without the compensated part;
+    armature, external forces, springs, dampers and flexible bodies, which have no such parameters, are the offset.
+    `passive=False` leaves springs, dampers and compensation out. Of a closed chain give its solver, such as
+    `sc.loops.ConstraintEmbedding(mb)`: Y and offset are then X* of those of the tree, for the forces along its
+    independent dofs.
 
     >>> import numpy as np
     >>> import soacraft as sc

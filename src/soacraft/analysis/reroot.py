@@ -1,4 +1,4 @@
-"""Re-rooting a free-floating tree: the same mechanics, told from another base.
+"""Re-rooting a free-floating tree: the same mechanics with another base.
 
 The hinges between the two bases are turned around (`soacraft.model.tree.joining.turning`, formula F9).
 """
@@ -51,7 +51,7 @@ def reroot(mb: Multibody, body: Body | str) -> Multibody:
     other = Multibody(mb.name, mb.gravity)
     copy_fixtures(mb.root, other.root)
     add_twin(other, new, Hung(mb.root, Free(), Pose(), Pose(), old.hinge_name))
-    for outer, inner in pairwise(path):  # inner now hangs from outer by outer's hinge, turned
+    for outer, inner in pairwise(path):  # inner is now the child of outer by outer's hinge, reversed
         twin = add_twin(other, inner, Hung.around(outer, around[outer].hinge))
         copy_hinge_numbers("reroot", twin, outer, around[outer].order)
     for each in mb.bodies:

@@ -1,4 +1,4 @@
-"""Cards: what a notebook shows of an expression, a model, a state, a result, a report or a run.
+"""Cards: displays of an expression, a model, a state, a result, a report or a run in notebooks.
 
 In go a head and parts made of `soacraft.markup`; out comes HTML with one style, which reads well on light and dark
 pages, asks for nothing from elsewhere and runs no script. `_repr_html_` of each class is a call of `card`.

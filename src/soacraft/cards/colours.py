@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Told apart by eyes that see red and green alike too (after P. Tol's "bright" and "muted" sets).
+#: Colours that eyes can distinguish that see red and green alike (after P. Tol's "bright" and "muted" sets).
 _SEGMENTS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#44aa99", "#ee8866", "#7766cc", "#999933",
 )  # fmt: skip

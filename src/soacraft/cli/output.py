@@ -14,7 +14,7 @@ PLAIN = {
     "┼": "+", "█": "#", "▓": "%", "▒": "*", "░": ":", "·": ".", "✓": "+", "✗": "x", "…": "...", "→": "->", "←": "<-",
     "×": "x", "°": " deg", "–": "-", "—": "-", "’": "'", "≤": "<=", "≥": ">=",
 }  # fmt: skip
-#: What writing to a disk that is full, or broken, or over its quota, ends with.
+#: Errors of writing to a disk that is full, or broken, or over its quota.
 NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 
 

@@ -17,7 +17,7 @@ BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} 
 Try:  massmat = H*phi*M*phi.T*H.T;  massmat.explain();  massmat.inv * np.ones(mb.nv)
 """
 
-#: What the banner says of the axes.
+#: Words of the banner for the axes.
 AXES = {
     "body": " (the papers' are inertial: --axes inertial)",
     "inertial": " (the papers')",

@@ -1,7 +1,7 @@
 """The compiled engine: named algorithms on the kernels of `_core`, for graphs of built-in hinges, rigid or flexible.
 
-What a kernel does not answer - functions it has none for, a hinge without inertia to move, numbers that overflow - goes
-to the reference engine, which computes it or says what is wrong.
+Calls that no kernel computes - other functions, a hinge without inertia to move, numbers that overflow - go to the
+reference engine, which computes the result or raises the error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CORES = os.cpu_count() or 1
 _PASSIVE_ALONE = ("passive_force", "passive_energy")
 #: Prescribed dofs up to which mixed dynamics of a flexible tree is made of kernels, a solve for each.
 FEW_PRESCRIBED = 100
-#: Made of two kernels where the bodies are flexible.
+#: Functions made of two kernels where the bodies are flexible.
 OPERATIONAL = ("operational_space_compliance", "operational_space_inertia")
 
 
@@ -162,7 +162,7 @@ def pull_of(p: Problem, count: int, order: Sequence[int] = ()) -> Array:
 
 
 def base_of(p: Problem, gravity: bool, moving: bool) -> Array:
-    """Velocity and acceleration of what the base bodies hang from, in its axes; gravity as an acceleration upwards."""
+    """Velocity and acceleration of the parent of the base bodies, in its axes; gravity as an acceleration upwards."""
     base, anchored = np.zeros(12), isinstance(p.graph, SubGraph)
     if gravity:
         base[9:] = -(p.state.configuration.base[0].mT @ p.graph.gravity) if anchored else -p.graph.gravity
@@ -174,7 +174,7 @@ def base_of(p: Problem, gravity: bool, moving: bool) -> Array:
 
 
 def place_of(p: Problem) -> Array | None:
-    """Rotation and translation of what the base bodies hang from; None for the inertial frame."""
+    """Rotation and translation of the parent of the base bodies; None for the inertial frame."""
     if not isinstance(p.graph, SubGraph):
         return None
     R, x = p.state.configuration.base

@@ -20,7 +20,7 @@ from soacraft.model.tree.graph import Graph
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What is answered with couplings; all else of dynamics refuses them or is right with them.
+#: Functions that work with couplings; all others of dynamics refuse them or are right with them.
 ANSWERED = frozenset(
     "inverse_dynamics forward_dynamics mixed_dynamics bias_force gravity_force interbody_forces compensating_force "
     "mass_matrix mass_matrix_inverse mass_matrix_multiply mass_matrix_solve log_det_mass_matrix composite_inertia "

@@ -56,7 +56,7 @@ def _what(out: Any) -> str:
     return f"{type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else type(out).__name__
 
 
-#: How many 6 x 6 blocks for each body the reference engine holds at a time.
+#: Number of 6 x 6 blocks for each body that the reference engine holds at a time.
 _BLOCKS = 8
 
 

@@ -41,8 +41,8 @@ def _handle(kind: type[Dynamics], g: Graph, ignore_loops: bool) -> Dynamics:
 class Dynamics(Strict):
     """A handle bound to one `Multibody` or sub-graph: the functions of `soacraft.dynamics` as methods.
 
-    After a structural change of the model it raises `StaleError`: make a new one. Its methods
-    take `ignore_loops` as given here, unless told otherwise.
+    After a structural change of the model it raises `StaleError`: make a new one. Its methods take `ignore_loops` as
+    given here by default.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -23,8 +23,8 @@ OfNode = Callable[[Any, Frame], Array]
 
 
 class Source(NamedTuple):
-    """The graph that a result is of, as it was then, and what the numbers of an array are. Quick calls share it among
-    their results.
+    """The graph of a result at the time of the call, and the kind of the numbers of an array. Quick calls share it
+    among their results.
     """
 
     graph: Graph

@@ -90,8 +90,8 @@ def quick_calls(mb: Multibody, methods: dict[str, Function], ignore_loops: bool)
 
 def quick_call(mb: Multibody, name: str, fallback: Function, ignore_loops: bool = False) -> Function | None:
     """A quick call of one row of the table; None where there is no kernel, or the model has a hinge of the user's own,
-    no dofs, or a hinge that the function refuses. One that Python refuses for the model's loops answers only when told
-    to ignore them.
+    no dofs, or a hinge that the function refuses. One that Python refuses for the model's loops answers only with
+    `ignore_loops=True`.
     """
     row = TABLE.get(name)
     model = CompiledModel.any_of(mb.layout)
@@ -158,7 +158,7 @@ def _of_node(mb: Multibody, kind: str, kept: bytes | tuple[Array, ...], frame: F
     return (motion.velocity if kind == "velocities" else motion.acceleration)[..., 0, :]
 
 
-#: How the core makes results: a class of named tuples, or what `wrap` of a class with slots says.
+#: Results as the core makes them: a class of named tuples, or the result of `wrap` of a class with slots.
 _WRAPS: dict[str, Callable[[Multibody], type | tuple[Any, ...]]] = {
     "poses": Poses.wrap,
     "velocities": partial(_twists, "velocities"),

@@ -1,8 +1,8 @@
-"""The table of the named algorithms: what each is given, what it gives, and who computes it.
+"""The table of the named algorithms: arguments, results, and kernels.
 
-A public function, the method of a handle, the quick call, the batch, the tests and the page of the documentation take
-what they need to know from here; `_core.algorithms()` is the kernels' own table. To add an algorithm: its reference, a
-function of a `Problem` in `dynamics/reference/`, a row here, the public function; and a kernel when it is to be quick.
+A public function, the method of a handle, the quick call, the batch, the tests and the page of the documentation read
+it; `_core.algorithms()` is the kernels' own table. To add an algorithm: its reference, a function of a `Problem` in
+`dynamics/reference/`, a row here, the public function; and a kernel when it is to be quick.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from soacraft.model.hinges import Free, Gimbal, Hinge, Pin, Prismatic, Spherical
 from soacraft.spatial import Inertia, Pose
 
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-_SWING = (0.0, -1.0, 0.0)  # a positive angle from down moves what hangs towards +x
+_SWING = (0.0, -1.0, 0.0)  # a positive angle from down moves the pendulum towards +x
 _G = (0.0, 0.0, -9.81)
 
 

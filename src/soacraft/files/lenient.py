@@ -1,6 +1,6 @@
 """Local faults of a file: refused, with the word that `lenient` exists, or a line of the report.
 
-A local fault is one without which the rest of the model is still what the file says: a mimic of an absent joint, an
+A local fault is one that leaves the rest of the model valid: a mimic of an absent joint, an
 inertia that is missing or that no body can have, a plugin, an asset or include that is not there or leads out (it is
 not opened), a stray quote. What is not local stays refused: a file that is no XML, sizes past the bounds, and whatever
 the tree of bodies itself depends on.

@@ -23,7 +23,7 @@ from soacraft.spatial.pose import Pose
 LARGEST = 2**30
 #: Arrays, or texts of one kind, that modal data may have in a file.
 MEMBERS = 20_000
-#: How far R* R of a rotation in a file may be from I; it is kept as it is written.
+#: Largest distance of R* R of a rotation in a file from I; it is kept unchanged.
 ORTHONORMAL = 1e-12
 
 TEXTS = ("modes", "kinds", "notes", "nodes", "fe_nodes", "recovery")

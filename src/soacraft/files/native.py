@@ -1,6 +1,6 @@
 """The native model format: a model to JSON and back, bit for bit.
 
-`to_json` and `from_json` work on bytes, `write_native` and `read_native` on files. `schema.py` says what is where.
+`to_json` and `from_json` work on bytes, `write_native` and `read_native` on files. `schema.py` has the fields.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from soacraft.spatial import Array
 
 #: An array of more numbers goes to the side file.
 SMALL = 1000
-#: What an entry of the import report is about that says that modal data have no geometric stiffening.
+#: Element and attribute of the entry of the import report for modal data without geometric stiffening.
 _ELEMENT, _ATTRIBUTE = "modal data", "geometric stiffening"
 _NOTE = "they have none: a load along the body neither stiffens nor buckles it. Reduce it again with geometric=True"
 

@@ -37,7 +37,7 @@ class Places:
         self._packages = Packages(self.roots)
         self._known: dict[str, Spot] = {}
         self.elsewhere: dict[Path, None] = {}
-        """The folders, besides the model file's own, in which files were found."""
+        """The folders, other than the model file's own, in which files were found."""
 
     @property
     def home(self) -> Path:

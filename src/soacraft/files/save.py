@@ -25,8 +25,8 @@ def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
     """Write a model to a file: `.json`, soacraft's own format, holds all of it, state included, bit for bit; large
     arrays of flexible bodies are in `.npz` files next to it, which belong to the model.
 
-    `.urdf` holds what URDF can say; the report that is returned lists what it cannot. The file is written whole or not
-    at all. Names of meshes and textures that are relative to `mb.mesh_folder` are written relative to the new file.
+    `.urdf` holds what URDF can say; the returned report lists the parts that it cannot. The file is written whole or
+    not at all. Names of meshes and textures that are relative to `mb.mesh_folder` are written relative to the new file.
 
     >>> import tempfile
     >>> from soacraft.files import load

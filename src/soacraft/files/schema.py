@@ -1,4 +1,4 @@
-"""The native model format `soacraft-model/1`: what is where in the JSON.
+"""The native model format `soacraft-model/1`: the fields of the JSON.
 
 Each class is one kind of JSON object; a field it does not know is refused. A field that may be left out has a default,
 and is left out where the model has that default bit for bit.

@@ -149,7 +149,7 @@ def static_answer(part: Partition, loads: Array) -> Array:
     x[inside] = part.blocks(inside)[2].solve(loads[inside])
     if Psi.shape[1]:
         small = Psi.T @ times(part.K, Psi)
-        size = np.sqrt(part.K.diagonal()[part.others])  # of the dofs as they are: what is left of it may be rounding
+        size = np.sqrt(part.K.diagonal()[part.others])  # of the dofs before reduction: the remainder may be rounding
         values, vectors = np.linalg.eigh(small / np.outer(size, size))
         if values[0] < LEFT:
             loose = part.label(int(part.others[np.argmax(np.abs(vectors[:, 0]))]))

@@ -30,7 +30,7 @@ def effective_mass(data: ModalData) -> EffectiveMass:
     """Effective masses and inertias of the vibrations that the modes make with the body frame held.
 
     With M_re the coupling of body and modes, V the vibrations, K V = M V omega^2, V* M V = I: the squares of M_re V.
-    Their sum over all modes is the mass of what moves; what is missing from it the modes do not show.
+    Their sum over all modes is the mass of what moves; the modes do not show the rest.
 
     >>> import soacraft.flexible as fx
     >>> fe = fx.beam(2.0, fx.Rectangle(0.02, 0.03), fx.Elastic(70e9, 0.33, 2700.0), elements=20)

@@ -70,8 +70,8 @@ def reduce(
     the motion of its interface as coordinate (m or rad), others have modal mass 1. With `orthonormal=True` the modes
     are combined so that M = I and K is diagonal. `damping` is the damping ratio of the body's own vibrations, one for
     all or one for each. `geometric` adds the second-order displacement of beams, from which geometric stiffening comes;
-    it is left out where the model has none to give, unless True is asked. `nodes` are FE nodes with turns that the body
-    has from the start, as "fe:17"; the others it has where they are asked for, `body.add_node("sensor", on="fe:17")`.
+    it is left out where the model has none, unless True is given. `nodes` are FE nodes with turns that the body
+    has from the start, as "fe:17"; the others are added on request, `body.add_node("sensor", on="fe:17")`.
 
     `progress` shows a bar once it takes over a second. Cost: one sparse factor, a solve for each static mode, some tens
     of solves for the normal modes.

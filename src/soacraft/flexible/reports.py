@@ -1,4 +1,4 @@
-"""`report`: what the modes of a body are, as a table."""
+"""`report`: a table of the modes of a body."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from soacraft.flexible.sections import Shape, outline
 from soacraft.model.modal import ModalSkin
 from soacraft.spatial.checks import Array
 
-#: Points of quadrature that are stations, besides the ends of elements: by the number of elements from which on so few
+#: Points of quadrature that are stations, beside the ends of elements: by the number of elements from which on so few
 #: are enough for a smooth line.
 _INSIDE = ((12, ()), (6, (2,)), (0, (1, 2, 3)))
 #: Faces of a tetrahedron, counter-clockwise seen from outside, each with the middles of its edges (quadratic ones).

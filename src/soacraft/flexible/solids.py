@@ -80,7 +80,7 @@ class Solid:
 
 def solid(points: Any, tetrahedra: Any, material: Elastic | None = None) -> FEModel:
     """A solid body of tetrahedra: points (n, 3), nodes of each element (e, 4) or (e, 10), ordered as in VTK and meshio.
-    A mesh of `meshio`, or any object with `points` and `cells_dict`, is taken as it is: `solid(mesh, material)`.
+    A mesh of `meshio`, or any object with `points` and `cells_dict`, is used unchanged: `solid(mesh, material)`.
 
     Its nodes have no turns: interfaces are faces, `fe.interface("root", nodes=[...], by="RBE2")`. Linear tetrahedra are
     too stiff in bending; use quadratic ones.

@@ -15,7 +15,7 @@ from soacraft.model.hinges import HINGES
 
 __all__ = ["CHECKS", "Finding", "HealthReport", "check"]
 
-#: What is checked, in order: a name, and a function that yields findings on a graph.
+#: Checks in order: a name, and a function that yields findings on a graph.
 CHECKS: dict[str, Callable[[Graph], Iterator[Finding]]] = {
     "tree": names.check_tree,
     "names": names.check_names,
@@ -38,7 +38,7 @@ CHECKS: dict[str, Callable[[Graph], Iterator[Finding]]] = {
 
 
 def check(mb: Multibody | SubGraph) -> HealthReport:
-    """A health report of a model or a sub-graph: what is wrong, or probably not meant, with values and cures. O(n).
+    """A health report of a model or a sub-graph: faults and probable mistakes, with values and cures. O(n).
 
     It looks at masses and moments, units, names, limits, springs, modes of flexible bodies, hinges of your own,
     closures and couplings, hinge inertias, the mass matrix (up to 400 dofs) and the balance of power at a random state.

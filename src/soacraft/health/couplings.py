@@ -15,7 +15,7 @@ from soacraft.model import Coupling, Graph
 from soacraft.model.sizes.measure import CLOSED, measure_of
 from soacraft.spatial.checks import Array
 
-#: What is left of a row without its part along others, relative to the row, where rounding left it.
+#: Part of a row that is independent of others, relative to the row, below which it is rounding.
 _ROUNDING = 1e-10
 
 

@@ -1,4 +1,4 @@
-"""Names that are easily mistaken, frames that hang from nothing, and records that point nowhere."""
+"""Names that are easily mistaken, frames without a connection to the inertial frame, and records that point nowhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def whole(graph: Graph) -> Multibody:
 
 
 def check_tree(graph: Graph) -> Iterator[Finding]:
-    """Every body must hang, through its parents, from the inertial frame."""
+    """Every body must be connected, through its parents, to the inertial frame."""
     mb = whole(graph)
     reached: set[Frame] = {mb.root}
     waiting: list[Carrier] = [mb.root]

@@ -13,7 +13,7 @@ from soacraft.model.hinges import HINGES, Hinge, Spherical, check_hinge, differe
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.spatial.checks import Array
 
-#: Of an eigenvalue of a matrix whose diagonal is one.
+#: Eigenvalue of a matrix with a diagonal of ones below which it is rounding.
 _ROUNDED = 1e-12
 
 

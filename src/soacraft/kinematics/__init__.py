@@ -1,8 +1,8 @@
 """Kinematics with closures: their rows and rank, assembly, inverse kinematics; for trees too.
 
-`rows` and `row_derivatives` are the rows Gc of loop closures and couplings, `sizes` and `tolerances` what they are
-judged by, `independent` their rank and independent dofs, `report` what they leave a model. `assemble` closes the loops
-of a configuration, `projection` the velocities, `inverse` finds configurations for poses of frames.
+`rows` and `row_derivatives` are the rows Gc of loop closures and couplings, `sizes` and `tolerances` their units and
+tolerances, `independent` their rank and independent dofs, `report` the mobility. `assemble` closes the loops of a
+configuration, `projection` the velocities, `inverse` finds configurations for poses of frames.
 """
 
 from soacraft.kinematics.inverse import KinematicsResult, inverse_kinematics

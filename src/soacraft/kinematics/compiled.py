@@ -1,7 +1,7 @@
 """Compiled rows and solvers of a closed chain: `_core.ClosedSolver` made from a plan.
 
-What it does not answer - a state off its closures, a rank or a choice of dofs in doubt, a hinge of the user's own -
-goes to Python, which computes it or says what is wrong. This file alone builds `_core.ClosedSolver`.
+Calls that it does not answer - a state off its closures, a rank or a choice of dofs in doubt, a hinge of the user's own
+- go to Python, which computes the result or raises the error. This file alone builds `_core.ClosedSolver`.
 """
 
 from __future__ import annotations

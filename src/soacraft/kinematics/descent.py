@@ -4,7 +4,7 @@
 
 r and dv in radians and in distances relative to the reach, mu in proportion to |r|^2 (to 1 above that), so that steps
 stay small near singular configurations and become those of Gauss-Newton where the targets are met. G dv = 0 is a heavy
-row; what a step leaves open is closed before it is judged.
+row; a step is closed again before it is judged.
 """
 
 from __future__ import annotations

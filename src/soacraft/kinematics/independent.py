@@ -2,8 +2,8 @@
 
     Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
 
-Of a matrix; what a state has is in `kinematics.partition`. The columns of G_d are found by a QR factorization of Gc
-with column pivoting, its rows and columns relative to what they are before anything cancels, the rows that matter by
+Of a matrix; `kinematics.partition` applies it to a state. The columns of G_d are found by a QR factorization of Gc
+with column pivoting, its rows and columns relative to their sizes before anything cancels, the rows that matter by
 one of Gc*; so the choice is the same in all units. O(m nv^2).
 """
 

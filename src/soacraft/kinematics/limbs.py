@@ -32,10 +32,10 @@ from soacraft.spatial.rotations import axes_along, matrix_to_quaternion
 MOST = 32
 #: Configurations of the table. With 8 of them all but 3 of 2,000 random poses of a 7-dof arm are met.
 TABLE = 512
-#: They are spread evenly over so many times the range between limits, and brought back to these: goals near limits have
-#: few starts else.
+#: Factor of the range between limits over which they are spread evenly, and then brought back to the limits: goals near
+#: limits have few starts else.
 BEYOND = 1.1
-#: Steps of a start; after so many the square of what is left must have come down to the part ENOUGH.
+#: Steps of a start; after so many the square of the residual must have come down to the part ENOUGH.
 STEPS, PATIENCE, ENOUGH = 60, 5, 0.5
 #: The largest step of a dof, in radians.
 LARGEST = 1.2

@@ -29,7 +29,7 @@ from soacraft.spatial.checks import Array
 
 #: The largest angle of a step, in radians.
 LARGEST = 1.0
-#: So many steps must bring |r|^2 down to this part, while other starts are left.
+#: Number of steps that must bring |r|^2 down to this part, while other starts are left.
 PATIENCE, ENOUGH = 6, 0.7
 
 _KINDS = {"pose": 0, "position": 1, "direction": 2}

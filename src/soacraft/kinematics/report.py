@@ -1,4 +1,4 @@
-"""`report`: what the closures of a model leave it, and how well they are met."""
+"""`report`: the mobility that the closures of a model leave, and their violations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from soacraft.kinematics.tasks import Task, states_of
 from soacraft.kinematics.tolerances import CLOSED, NEAR_SINGULAR, read_tolerance
 from soacraft.model.tree.graph import Graph
 
-#: So many redundant rows and violations are printed.
+#: Number of redundant rows and violations that are printed.
 _SHOWN = 12
 
 
@@ -149,7 +149,7 @@ def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -
     """Mobility, rank, redundant rows by name, singularity and violations at a state (default: the current one).
 
     A closure is met that is open by no more than `tolerance`, as for the solvers: in radians, in distances relative to
-    the length of its loop, and in velocities relative to how fast the mechanism moves. `bool(report)` tells whether all
+    the length of its loop, and in velocities relative to how fast the mechanism moves. `bool(report)` is true if all
     are.
 
     The rank is that of the solvers: what is more than 1e-6 of the rows before they cancel counts, and less where it

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LoopRows:
-    """The rows of one closure: `sum over bodies of W V(k)`, W (m, dim_k), and what does not depend on vdot."""
+    """The rows of one closure: `sum over bodies of W V(k)`, W (m, dim_k), and the terms that do not depend on vdot."""
 
     closure: Closure
     theta: Array

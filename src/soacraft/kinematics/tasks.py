@@ -31,7 +31,7 @@ from soacraft.spatial.wrench import Wrench
 Drives = dict[str, tuple[Array, Array]]
 T = TypeVar("T")
 
-#: What the name of the row of a prescribed dof has before that of the dof.
+#: Prefix of the name of the row of a prescribed dof.
 PRESCRIBED = "prescribed "
 #: Squares of larger numbers overflow.
 _LARGEST = 1e150

@@ -90,12 +90,12 @@ __all__ = [
     "read_tolerance",
 ]
 
-#: What inverse kinematics takes for met: of the reach of the chain, and in radians. Steps converge quadratically, so
-#: the last one that is taken leaves less than that.
+#: Tolerance of inverse kinematics: of the reach of the chain, and in radians. Steps converge quadratically, so the last
+#: one that is taken leaves less than that.
 MET = 1e-9
-#: Where the search for closed configurations ends. Steps converge quadratically, so the last one leaves less. What
-#: cannot be closed so well (large mechanisms, many turns, the digits of a file) is brought as near as steps bring it,
-#: and judged by `tolerance=`.
+#: End of the search for closed configurations. Steps converge quadratically, so the last one leaves less. Loops that
+#: cannot be closed so well (large mechanisms, many turns, the digits of a file) are brought as near as steps bring
+#: them, and judged by `tolerance=`.
 ASSEMBLED = 1e-11
 #: The search for closed configurations goes on in steps of no more than this in a single dof, in radians or lengths:
 #: the radius of the trust region grows with the root of their number,
@@ -115,20 +115,20 @@ LEAST_DAMPED = 1e-24
 #: The rows of closures relative to what else a step is measured by, where both are in one least-squares problem: their
 #: square is well within the digits, and that of one over it is what is closed afterwards.
 HEAVY = 1e4
-#: Damping of inverse kinematics relative to the square of what is left: to begin with, and between these two.
+#: Damping of inverse kinematics relative to the square of the residual: to begin with, and between these two.
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
-#: The same of limbs: times the square of what is left, and added to it, which keeps singular limbs from leaping.
+#: Damping of limbs: times the square of the residual, and added to it, which keeps singular limbs from leaping.
 LIMB_DAMPING, LIMB_DAMPED = 0.3, 1e-12
 #: A slide along its axis that is less than this part of what a screw of a limb moves its frame by is rounding.
 NO_PITCH = 1e-14
 #: A row of a quadratic program holds to this, relative to the size of what is added in it.
 ROWS_OF_QP = 1e-12
-#: A step of inverse kinematics that betters the square of what is left by less than this part ends a descent.
+#: A step of inverse kinematics that reduces the square of the residual by less than this part ends a descent.
 UNIMPROVED = 1e-13
 #: Scaled pivots above this part of the largest count, for compiled assembly: well above `RANK`, so that singular values
 #: do too. Those up to `ZERO` do not, and what lies between is left to Python.
 CLEAR = 1e-4
-#: Where projection on the closures and following dependent dofs end at most: steps go on while they halve what is open.
+#: End of the projection on the closures and of following dependent dofs: steps go on while they halve the opening.
 CLOSEST = 1e-15
 #: Singular values of rows and columns in their sizes (`kinematics.sizes`) that are zero: axes parallel but for the
 #: digits of a file. A motion against such rows opens the closures by no more than that part, which is taken for closed.
@@ -139,14 +139,16 @@ ZERO = 1e-10
 #: Open loops make singular values of redundant rows of about what they are open by: up to so many times that they do
 #: not count.
 OPEN_ROWS = 10.0
-#: How far nearby is, in radians, and in lengths of the loops: far enough to tell rows that vanish from others.
+#: Distance of nearby configurations, in radians, and in lengths of the loops: far enough to tell rows that vanish from
+#: others.
 NEARBY = 0.05
 #: Dependent dofs whose part of the scaled rows is worse conditioned than this are given up
 POOR_CONDITION = 1e3
 #: for others that are better by this factor; compiled code leaves a state to Python where pivots are in this ratio.
 BETTER = 30.0
 DOUBTFUL = 1.0 / POOR_CONDITION
-#: So much of scaled rows may be left when independent dofs move: what does not count, times what a choice makes of it.
+#: Largest scaled residual of the rows when independent dofs move: a row that does not count, times the condition of a
+#: choice.
 HELD = RANK * POOR_CONDITION
 #: A singular value of the dependent dofs' columns relative to the largest that is rounding.
 ROUNDING = 1e-13
@@ -182,7 +184,7 @@ REFINED_PIVOT = 1e-5
 NEAR_SINGULAR = 1e-3
 #: A coordinate this near its limit, in radians or lengths of the model, is at it.
 AT_LIMIT = 1e-9
-#: What may stay unbalanced relative to the constraint forces before embedded accelerations are refined.
+#: Largest imbalance relative to the constraint forces before embedded accelerations are refined.
 BALANCED = 1e-13
 #: Augmented accelerations are refined until multipliers change by no more than this part: the next round is rounding.
 REFINED = 1e-9
@@ -191,7 +193,7 @@ REFINED = 1e-9
 ACCURATE = 1e-12
 #: Accelerations that forces give back are those asked for where no more is between them, relative to the largest.
 GIVEN_BACK = 1e-9
-#: How far closures give way in the first fully augmented solution, relative to the compliance of their bodies;
+#: Slack of the closures in the first fully augmented solution, relative to the compliance of their bodies;
 SLACK = 1e-8
 #: a change of the accelerations by this part is rounding, and by this one it has settled where no round helps.
 #: Dependent dofs that leave more than the first of the rows of their group are solved for once more.
@@ -211,11 +213,11 @@ FOLLOWED = 1e-13
 TURNED_OVER = 1e-3
 #: A direction of a pose whose sine to another is less is that one, or its opposite.
 SAME_DIRECTION = 1e-12
-#: What rounding may make of bounds on a distance relative to the reach;
+#: Rounding of bounds on a distance relative to the reach;
 REACH_SLACK = 1e-9
 #: of an angle from its cosine, which has half the digits, and of a distance relative to the lengths of a box.
 BOX_SLACK = 1e-7
-#: How much a coupling says of the size of a dof relative to a loop: loops decide where there are both.
+#: Weight of a coupling in the size of a dof relative to a loop: loops decide where there are both.
 LESS = 1e-3
 #: Singular values of the logarithms of sizes that are zero: what is not told stays 1.
 UNTOLD = 1e-10

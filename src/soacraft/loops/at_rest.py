@@ -1,4 +1,4 @@
-"""A closed chain at rest in the coordinates of its independent dofs: what is out of balance, its stiffness and mass.
+"""A closed chain at rest in the coordinates of its independent dofs: the imbalance, its stiffness and mass.
 
     r = X* (T - force),    K = X* (dT/dq + d(Gc* lambda)/dq) X,    M = X* Mcal X,         Gc X = 0
 

@@ -33,7 +33,7 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.loops.solver import Solver
 
-#: The operators and the stacked vectors besides those of the tree.
+#: The operators and the stacked vectors in addition to those of the tree.
 OPERATORS = ("Q", "Bc", "Qv", "Gc", "S")
 VECTORS = ("Gcdot_v", "U", "Udot")
 #: Steps from a state to others on the closures, relative to the model's scale; smaller ones where one cannot close.

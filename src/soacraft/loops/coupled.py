@@ -117,7 +117,7 @@ def _inverse_dynamics_derivatives(s: ConstraintEmbedding, x: Given) -> tuple[Arr
     return E @ tree[0], E @ tree[1], s.mass_matrix(x["q"], "all")
 
 
-#: What acts through hinges and what is outboard of what does not depend on couplings.
+#: Functions that do not depend on couplings: forces through hinges, and inertias of outboard bodies.
 _AS_TREE = frozenset({"interbody_forces", "composite_inertia"})
 
 _FUNCTIONS: dict[str, Callable[[ConstraintEmbedding, Given], Any]] = {

@@ -25,9 +25,9 @@ def equilibrium(
         X* (T(q, 0, 0) - force) = 0,        Gc X = 0,   the closures closed
 
     All dofs take part but those `fixed`, or those not among `free`: names or numbers of dofs, names of hinges, or a
-    mask. `force` (nv) acts along the dofs of the tree, the model's stored forces and `f_ext` besides. The start is q,
+    mask. `force` (nv) acts along the dofs of the tree, and so do the model's stored forces and `f_ext`. The start is q,
     by default the model's own, closed by `solver.assemble` where it is open. `residual` is that of the independent
-    dofs, `free`; `force` of the result is what holds the chain along the dofs of the tree, reactions at fixed dofs and
+    dofs, `free`; `force` of the result holds the chain along the dofs of the tree, reactions at fixed dofs and
     closures together.
 
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Forces that give a closed chain the accelerations asked for."""
+"""Forces that give a closed chain prescribed accelerations."""
 
 from __future__ import annotations
 

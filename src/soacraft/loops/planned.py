@@ -1,4 +1,4 @@
-"""`PlannedSolver`: a solver of a closed chain with its plan, and what is carried from call to call.
+"""`PlannedSolver`: a solver of a closed chain with its plan, and the data kept from call to call.
 
 In goes a graph. Compiled rows are made at once, the plan (a compiled solver) at the first state; every call takes one
 plan and the coordinates of the closures' hinges of the call before it. What compiled code is not sure of is solved by
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
@@ -232,6 +232,12 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
             self._augment(self._task(graph.state(q, v), np.zeros(graph.nv), (), {}))
         solver, mover = self._chosen.compiled, self._augmented()
         return None if solver is None or mover is None or self._turns is None else (solver, mover, self._turns)
+
+    def driving_parts(self, dofs: Sequence[int]) -> CompiledClosures | None:
+        """The compiled solver with a driven coupling for each of some dofs behind the rows; None until mixed dynamics
+        were asked for with them."""
+        prescribing = self._prescribing.get(tuple(dofs))
+        return None if prescribing is None else prescribing.plan
 
     def follow(self, turns: Array) -> None:
         """Take the coordinates of the closures' hinges from where a run has left them."""

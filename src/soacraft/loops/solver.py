@@ -2,8 +2,8 @@
 
     Mcal vdot + C = T + passive - Gc* lambda,     Gc vdot + Gcdot v = Udot                            (formulas F2, F3)
 
-A solver gives `_solve(task)`: vdot and lambda at one state. How calls get to compiled code, and what is carried from
-one to the next, is in `loops/planned.py`.
+A solver gives `_solve(task)`: vdot and lambda at one state. The calls of compiled code, and the data kept from one to
+the next, are in `loops/planned.py`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Solver(PlannedSolver):
     `assemble`, `project`, `complete` and `advance` judge by the same one, and answers satisfy their equations to it.
 
     After a structural change of the model it raises `StaleError`: make a new one. After a change of parameters it goes
-    on with the new ones; a result of before, whose rank was not asked for, does not tell it any more. The coordinates
+    on with the new ones; an earlier result, whose rank was not read, has none any more. The coordinates
     of the closures' hinges and the choice of independent dofs are kept from call to call, so that turns are counted and
     names stay.
 
@@ -294,7 +294,7 @@ class Solver(PlannedSolver):
 
     def project(self, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
         """The state on the closures next to (q, v), in the metric of the mass matrix: what an integrator does with
-        every stage. Driven closures (`U` as in `forward_dynamics`) stay where they are and move as they are told. What
+        every stage. Driven closures (`U` as in `forward_dynamics`) keep their position and move as prescribed. What
         is far off is a `LoopError`: `assemble` closes it. See `position.project`.
         """
         if U is None:

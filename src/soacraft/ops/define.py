@@ -21,7 +21,7 @@ from soacraft.ops.verify import verify
 
 #: Random states of its model that a stated identity is checked at.
 STATES = 4
-#: How long collecting its terms may take.
+#: Time limit for collecting its terms.
 SECONDS = 2.0
 
 

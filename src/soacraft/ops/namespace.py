@@ -31,7 +31,7 @@ from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
 Array = npt.NDArray[np.float64]
 
 VECTORS = tuple(vectors.VECTORS)
-#: The same names for type checkers, which then see that one name gives one operator, and several give a tuple.
+#: Names for type checkers, which then see that one name gives one operator, and several give a tuple.
 OneOperator = Literal[
     "H", "M", "E_phi", "R", "P", "P_plus", "D", "G", "K", "tau", "tau_bar", "E_psi", "Upsilon", "phi", "phi_tilde",
     "psi", "psi_tilde", "Omega", "I", "coriolis", "B_hat", "X_v", "W_v", "dH_v", "dE_phi_v", "dM_v",
@@ -48,7 +48,7 @@ class Operators(Strict):
     Operators: `H E_phi phi phi_tilde M R P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omega B(nodes)`.
     For derivatives: `X(body, dof) W(body, dof) dH(body, dof) W_nd(nodes, body, dof)`, along the velocity `X_v W_v dH_v
     W_nd_v(nodes) B_hat`, and the Coriolis matrix `coriolis`.
-    Stacked vectors, computed when asked for: `q v vdot V V_plus Delta_V alpha alpha_plus f T C passive a b z
+    Stacked vectors, computed when read: `q v vdot V V_plus Delta_V alpha alpha_plus f T C passive a b z
     z_plus eps nu`.
     Operators and vectors of your own numbers: `block_diagonal diagonal sparse vector`, and `sc.matrix`.
     """
@@ -90,7 +90,7 @@ class Operators(Strict):
     eps: StackedVector
     nu: StackedVector
 
-    #: The names of operators that a class derived from this one has besides.
+    #: The names of further operators of a class derived from this one.
     operators_besides: ClassVar[tuple[str, ...]] = ()
     _set_once = frozenset({"directions", "sensitivities"})
     _cures: ClassVar = {"*": "operators follow from their model; give an expression a name with sc.define(name, expr)"}
@@ -317,9 +317,9 @@ class Operators(Strict):
         """A constant block-diagonal operator of your own: `{body: block}`; bodies that are not named have zero blocks.
 
         `space` is "body", "hinge", two as in "body <- hinge", or an operator that maps between the spaces meant, as
-        `B.T*B` between nodes; by default the sizes of the blocks tell. The numbers stay as they are at every state and
-        in every batch, so its derivatives are zero. What is true of them is claimed: symmetric, positive definite or
-        semi-definite. In body axes they are in the axes of each body.
+        `B.T*B` between nodes; by default the sizes of the blocks decide. The numbers stay as they are at every state
+        and in every batch, so its derivatives are zero. What is true of them is claimed: symmetric, positive definite
+        or semi-definite. In body axes they are in the axes of each body.
 
         >>> import numpy as np
         >>> import soacraft as sc

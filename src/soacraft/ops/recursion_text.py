@@ -22,7 +22,7 @@ from soacraft.ops.leaves import PropagatorLeaf
 
 #: Kernels with the letter of their weights: the papers write phi(k,k-1) for the block of E_phi.
 WEIGHTS = {"E_phi": ("phi", r"\phi"), "E_psi": ("psi", r"\psi")}
-#: What a sweep gives, by the letter of its weights and its direction.
+#: Result of a sweep, by the letter of its weights and its direction.
 RESULTS = {("phi", "in"): "f", ("phi", "out"): "V", ("psi", "in"): "z", ("psi", "out"): "lambda"}
 LATEX = {"lambda": r"\lambda", "eps": r"\epsilon", "nu": r"\nu"}
 RICCATI = frozenset("P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omega".split())

@@ -1,4 +1,4 @@
-"""The operators of the papers: for each its spaces, its pattern, what is claimed of it, and its blocks.
+"""The operators of the papers: for each its spaces, its pattern, its tags, and its blocks.
 
 Add an operator here and it is bound, printed, explained and tested.
 """
@@ -184,8 +184,8 @@ def rounding_of_P(s: Any) -> Any:
     return s.E_psi.lyapunov(s.P + s.E_phi * s.P * s.E_phi.T)
 
 
-#: What the blocks of an operator were computed from, in an `Operators` namespace: the sizes that their rounding is
-#: measured by; for P that is `rounding_of_P`.
+#: Sizes of the numbers that the blocks of an operator were computed from, in an `Operators` namespace: the reference
+#: for their rounding; for P that is `rounding_of_P`.
 MADE_OF: dict[str, Callable[[Any], Any]] = {
     "P_plus": lambda s: s.P,
     "D": lambda s: s.H * s.P * s.H.T,
@@ -203,5 +203,5 @@ PROPAGATORS = (
     Propagator("psi_tilde", r"\tilde{\psi}", "E_psi", True, "004 Cor. 3.1"),
 )
 
-#: Every operator that `sc.operators` names, besides B(nodes).
+#: Every operator that `sc.operators` names, except B(nodes).
 NAMES = (*(d.name for d in SPARSE), *(d.name for d in PROPAGATORS), "Omega")

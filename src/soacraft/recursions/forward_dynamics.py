@@ -12,7 +12,7 @@ from soacraft.recursions.types import Blocks, Stacked
 
 
 class ForwardDynamics(NamedTuple):
-    """The generalized acceleration and what the two sweeps met on the way, by node, as columns."""
+    """The generalized acceleration and the intermediate values of the two sweeps, by node, as columns."""
 
     vdot: Stacked
     alpha: Stacked

@@ -77,8 +77,8 @@ right_shoulder_yaw, right_elbow)
 
     @property
     def actuated(self) -> tuple[str, ...]:
-        """Dofs that control laws push unless they are told others: those with an actuator; of a model without
-        actuators all hinges but a free base. Never elastic modes, nor dofs of what is held.
+        """Dofs that control laws push by default: those with an actuator; of a model without
+        actuators all hinges but a free base. Never elastic modes, nor dofs of held objects.
 
         >>> import soacraft as sc
         >>> sc.robot.Robot(sc.load("five_bar")).actuated
@@ -89,7 +89,7 @@ right_shoulder_yaw, right_elbow)
     @property
     def movable(self) -> tuple[str, ...]:
         """Dofs that kinematics may choose: all hinges, the base and passive hinges of loops too. Never elastic modes;
-        dofs of what is held where a loop through a hand moves them.
+        dofs of held objects where a loop through a hand moves them.
 
         >>> import soacraft as sc
         >>> rb = sc.robot.Robot(sc.load("cassie"))
@@ -116,8 +116,9 @@ right_shoulder_yaw, right_elbow)
 
     def read_srdf(self, path: Any = None, lenient: bool = False) -> Groups:
         """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with: chains, and trees
-        with several tips; groups that are neither are told. Its pairs of links that do not collide hold in every
-        `World`."""
+        with several tips; groups that are neither are listed with the reason. Its pairs of links that do not collide
+        hold in every `World`.
+        """
         if path is not None:
             read_srdf(self._mb, read_path(path, "path"), lenient)
         return limbs_of(self)
@@ -162,7 +163,7 @@ right_shoulder_yaw, right_elbow)
     ) -> Step:
         """Velocities for the next `dt` seconds that do the tasks as well as limits let them; there is always an answer.
 
-        Levels are strict: what a lower one decided is held exactly. Limits of position and velocity are those of the
+        Levels are strict: the result of a lower one is held exactly. Limits of position and velocity are those of the
         model; outside of one the dof returns as fast as it may. `acceleration` bounds the change since the velocities
         `v`. A `Placement`, `Position` or `Direction` by itself is a `Reaching` of it. The result has the shortfall of
         each task. `rb.movable` dofs move; elastic modes and others stay where they are in q (`still` of the step).
@@ -208,8 +209,8 @@ right_shoulder_yaw, right_elbow)
         `Momentum` is refused. A `Posture` is a preference. The search begins at q0, by default the present
         configuration, and while tasks are missed goes on from others, `starts` in all, the same ones for the same
         `seed`. `tolerance` is in radians and lengths of the model, by default 1e-9. Where tasks are missed, the nearest
-        approach is returned and `why` tells. `rb.movable` dofs are searched; elastic modes and others stay as they are
-        in q0 (`still` of the answer). O(nv^3) a step.
+        approach is returned, with the reason in `why`. `rb.movable` dofs are searched; elastic modes and others stay as
+        they are in q0 (`still` of the answer). O(nv^3) a step.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -279,8 +280,8 @@ right_shoulder_yaw, right_elbow)
         """Say that a palm and its fingers, bodies of the robot, are a hand: what one of them holds may touch them all.
         Fingers are by default all that is outboard of the palm. The names of the bodies.
 
-        A gripper whose fingers are hinged on the body that holds needs no word, nor does one that an SRDF file tells;
-        fingers of several links do, since they look like an arm. It is kept in the records of the model as an end
+        A gripper whose fingers are hinged on the body that holds needs no declaration, nor does one that an SRDF file
+        has; fingers of several links do, since they look like an arm. It is kept in the records of the model as an end
         effector of SRDF, so that copies and files have it; hands of the library come with theirs, "hand".
 
         >>> import soacraft as sc
@@ -315,14 +316,16 @@ right_shoulder_yaw, right_elbow)
             self._holds.give(obj)
 
     def grasp(self, obj: Any, hands: Any, hinge: Hinge | None = None) -> list[Joined]:
-        """Let several hands hold an object by `hinge`, a `Weld` unless told; all or none. A free object is hung on the
-        first by a `Weld`; the other hands, and all by another hinge, are loop closures."""
+        """Let several hands hold an object by `hinge`, by default a `Weld`; all or none. A free object is attached to
+        the first by a `Weld`; the other hands, and all by another hinge, are loop closures.
+        """
         with self._edits.own():
             return self._holds.take(obj, _several(hands), hinge)
 
     def ungrasp(self, obj: Any, hands: Any = None) -> None:
-        """Part an object from hands, or from all that hold it; all or none. Where it hung from one of them, the next
-        that holds it by a `Weld` carries it from then on."""
+        """Part an object from hands, or from all that hold it; all or none. Where one of them was its parent, the next
+        that holds it by a `Weld` carries it from then on.
+        """
         with self._edits.own():
             self._holds.give(obj, None if hands is None else _several(hands))
 
@@ -353,8 +356,8 @@ right_shoulder_yaw, right_elbow)
         self, obj: Any, *, vdot: Any = None, force: Any = None, q: Any = None, v: Any = None, f_ext: Any = None
     ) -> Reactions:
         """The wrench that each hand gives an object it holds, at the present state or at q and v, with accelerations
-        `vdot` (nv) or generalized forces `force` (nv). In closed chains the motion does not tell how hands squeeze, so
-        that the forces are needed. O(n), and the cube of the closures' rows.
+        `vdot` (nv) or generalized forces `force` (nv). In closed chains the motion does not determine how hands
+        squeeze, so that the forces are needed. O(n), and the cube of the closures' rows.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -403,13 +406,13 @@ right_shoulder_yaw, right_elbow)
         """Grasps of an object by a parallel gripper, the best first: the pose of its frame `hand` in the object, its
         opening, its quality. The same seed gives the same grasps.
 
-        Its fingers open `width` metres at most, or from `(least, most)`; as far as it takes unless told. They close
-        along the first of the `axes` of the hand's frame, which is midway between their tips, and come along the
-        second. The shapes of the object are met by `samples` lines, and points that are opposite within the cones of
-        `friction` are tried from `approaches` sides. `torsion` is that of soft fingertips (`Fingertip`); of two points
-        without it the quality is zero. Of grasps of one quality those are first that are nearer to the centre of mass.
-        With a `limb`, or where one ends in the hand, each is reached by its inverse kinematics or told not to be; with
-        a `world` nothing may touch there, but the hand the object. O(samples approaches).
+        Its fingers open `width` metres at most, or from `(least, most)`; by default as far as needed. They close along
+        the first of the `axes` of the hand's frame, which is midway between their tips, and come along the second. The
+        shapes of the object are met by `samples` lines, and points that are opposite within the cones of `friction` are
+        tried from `approaches` sides. `torsion` is that of soft fingertips (`Fingertip`); of two points without it the
+        quality is zero. Of grasps of one quality those are first that are nearer to the centre of mass. With a `limb`,
+        or where one ends in the hand, each is reached by its inverse kinematics or has the reason why not; with a
+        `world` nothing may touch there, but the hand the object. O(samples approaches).
 
         >>> import soacraft as sc
         >>> mb = sc.load("panda")
@@ -459,13 +462,13 @@ right_shoulder_yaw, right_elbow)
         return self._memory.changes(self, since)
 
     def apply(self, changes: Changes | bytes) -> str:
-        """Do what was done to another robot of the same version, or nothing at all; the version that both have then.
+        """Make the changes of another robot of the same version, or none at all; the version that both have then.
         In place where no structure changes; else bodies and nodes of the same name stay the objects they are."""
         with self._edits.own():
             return self._memory.apply(self, changes)
 
     def copy(self) -> Robot:
-        """An independent robot for another module: model, state, limbs, what it holds, and what it can undo."""
+        """An independent robot for another module: model, state, limbs, held objects, and history."""
         return self._around(self._mb.copy())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Robot:

@@ -22,6 +22,10 @@ class CompiledCarried(Protocol):
     def weight(self) -> float:
         """What a step costs besides the dynamics, in those of one body."""
 
+    @property
+    def motions(self) -> Mapping[str, int]:
+        """Places in the plan of the motions that components give, by dof."""
+
     def begin(self) -> Any:
         """The plan with the values as they are now; None where they are none that it knows."""
 

@@ -11,6 +11,7 @@ the motion along the branch as it is. `Stabilized` projects nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -194,12 +195,29 @@ class Closed:
         rolling = rolling_closure(self.solver.graph) if isinstance(self.solver, ConstraintEmbedding) else ""
         return f"{rolling!r} rolls, and constraint embedding of it is written in Python" if rolling else ""
 
-    def chain(self, q: Array, v: Array) -> Chain | None:
-        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""
+    def chain(self, q: Array, v: Array, driven: Sequence[int] = ()) -> Chain | None:
+        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first.
+        `driven` are dofs with motions of their own."""
         if self.obstacle:
+            return None
+        if driven:
+            with suppress(SoacraftError):  # of dofs that closures tie to each other
+                return self._driven_chain(q, v, list(driven))
             return None
         parts = self.solver.compiled_parts(q, v)
         return None if parts is None else Chain(parts[0].core, parts[1].core, np.array(parts[2]))
+
+    def _driven_chain(self, q: Array, v: Array, driven: list[int]) -> Chain | None:
+        still, mask = np.zeros(len(v)), np.zeros(len(v), dtype=bool)
+        mask[driven] = True
+        parts, solver = self.solver.compiled_parts(q, v), self.solver.driving_parts(driven)
+        if parts is None:
+            self.solver.forward_dynamics(q, v, still)  # which makes the plan
+            parts = self.solver.compiled_parts(q, v)
+        if solver is None:
+            self.solver.mixed_dynamics(q, v, still, still, mask)
+            solver = self.solver.driving_parts(driven)
+        return None if parts is None or solver is None else Chain(solver.core, parts[1].core, np.array(parts[2]))
 
     def follow(self, chain: Chain) -> None:
         """Go on from where compiled steps left the closures' hinges."""

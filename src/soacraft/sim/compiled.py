@@ -2,9 +2,9 @@
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
 "variational4" and "moreau" (with contact) of trees and of closed chains, and those of "moreau_midpoint" of trees, under
-what the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not
-sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
-converge): Python takes that one, or says what is wrong.
+what the model has itself, under controls that are numbers or samples, and with prescribed motions. It stops in front
+of a step that it is not sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff
+problem, stages that do not converge): Python takes that one, or says what is wrong.
 
 Functions of the user and force elements are called from these steps (`forces.evaluation`), and so are callbacks between
 them (`sim.visits`).
@@ -30,6 +30,8 @@ from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
+from soacraft.sim.forces.compiled_holds import CompiledHolds
+from soacraft.sim.forces.compiled_prescribed import CompiledPrescribed
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import Evaluation, evaluation_of
 from soacraft.sim.integrators.explicit import RK4, Dop853
@@ -132,6 +134,10 @@ class Setting(NamedTuple):
     """Functions of the user and force elements, which are called from the steps."""
     visits: Visits | None = None
     """Calls between steps."""
+    prescribed: CompiledPrescribed | None = None
+    """Prescribed and held dofs; None where motions follow from forces alone."""
+    holds: CompiledHolds | None = None
+    """Friction that sticks and rigid stops."""
 
 
 class Course(NamedTuple):
@@ -244,7 +250,9 @@ class CompiledMotion:
         )
         starts = self._setting.starts.tolist()
         self._numbers = [(at, x) for at, x in zip(starts, controls, strict=False) if x is not None and x.is_number]
-        self._stops = np.unique(np.array([ns for x in controls if x is not None for ns in x.knots.ns], dtype=np.int64))
+        knots = [ns for x in controls if x is not None for ns in x.knots.ns]
+        knots += [] if problem.given is None else problem.given.knots
+        self._stops = np.unique(np.array(knots, dtype=np.int64))
         functions = evaluation_of(problem, loads, starts, self._setting.values)
         self._setting = self._setting._replace(functions=functions)
         self._columns, self._room = ForceColumns.of(problem), np.zeros(0)
@@ -275,7 +283,7 @@ class CompiledMotion:
         self.raised = None
         self._read_numbers()
         problem, size = self._problem, len(w)
-        chain = None if problem.closed is None else problem.closed.chain(*problem.parts(x)[:2])
+        chain = problem.chain(*problem.parts(x)[:2])
         if problem.closed is not None and chain is None:
             return None, pace
         now, goal, step, _ = course
@@ -317,7 +325,9 @@ class CompiledMotion:
         setting = self._setting._replace(
             chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
+            prescribed=problem.compiled_prescribed(carried), holds=problem.compiled_holds(),
         )  # fmt: skip
+        told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())
@@ -339,7 +349,7 @@ class CompiledMotion:
             self._columns.compact(track.forces[:done]),
             track.errors[:done, 0].copy() if self._adaptive else None,
             track.openings[:done, 0].copy(),
-            problem.told_now,
+            told,
             self._columns,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
@@ -365,7 +375,8 @@ class CompiledMotion:
         visits: VisitPlan | None,
     ) -> Any:
         """The compiled call; clocks that tick together for the first time are made known to the plan."""
-        if carried is None and setting.functions is None and setting.visits is None:
+        motions = setting.prescribed is not None and setting.prescribed.call is not None
+        if carried is None and setting.functions is None and setting.visits is None and not motions:
             *walked, self.raised = _core.advance(self._kernels, setting, way, x, w, track)
             return walked
         if carried is None:
@@ -381,8 +392,9 @@ class CompiledMotion:
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)
-        functions = setting.functions
-        if functions is not None and functions.failed[0]:  # no equation of a component
+        functions, prescribed = setting.functions, setting.prescribed
+        of_motion = prescribed is not None and any(raised is x for x in prescribed.raised)
+        if of_motion or (functions is not None and functions.failed[0]):  # no equation of a component
             self.raised = None if self._is_of_trial(raised, None) else raised
         else:
             fault = carried.fault(raised)
@@ -403,7 +415,8 @@ class CompiledMotion:
         """The kernels and the setting of a lane, with the parameters and numbers of now."""
         touch = self._problem.contact
         contact = None if touch is None else touch.compiled()
-        return self._kernels, self._setting._replace(chain=chain, contact=contact)
+        prescribed = self._problem.compiled_prescribed()
+        return self._kernels, self._setting._replace(chain=chain, contact=contact, prescribed=prescribed)
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,

@@ -16,17 +16,21 @@ from soacraft.sim.compiled import METHODS
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.push import Push
 from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
+from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Dop853, Gauss4, Gauss6, Moreau)
+#: Methods whose compiled steps prescribe motions, and hold dofs.
+_PRESCRIBING = (RK4, Dop853, EulerSymplectic, Verlet, Gauss4, Gauss6)
 #: Calls into Python that a text lists.
 _LISTED = 6
 
@@ -61,14 +65,14 @@ def engine_of(
     method: Method,
     loads: Sequence[Load],
     *,
-    prescribed: bool = False,
+    prescribed: Prescribed | None = None,
     carried: Carried | None = None,
     closed: Closed | None = None,
     breaks: Iterable[Breaks] = (),
     events: Sequence[str] = (),
 ) -> Engine:
-    """Return the engine of the steps of a model by a method, under loads. `prescribed`: motions are given, or dofs may
-    stick; `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
+    """Return the engine of the steps of a model by a method, under loads. `prescribed` are motions of dofs,
+    `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
     of what is looked for in each step."""
     crossings = () if carried is None else [name for name, _ in carried.crossings]
     functions = [name for name in events if name not in crossings]
@@ -78,8 +82,11 @@ def engine_of(
         or ("a function has breaks" if carried is None and any(x.jumps and x.ns for x in breaks) else "")
         or (f"event {functions[0]!r} is looked for in each" if functions and carried is not None else "")
     )
-    calls = [f"{x.name!r}" for x in loads if not isinstance(x, Control | Contact | Push)]
+    calls = [
+        f"{x.name!r}" for x in loads if not (isinstance(x, Control | Contact | Push) or getattr(x, "switches", False))
+    ]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
+    calls += [] if prescribed is None else [f"the motion of {name!r}" for name in prescribed.functions(carried)]
     calls += [f"the function of event {name!r}" for name in functions]
     return Engine(reason, tuple(calls))
 
@@ -100,7 +107,9 @@ def model_obstacle(mb: Multibody, flexible: bool = False) -> str:
     return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
 
 
-def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: bool, carried: Carried | None) -> str:
+def _obstacle(
+    mb: Multibody, method: Method, loads: Sequence[Load], prescribed: Prescribed | None, carried: Carried | None
+) -> str:
     if type(method) not in METHODS:
         return f"{method.name!r} is written in Python"
     if carried is not None:
@@ -115,8 +124,9 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
         return "nothing touches"
     if isinstance(method, MoreauMidpoint) and mb.is_closed:
         return f"{method.name!r} on a closed chain is written in Python"
-    if isinstance(method, Variational) and (name := rolling_closure(mb)):
-        return f"{name!r} rolls, which {method.name!r} does not take"
+    rolls = rolling_closure(mb)
+    if isinstance(method, Variational) and rolls:
+        return f"{rolls!r} rolls, which {method.name!r} does not take"
     for load in loads:
         if isinstance(load, Contact):
             if load.obstacle:
@@ -126,9 +136,10 @@ def _obstacle(mb: Multibody, method: Method, loads: Sequence[Load], prescribed: 
             if load.wrenches:
                 return "a push acts"
             continue
-        if isinstance(load, Touching) or getattr(load, "switches", False):
+        switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
+        if isinstance(load, Touching) or (switches and (touches or rolls or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
-    if prescribed:
+    if prescribed is not None and prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
         return "a motion is prescribed"
     if mb.is_closed and rows_of(mb) is None:
         return "a hinge of its tree or of its loops is not known to compiled code"

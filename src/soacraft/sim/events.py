@@ -174,10 +174,22 @@ class Watch:
                 fresh.add(event.name)
         return signs._replace(values=values, fresh=frozenset(fresh), before_jump=None)
 
+    @property
+    def asks_functions(self) -> bool:
+        """True if there are other events than those of what holds, and crossings of components: compiled steps look at
+        these themselves."""
+        return any(x.hold is None and x.margin is None for x in self.events)
+
+    def holds_are_clear(self, signs: Signs) -> bool:
+        """True if the margins of all that holds are known to be positive at the present state."""
+        return all(signs.values.get(x.name, 0.0) >= 1.0 for x in self.events if x.hold is not None)
+
     @turns_unreported()  # inside a step that may be cut
-    def find(self, signs: Signs, step: Step) -> tuple[Crossing | None, Signs]:
-        """The first crossing within a step, if there is one, and the signs at its end, if there is none."""
-        if not self.events:
+    def find(self, signs: Signs, step: Step, of_functions: bool = False) -> tuple[Crossing | None, Signs]:
+        """The first crossing within a step, if there is one, and the signs at its end, if there is none; of functions
+        alone, or also of what holds."""
+        events = [x for x in self.events if not (of_functions and x.hold)]
+        if not events:
             return None, signs
         points: dict[float, Array] = {}
 
@@ -186,16 +198,16 @@ class Watch:
                 points[theta] = step.at(theta)
             return self.value(event, step.t0 + theta * step.h, points[theta])
 
-        looks = {event.name: self._look(signs, event, value, step.h) for event in self.events}
+        looks = {event.name: self._look(signs, event, value, step.h) for event in events}
         first = min(x.theta for x in looks.values())
         if first > 1.0:
-            for event in self.events:
+            for event in events:
                 if event.below and looks[event.name].end < 0.0:
                     raise SimulationError(event.below)
             ends = {name: x.end for name, x in looks.items() if x.end}
             return None, signs._replace(values={**signs.values, **ends}, fresh=frozenset())
-        leader = next(x for x in self.events if looks[x.name].theta == first)
-        near = [x for x in self.events if (looks[x.name].theta - first) * step.h <= ONE_INSTANT]
+        leader = next(x for x in events if looks[x.name].theta == first)
+        near = [x for x in events if (looks[x.name].theta - first) * step.h <= ONE_INSTANT]
         return Crossing(first, near, leader, looks[leader.name].before, looks[leader.name].jumps), signs
 
     def _look(self, signs: Signs, event: Event, value: Callable[[Event, float], float], h: float) -> _Look:

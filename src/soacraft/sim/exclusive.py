@@ -44,7 +44,7 @@ class Exclusive:
 
     def take(self, call: str) -> None:
         """Take it for a call, which gives it back with `free`."""
-        if not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(False):
             self.require_free(call)
             raise StateError(f"{call} was called while another thread was in {self._what}: call it again.")
         self._thread, self._call = get_ident(), call

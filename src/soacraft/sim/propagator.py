@@ -433,10 +433,9 @@ class Propagator(Uncopied, Strict):
         """What acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are taken
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         acting = self._acting
-        told = bool(acting.prescribed.dofs) or any(getattr(x, "switches", False) for x in acting.loads)
         engine = engine_of(
-            self.mb, self._method, acting.all, prescribed=told, carried=acting.carried, closed=acting.closed,
-            breaks=acting.breaks, events=[x.name for x in self._runner.events],
+            self.mb, self._method, acting.all, prescribed=acting.prescribed, carried=acting.carried,
+            closed=acting.closed, breaks=acting.breaks, events=[x.name for x in self._runner.events if x.hold is None],
         )  # fmt: skip
         parts = acting.loads, acting.controls, acting.prescribed
         listed = report(self.mb, self._why, repr(self._method), engine, *parts)

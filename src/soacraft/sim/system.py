@@ -23,10 +23,19 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
-from soacraft.sim.carried import Carried
+from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.clock import without_rounding
-from soacraft.sim.closed import Closed, Stabilized, rolling_closure
+from soacraft.sim.closed import Chain, Closed, Stabilized, rolling_closure
 from soacraft.sim.floating import floating_dofs
+from soacraft.sim.forces.compiled_holds import CompiledHolds, compiled_holds
+from soacraft.sim.forces.compiled_prescribed import (
+    NUMBERS,
+    REST,
+    CompiledPrescribed,
+    Guide,
+    compiled_prescribed,
+    guides_of,
+)
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.control_laws import ControlLaws
 from soacraft.sim.forces.drives import Control
@@ -45,6 +54,8 @@ from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+#: Held dofs whose compliance has a smaller part of its largest one are tied to each other by closures, or nearly so.
+_LOOSE = 1e-6
 #: Times closer than this are one instant: times of runs are whole nanoseconds.
 _INSTANT = 0.5e-9
 #: A force that is evaluated again where it was evaluated before is the same to this part of it.
@@ -513,6 +524,39 @@ class Mechanism:
     def given(self) -> Prescribed | None:
         """The motions that are prescribed, if any."""
         return self._prescribed if self._given else None
+
+    def compiled_prescribed(self, carried: CompiledCarried | None = None) -> CompiledPrescribed | None:
+        """The prescribed and held dofs for compiled steps, which walk through `carried`; None where motions follow from
+        forces alone."""
+        if self._prescribed is None:
+            return None
+        names = self.mb.dof_names
+        slots = {} if carried is None else {names.index(dof): slot for dof, slot in carried.motions.items()}
+        guides = guides_of(self._prescribed.guides, slots)
+        for x in self.holds.active:
+            held = REST if x.guide is None else NUMBERS
+            guides.append(Guide(x.number, x.place, self._loads.index(x), held, numbers=x.guide or (0.0, 0.0, 0.0)))
+        return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self._given)
+
+    def chain(self, q: Array, v: Array) -> Chain | None:
+        """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures
+        tie dofs that are held to each other, or nearly so."""
+        if self.closed is None:
+            return None
+        held = [x.number for x in self.holds.active]
+        dofs = sorted([*held, *self.prescribed_dofs])
+        if held:
+            Y = self.compliance(q)[np.ix_(dofs, dofs)]
+            size = np.sqrt(np.maximum(np.diag(Y), np.finfo(float).tiny))
+            values = np.linalg.eigvalsh(Y / size / size[:, None])
+            if values[0] <= _LOOSE * values[-1]:
+                return None
+        return self.closed.chain(q, v, dofs)
+
+    def compiled_holds(self) -> CompiledHolds | None:
+        """The loads that may hold a dof, for compiled steps; None where there are none."""
+        holds = self.holds.all
+        return compiled_holds(holds, [self._loads.index(x) for x in holds]) if holds else None
 
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""

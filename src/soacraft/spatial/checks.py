@@ -1,4 +1,4 @@
-"""Reading a user's numbers: one function that copies, checks and names what is wrong."""
+"""Reading a user's numbers: one function that copies, checks and names the fault."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def shape_text(shape: Shape) -> str:
 def unit(axis: Any, what: str) -> Array:
     """The 3-vector `axis` at unit length, read-only. Zero and non-finite vectors are refused.
 
-    A vector that is unit to rounding is left as it is, so normalising twice changes nothing.
+    A vector that is unit to rounding is not changed, so normalising twice changes nothing.
 
     >>> unit((0, 3, 4), "the axis")
     array([0. , 0.6, 0.8])

@@ -1,4 +1,4 @@
-"""Results about frames that say of what they are, relative to what, and in whose axes."""
+"""Results about frames, with their frame, the frame they are relative to, and their axes."""
 
 from __future__ import annotations
 

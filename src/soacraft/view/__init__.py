@@ -28,7 +28,7 @@ __all__ = [
     "mode", "open_system", "open_workbench", "plot", "scene", "spy", "structure", "study", "sweep", "workspace",
 ]  # fmt: skip
 
-#: What needs simulation or contact, imported when it is first asked for.
+#: Names that need simulation or contact, imported when first read.
 _LATER = {
     "Chart": "charts", "Scene": "space", "SystemPage": "workbench", "Workbench": "workbench", "bode": "charts",
     "campaign": "charts", "convergence": "charts", "live": "live_view", "mode": "space", "open_system": "workbench",

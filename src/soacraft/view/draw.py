@@ -16,7 +16,7 @@ from soacraft.view.palette import OPEN, mixed, segment_colour
 
 _TEXT, _HEIGHT, _LAYER, _GAP, _MARGIN = 10.0, 22.0, 64.0, 14.0, 16.0
 _LOOP, _COUPLING = OPEN, "#7a4fbf"
-#: How far a closure is bent down, a coupling up.
+#: Bend of a closure, downwards, and of a coupling, upwards.
 _LOW, _HIGH = 26.0, 15.0
 
 

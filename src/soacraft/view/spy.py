@@ -22,7 +22,7 @@ from soacraft.view.structure import drawn_spaces, relative_sizes
 
 #: Blocks on a side at most: beyond, neither eyes nor browsers follow.
 MOST = 400
-#: So many powers of ten below the largest entry a block has no ink left.
+#: Number of powers of ten below the largest entry at which a block has no ink left.
 _DECADES = 4.0
 _SIDE, _TEXT = 460.0, 9.0
 

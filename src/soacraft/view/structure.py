@@ -20,9 +20,9 @@ NOTHING = 1e-12  # of the largest entry: rounding
 
 
 def structure(operator: Any, labels: bool = True, widest: int = 60, borders: bool = True) -> str:
-    """Blocks as shades: `·` for what is zero by structure, at every state; then by tens of the largest entry from `░`
-    (a thousandth or less, or zero at this state alone) to `█`. Lines are drawn between the serial segments of the tree
-    (004 Fig. 4-6), unless `borders=False`. Of an array, `·` is a zero.
+    """Blocks as shades: `·` for blocks that are zero by structure, at every state; then by tens of the largest entry
+    from `░` (a thousandth or less, or zero at this state alone) to `█`. Lines are drawn between the serial segments of
+    the tree (004 Fig. 4-6), unless `borders=False`. Of an array, `·` is a zero.
 
     Entries of an operator are compared with those of the same units only, turns with turns and travels with travels.
     One character for each block of an operator, one for each entry of an array. A block's shade is that of its largest

@@ -24,7 +24,7 @@ from soacraft.view.palette import mixed
 #: Bodies of a tree that is drawn at most.
 MOST = 200
 _TEXT, _HEIGHT, _LAYER, _GAP, _MARGIN, _TOP = 10.0, 22.0, 56.0, 14.0, 16.0, 62.0
-#: By kind of sweep: what is being computed, and what is done.
+#: Colours by kind of sweep: nodes that are being computed, and those that are done.
 _GATHER, _SCATTER, _LOCAL, _IDLE, _DONE = "#ee6677", "#4477aa", "#228833", "#f3f5f7", "#d9e2ec"
 
 

@@ -50,6 +50,7 @@ def test_a_ball_does_not_cross_a_wall_within_a_step(integrator, restitution, wal
 @pytest.mark.parametrize("integrator", STEPPING)
 def test_compiled_steps_are_cut_where_those_of_python_are(integrator, monkeypatch):
     """The same rows, to rounding, and the same contacts."""
+
     def flown():
         p = thrown(shot(wall=1e-3), 10.0, 0.01, integrator, (3.0, 20.0, -9.0), restitution=0.6, friction=0.01)
         return p.advance_to(0.05)

@@ -32,6 +32,7 @@ struct ClosingWork {
 };
 
 constexpr int MOST_BACK = 200;  // steps towards the start
+constexpr double NOTHING = 1e-13;  // a velocity that a change leaves this small next to itself is rounding
 
 struct Closing {
     LoopWork& w;
@@ -175,6 +176,28 @@ inline bool assemble(LoopWork& w, MotionWork& m, ClosingWork& c, const double* q
     integrate(w.model, q, m.still, m.q);  // quaternions of unit length
     for (index i = 0; i < w.model.nq; ++i) c.start[i] = m.q[i];
     return search.close() && (!allowed.nearest || search.go_back());
+}
+
+// The velocities next to v with which a closed q stays so, where the allowed dofs alone change theirs, by the least in their units:
+// v - G_a^+ Gc v. False where a rank is in doubt.
+inline bool keep_closed(LoopWork& w, MotionWork& m, ClosingWork& c, const double* q, const double* v, const Allowed& allowed, double* to) {
+    if (!rows_at(w, q, v)) return false;
+    Closing search(w, m, c, allowed);
+    if (!search.factor()) return false;
+    speeds(w, c.r);
+    for (std::size_t i = 0; i < w.plan.closures.size(); ++i)
+        for (index k = 0; k < w.plan.closures[i].rows; ++k) c.r[w.plan.closures[i].row + k] /= search.unit(w.ties[i], k);
+    for (const Coupling& x : w.plan.couplings) c.r[x.row] /= x.size;
+    search.space.solve(c.r, c.y);
+    for (index i = 0; i < w.model.nv; ++i) to[i] = v[i];
+    double most = 0.0;
+    for (index k = 0; k < allowed.count; ++k) most = larger(most, std::fabs(c.y[k]));
+    for (index k = 0; k < allowed.count; ++k) {
+        const index dof = allowed.free[k];
+        to[dof] += c.y[k] / w.plan.unit[dof];
+        if (std::fabs(to[dof] * w.plan.unit[dof]) <= NOTHING * most) to[dof] = 0.0;
+    }
+    return true;
 }
 
 SOACRAFT_RIGID_END

@@ -15,7 +15,7 @@ from soacraft.algebra.spaces.tree import Tree
 from soacraft.arguments import whole_number
 from soacraft.errors import SpaceError
 
-#: What a count is a function of: bodies, bodies on the longest path, serial segments.
+#: Variables of a count: bodies, bodies on the longest path, serial segments.
 VARIABLES = ("n", "depth", "branches")
 Powers = tuple[int, int, int]
 

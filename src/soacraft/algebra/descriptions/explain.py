@@ -68,7 +68,7 @@ class Step:
 @dataclass(frozen=True)
 class Explanation:
     """Prints as a table. `product` lists the sweeps of a product with a vector in the order they run; `cost` counts
-    them, `simplified` is what `simplify` would give, computed when it is asked for or printed.
+    them, `simplified` is the result of `simplify`, computed when it is read or printed.
     """
 
     expression: str
@@ -158,7 +158,7 @@ def explain(expr: Operator, loops: bool = False) -> Explanation:
     return Explanation(expr.text(), f"{rows} <- {cols}", *plan, loops=written)
 
 
-#: Why a product is dear at a new state: its blocks are kept, but each is one block column of an expression.
+#: Reason for a dear product at a new state: its blocks are kept, but each is one block column of an expression.
 _ONE_BY_ONE = "a product with one block column for each block, kept for the state"
 
 

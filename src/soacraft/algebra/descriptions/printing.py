@@ -8,7 +8,7 @@ from soacraft.algebra.expressions.dispatch import no_rule
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import Leaf, Operator
 
-# How tightly a piece of text holds together: what is next to a tighter operation gets parentheses.
+# Precedence of a piece of text: a piece next to a tighter operation gets parentheses.
 SUM, PRODUCT, ATOM = 0, 1, 2
 
 
@@ -81,7 +81,7 @@ def _(expr: Sum) -> tuple[str, int]:
     return "".join(words), SUM
 
 
-#: What LaTeX reads as commands, as it is to be written in words.
+#: Characters that LaTeX reads as commands, in the form for words.
 _LATEX = str.maketrans({"\\": r"\backslash{}", "^": r"\^{}", "~": r"\~{}"} | {x: "\\" + x for x in "_&%#${}"})
 
 

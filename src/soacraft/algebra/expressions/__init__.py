@@ -1,9 +1,9 @@
 """The kinds of expression: what a product with a vector needs, and the rules that other layers teach.
 
 In: operators and numbers that meet in products, sums, transposes, inverses. Out: an expression and its products with
-vectors. `operator` is what every expression can do, `nodes` are the kinds, `rules` where layers above say what they
-know, `dispatch` how functions of expressions are registered, `once` and `instant` what is kept for good and for one
-evaluation, `compiled` and `held` what other layers make of expressions. All else that is asked of one is in `values`
+vectors. `operator` is the interface of every expression, `nodes` are the kinds, `rules` the rules of the layers above,
+`dispatch` how functions of expressions are registered, `once` and `instant` what is kept for good and for one
+evaluation, `compiled` and `held` what other layers make of expressions. Other functions of expressions are in `values`
 and `descriptions`.
 """
 

@@ -95,7 +95,7 @@ class Scaled(Operator):
 class Sum(Operator):
     """A sum of operators of the same spaces."""
 
-    claims: frozenset[str] = frozenset()  # what is known of the sum, besides what its terms share
+    claims: frozenset[str] = frozenset()  # known properties of the sum, in addition to those of all its terms
 
     def __init__(self, terms: tuple[Operator, ...], depth: int | None = None) -> None:
         self.terms, self.depth = terms, allowed(_around(terms) if depth is None else depth)

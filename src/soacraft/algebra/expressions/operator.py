@@ -37,9 +37,9 @@ Array = npt.NDArray[np.float64]
 Pattern = frozenset[str]
 Value = TypeVar("Value")
 
-#: How deep an expression may be nested. A level is up to five calls inside each other, and Python allows a thousand.
+#: Largest depth of a nested expression. A level is up to five calls inside each other, and Python allows a thousand.
 DEEPEST = 150
-#: Where non-zero blocks can be: d on the diagonal, u (parent, child), t (child, parent), s sparse otherwise.
+#: Positions of non-zero blocks: d on the diagonal, u (parent, child), t (child, parent), s sparse otherwise.
 DIAGONAL: Pattern = frozenset("d")
 
 

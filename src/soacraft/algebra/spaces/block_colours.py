@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from soacraft.algebra.spaces.space import Space
 from soacraft.cards.colours import GREY, mixed, segment_colour
 
-#: What is between two colours is mixed with it, to be lighter.
+#: Colour that is mixed into one between two others, to make it lighter.
 PALE = "#f3f5f7"
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-#: What rounding may leave of an entry, as a part of s(i) s(j); no unit.
+#: Rounding of an entry, as a part of s(i) s(j); no unit.
 ROUNDING = 1e-12
 
 

@@ -1,4 +1,4 @@
-"""Columns of rounding: what the last digits of stacked columns may be off by, carried along with them.
+"""Columns of rounding: possible errors of the last digits of stacked columns, propagated with them.
 
 With columns x (..., N, m) go columns d (..., N, NOISES m): what rounding may have made of x, in units of the last
 digit. They start as random numbers of the sizes of the pieces of x (`Space.pieces`), and every linear map takes them

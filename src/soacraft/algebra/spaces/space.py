@@ -1,4 +1,4 @@
-"""Spaces: what a stacked vector is made of, one block per label, and which model it belongs to."""
+"""Spaces: the blocks of a stacked vector, one per label, and the model it belongs to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Space:
 
     Two spaces are the same when all of these agree; only then may operators and vectors meet. `units` has a word for
     each block with a letter for each of its entries: neighbours of one letter share a unit and are a *piece*. Sizes are
-    compared within a piece only, so that no choice of units changes what is called zero. Without `units` each block is
+    compared within a piece only, so that no choice of units changes the test for zero. Without `units` each block is
     one piece.
 
     `numbering` are the blocks in the order that the user counts them, from 1: numbers, arrays and pictures that users

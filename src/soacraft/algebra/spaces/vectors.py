@@ -17,7 +17,7 @@ from soacraft.order import Order
 from soacraft.results import finite_or_refused
 
 Array = npt.NDArray[np.float64]
-#: How the numbers of a block are printed.
+#: Options for printing the numbers of a block.
 PRINT: dict[str, Any] = {"precision": 6, "suppress_small": True, "max_line_width": 120}
 
 

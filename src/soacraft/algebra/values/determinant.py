@@ -5,7 +5,7 @@
     X Y, X^n, X*, X^-1, c X               by the rules for any matrices
     X Y through a smaller space           0, by rank
 
-What no rule knows is refused, or formed densely where that is asked for.
+An expression without a rule is refused, or formed densely on request.
 """
 
 from __future__ import annotations

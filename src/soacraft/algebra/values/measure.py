@@ -82,7 +82,7 @@ def sizes(expr: Operator) -> Array:
 
 
 def largest_ratio(gap: npt.ArrayLike, size: npt.ArrayLike) -> float:
-    """The largest of gap / size, where there is a gap; what is not finite is infinitely far."""
+    """The largest of gap / size, where there is a gap; numbers that are not finite count as infinite."""
     gaps, sizes = np.broadcast_arrays(np.asarray(gap, dtype=np.float64), np.asarray(size, dtype=np.float64))
     if not np.isfinite(gaps).all():
         return float("inf")

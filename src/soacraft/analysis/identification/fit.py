@@ -20,8 +20,8 @@ from soacraft.errors import ConvergenceError
 from soacraft.spatial.checks import Array
 
 _STEPS = 200
-#: What the objective may still lose in a last step, for each unknown in units of the weight: a relative change,
-#: squared. The last step squares it once more; near the edge of what is physical rounding leaves no less.
+#: Decrease of the objective that a last step may leave, for each unknown in units of the weight: a relative change,
+#: squared. The last step squares it once more; near the edge of physical inertias rounding leaves no less.
 _ON_THE_WAY, _AT_LAST = 1e-2, 1e-8
 _MOST = 0.9  # of the way to the edge
 _FACTOR = 2.0  # from one weight to the next: from further away Newton steps along the edge are short

@@ -49,7 +49,7 @@ class Identified:
     """Singular values of the records without units, relative to the largest: a small one is a combination that is
     hardly seen."""
     misfit: float
-    """The sum of squares of what is left of the forces, in units of the noise, less that of the best unbounded fit:
+    """The sum of squares of the residual of the forces, in units of the noise, less that of the best unbounded fit:
     near zero unless the records ask for what no body has."""
     records: int
 
@@ -91,12 +91,12 @@ def identify(
 
         minimise  sum of ((force - T(parameters)) / noise)^2 / 2  +  prior * sum of d(P, P_model)
 
-    T is `inverse_dynamics`, with what the model has of springs, dampers and stored forces. Fitted are the inertias of
-    all bodies with mass, or what is named: `link3.inertia`, `elbow.armature`, `elbow.damping`, `elbow.stiffness`, in
-    all of which T is linear. Every P, the pseudo-inertia of a body, stays positive definite, whatever the noise: mass,
-    moments and centre are those of some body. The model's own values are the prior: they decide what the records cannot
-    show, by the divergence d, which counts relative changes; `prior=1e-3` means that a change by thirty times is one
-    standard deviation. A point mass or a rod takes a prior that is a little thicker.
+    T is `inverse_dynamics`, with the model's springs, dampers and stored forces. It fits the inertias of all bodies
+    with mass, or the named parameters: `link3.inertia`, `elbow.armature`, `elbow.damping`, `elbow.stiffness`, in all of
+    which T is linear. Every P, the pseudo-inertia of a body, stays positive definite, whatever the noise: mass, moments
+    and centre are those of some body. The model's own values are the prior: they decide combinations that the records
+    cannot show, by the divergence d, which counts relative changes; `prior=1e-3` means that a change by thirty times is
+    one standard deviation. A point mass or a rod takes a prior that is a little thicker.
 
     `noise` is the standard deviation of the force along each dof (nv); without it, it is estimated from the residual of
     the best fit. q, v and vdot are taken as exact. `base` names the combinations that the records show: singular values

@@ -1,4 +1,4 @@
-"""Records of q, v, vdot and force, read and condensed: what a fit needs of many states is one triangle for each row.
+"""Records of q, v, vdot and force, condensed to one triangle for each row, which is all that a fit needs.
 
 Along each dof j the force is linear in the parameters, force_j = Y_j x + rest_j + noise. The orthogonal factor of
 [Y_j, force_j - rest_j] over all records leaves a triangle with the same sums of squares.

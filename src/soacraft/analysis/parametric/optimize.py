@@ -78,10 +78,10 @@ def optimize(
     (L-BFGS-B); if with a vector, the sum of its squares is (a trust region with its Jacobian, quick and exact near the
     optimum). `gradient(model)` gives its derivatives along the parameters, the last axis, as `parameter_derivatives`
     does; without it they are differences of three points. `bounds` are `{name: (low, high)}`, for a parameter or one
-    number of it. It is a local search: what it finds depends on where the model starts.
+    number of it. It is a local search: the result depends on the start.
 
     Trials are physical: masses stay positive, armature not negative, and of `moment` or `inertia`, which are given
-    whole, the pseudo-inertia stays positive definite. The model itself is left as it is, unless `apply=True`.
+    whole, the pseudo-inertia stays positive definite. The model itself is not changed, unless `apply=True`.
 
     >>> import numpy as np
     >>> import soacraft as sc

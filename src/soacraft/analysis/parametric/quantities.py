@@ -223,7 +223,7 @@ def _center_of_mass(graph: Graph, found: Found, options: dict[str, Any], q: Any)
 
 #: Quantities in which forces that act on bodies have a part.
 WITH_FORCES = ("inverse_dynamics", "forward_dynamics", "bias_force")
-#: What derivatives are known of: the arguments of the function, and the function that gives them.
+#: Quantities with known derivatives: the arguments of the function, and the function that gives them.
 QUANTITIES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "inverse_dynamics": (("q", "v", "vdot"), _inverse_dynamics),
     "forward_dynamics": (("q", "v", "force"), _forward_dynamics),

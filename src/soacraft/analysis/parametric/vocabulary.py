@@ -198,7 +198,7 @@ def symmetric(x: Array) -> Array:
     return J
 
 
-#: What of a body or node is set for parameters of these kinds; for others it has their name.
+#: Attribute of a body or node that is set for parameters of these kinds; for others it has their name.
 _SET = {"mass": "inertia", "com": "inertia", "moment": "inertia", "damping": "passive", "stiffness": "passive"}
 
 

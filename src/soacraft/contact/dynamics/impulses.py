@@ -43,7 +43,7 @@ class Resolved:
     factor: float = 1.0
     """Factor by which restitution was reduced so that the energy does not rise."""
     presses: bool = False
-    """True if something besides closures and held dofs has an impulse."""
+    """True if anything but closures and held dofs has an impulse."""
 
 
 class ImpulseProblem:

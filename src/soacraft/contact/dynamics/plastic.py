@@ -1,7 +1,7 @@
 """`plastic_impact`: bodies that meet and stay together: capture, docking, grasp.
 
-The relative velocity u = G v of what is joined ends by an impulse p along the same rows; closures that hold already go
-on holding, as rows of the same problem (EQUATIONS 4.6):
+The relative velocity u = G v of the joined bodies vanishes by an impulse p along the same rows; closures that hold
+already go on holding, as rows of the same problem (EQUATIONS 4.6):
 
     S p = -u,   S = G Mcal^-1 G* = Q B* Omega B Q*,   v+ = v + Mcal^-1 G* p,   energy lost = 1/2 u* S^-1 u  (Carnot)
 
@@ -32,9 +32,9 @@ from soacraft.spatial.checks import Array
 
 #: Directions whose compliance is this part of the largest, in units of each row's own, are ones that nothing moves.
 _STIFF = 1e-13
-#: What may be left of the relative velocity, in the same units.
+#: Largest remaining relative velocity, in the same units.
 _LEFT = 1e-8
-#: What is left of the motions of two frames relative to these, where they cancel.
+#: Motions of two frames relative to these are rounding below this, where they cancel.
 _CANCELLED = 1e-12
 
 
@@ -176,7 +176,7 @@ def _joint(graph: Multibody, state: State, name: str, a: Frame, b: Frame, Q: Arr
     carried = np.concatenate([J_a[:3], J_a[3:] + np.cross(J_a[:3], (p_b - p_a)[:, None], axis=0)])
     axes = np.kron(np.eye(2), R_b)
     G = Q @ axes.T @ (J_b - carried)
-    # what is left where the two cancel is rounding, and no impulse acts along it
+    # the remainder where the two cancel is rounding, and no impulse acts along it
     length = measure_of(graph, np.asarray(state.q)).length
     turns = sum(np.linalg.norm(x[:3], axis=0) for x in (J_a, J_b))
     slides = sum(np.linalg.norm(x[3:], axis=0) for x in (carried, J_b)) + length * turns

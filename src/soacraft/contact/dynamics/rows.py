@@ -19,7 +19,7 @@ from soacraft.contact.solvers.blocks import Cone
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import axes_along
 
-#: What is left of motions relative to them, where they cancel: rounding, along which nothing presses.
+#: Relative motions below this are rounding, where they cancel: nothing presses along them.
 _CANCELLED = 1e-13
 
 

@@ -2,9 +2,9 @@
 
 Shapes of one body, or of bodies welded together, never do; nor those of a parent and its child, except on the inertial
 frame (as MuJoCo has it); nor those of two bodies that an active closure welds to each other, as a second hand is welded
-to what it holds. A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's bodies
-with several joints are such chains. Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>` and
-`<pair>`, SRDF's disabled and enabled pairs of links.
+to the object it holds. A body without mass and without shapes is a part of the hinge between its neighbours: MJCF's
+bodies with several joints are such chains. Then the settings of the files: MJCF's `contype` and `conaffinity`,
+`<exclude>` and `<pair>`, SRDF's disabled and enabled pairs of links.
 
 Pairs are never listed: a shape has a class (its rigid group, the one above it, two masks), and pairs that files or the
 user name are exceptions. So thousands of shapes take no longer than their number.
@@ -164,7 +164,7 @@ def _is_flexible(carrier: Any) -> bool:
 
 def file_pairs(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
     """The pairs that the files name, and whether they may touch; a pair of shapes counts more than bodies, and enabled
-    more than disabled. They do not depend on how the bodies hang together. O(pairs named).
+    more than disabled. They do not depend on the joints of the bodies. O(pairs named).
     """
     bodies: dict[str, list[int]] = defaultdict(list)
     for i, x in enumerate(shapes):

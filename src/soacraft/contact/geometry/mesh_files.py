@@ -16,7 +16,7 @@ Triangles = tuple[Array, npt.NDArray[np.int64]]
 
 #: A larger file is refused: 10 million triangles in binary STL.
 LARGEST = 500_000_084
-#: The same for text, and for files of other readers: they take many times their size to be read.
+#: Largest size for text, and for files of other readers: they take many times their size to be read.
 LARGEST_TEXT = 50_000_000
 
 

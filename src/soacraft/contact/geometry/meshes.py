@@ -108,7 +108,7 @@ def _ragged(lists: list[Integers]) -> tuple[Integers, Integers]:
 class TriangleMesh(Shape):
     """A mesh of triangles (m, 3) on vertices (n, 3), counter-clockwise seen from outside.
 
-    Vertices in one place are joined. Where every edge is between two triangles that agree on what is outside, the mesh
+    Vertices in one place are joined. Where every edge is between two triangles that agree on the outward side, the mesh
     is `closed`: it is a solid. Inside out, it is turned (`inverted`). Otherwise it is a surface with two sides, which
     has no inside. Triangles without area are left out, and counted in `dropped`; so are vertices of no triangle.
 

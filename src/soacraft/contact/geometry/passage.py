@@ -7,7 +7,7 @@ Two convex shapes that are apart by g along n when a step begins come closer alo
 with s what their origins come closer by, c0 and c1 the speeds of approach at its begin and of parting at its end (a
 cubic with these slopes leaves its chord by no more), phi the angles that they turn by and r how far turning moves their
 points; seen from the inertial frame or from one of them, whichever gives least. Together they are at least T thick: the
-sum of their least widths, and of what they keep clear of each other by. Less than half of that deep the way out still
+sum of their least widths, and of the clearance between them. Less than half of that deep the way out still
 is the way in, so that a step with
 
     D <= max(g, -T/5) + 2/5 T

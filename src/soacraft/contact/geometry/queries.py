@@ -218,7 +218,7 @@ def _require_shape(shape: Any) -> None:
 
 
 def require_pair(a: Any, b: Any) -> None:
-    """Refuse what is no shape, and pairs that have no distance."""
+    """Refuse arguments that are no shape, and pairs that have no distance."""
     for shape in (a, b):
         _require_shape(shape)
     refusal = unanswerable(a, b)

@@ -31,9 +31,9 @@ class Impulses:
 
     `residual` is that of the natural map p - Proj_K(p - u - |u_t| n), in units where every block has unit compliance,
     relative to its value at p = 0, which is that of the contacts that have to act: how fast others open does not count.
-    Contacts that do not move each other (islands of S) are judged each by its own. `state` tells of each law
-    "open", "stick", "slip" or "hold". `unique` is False where other impulses give the same motion: then these
-    are the ones of least norm, unless a contact rests exactly at the wall of its cone.
+    Contacts that do not move each other (islands of S) are judged each by its own. `state` is "open", "stick", "slip"
+    or "hold" for each law. `unique` is False where other impulses give the same motion: then these are the ones of
+    least norm, unless a contact rests exactly at the wall of its cone.
     """
 
     p: Array
@@ -114,9 +114,9 @@ class Problem:
 
         "cone" has the exact cones: Gauss-Seidel and Newton, else problems that are softer and less and less so, else
         the fixed point of associated problems, which are convex (De Saxce). "pyramid" has `directions` of sliding and
-        solves a linear complementarity problem by Lemke's pivots; its `residual` is that of the cone, so it tells what
-        the pyramid costs. `start` is a guess of p, which does not change the answer beyond tolerance.
-        Above the tolerance it raises `ConvergenceError`, or warns, or only reports, as `otherwise` says.
+        solves a linear complementarity problem by Lemke's pivots; its `residual` is that of the cone, so it shows the
+        error of the pyramid. `start` is a guess of p, which does not change the answer beyond tolerance. Above the
+        tolerance it raises `ConvergenceError`, or warns, or only reports, as `otherwise` says.
         """
         if method not in ("cone", "pyramid"):
             raise StateError(f"method {method!r} is unknown; give 'cone' or 'pyramid'")

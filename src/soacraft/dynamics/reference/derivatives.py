@@ -3,7 +3,7 @@
 The way from body to body is cut into steps that each have dofs of their own (`segments`): one for a hinge between rigid
 frames, up to three where modes move them. In body axes a move along dof j of a step, with twists S, changes phi by
 phi crf(S_j) (G1), and S by dS_j where it varies. With V+ = phi* V and alpha+ = phi* alpha of what is inboard, u = S w
-the twist of the step at rates w, gravity taken as an acceleration -g of what the base bodies hang from, the derivatives
+the twist of the step at rates w, gravity taken as an acceleration -g of the parent of the base bodies, the derivatives
 along all dofs at once are columns that obey
 
     base to tips:   dV     = phi* dV(in)     + [crm(V+) S + dS w]

@@ -45,7 +45,7 @@ def potential_energy(p: Problem) -> Array:
 
 
 def passive_energy(p: Problem) -> Array:
-    """k |q - rest|^2 / 2 of springs and tendons, sum of compensation m g.c, and what is in springs between nodes."""
+    """k |q - rest|^2 / 2 of springs and tendons, sum of compensation m g.c, and the energy of springs between nodes."""
     q, bodies = p.given["q"], p.layout.compensated
     total = passive.energy_along_dofs(p.layout, q)
     if bodies:

@@ -1,4 +1,5 @@
-"""Newton-Euler inverse dynamics, what it gives for special accelerations and forces, and what springs and dampers add.
+"""Newton-Euler inverse dynamics, its results for special accelerations and forces, and the forces of springs and
+dampers.
 
     base to tips    alpha = phi* (H* vdot + a)
     tips to base    f = phi (M alpha + b),    T = H f - passive

@@ -16,7 +16,7 @@ from soacraft.files.xml_tree import Element
 
 Handler = Callable[[Element, Walk], Any]
 
-#: How many numbers a place and each way to say a turn have.
+#: Counts of the numbers of a position and of each form of a rotation.
 _NUMBERS = {"pos": 3, "quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}
 _TURNS = frozenset(_NUMBERS) - {"pos"}
 _PLACE = " ".join(_NUMBERS)

@@ -1,4 +1,4 @@
-"""MuJoCo at work: parsing and compiling what the walk gives it, quietly, and its complaints as ours."""
+"""MuJoCo at work: parsing and compiling the documents of the walk, quietly, and its errors as ours."""
 
 from __future__ import annotations
 

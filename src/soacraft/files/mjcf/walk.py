@@ -1,7 +1,7 @@
 """The walk over the XML: asks the handler of each element, reports it, and collects what MuJoCo is given.
 
 MuJoCo never reads a file: it is given a text made of the elements and attributes that have a handler, one element to a
-line. So what it reads is what was checked, and a line in its messages leads back to the element of the file.
+line. So it reads only checked elements, and a line in its messages leads back to the element of the file.
 """
 
 from __future__ import annotations

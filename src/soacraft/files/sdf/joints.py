@@ -1,4 +1,4 @@
-"""Joints of SDF as hinges, with their limits, springs and what they follow."""
+"""Joints of SDF as hinges, with their limits, springs and couplings."""
 
 from __future__ import annotations
 

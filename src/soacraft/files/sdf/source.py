@@ -18,7 +18,7 @@ from soacraft.model.tree.parts.import_report import ReportBuilder
 from soacraft.model.tree.parts.records import Record
 from soacraft.spatial import Array, Pose
 
-#: How deep files may include each other, and how many includes one model may have.
+#: Largest depth of includes, and largest number of includes of one model.
 MAX_DEPTH, MAX_INCLUDES = 16, 1000
 #: Folders of models that the user's environment names.
 PATHS = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH", "IGN_GAZEBO_RESOURCE_PATH")

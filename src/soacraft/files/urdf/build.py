@@ -1,4 +1,4 @@
-"""A model made of what a URDF file says."""
+"""A model made of the elements of a URDF file."""
 
 from __future__ import annotations
 

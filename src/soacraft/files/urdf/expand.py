@@ -1,8 +1,8 @@
 """xacro files: URDF with macros, expanded by the package `xacro` where it is installed.
 
 A xacro file is a program: it evaluates expressions and includes other files, with what `xacro` allows and without the
-bounds of the readers here. So it is run only where the user names a `.xacro` file; what it makes is then read as any
-other URDF file, with all bounds.
+bounds of the readers here. So it is run only where the user names a `.xacro` file; its output is then read as any other
+URDF file, with all bounds.
 """
 
 from __future__ import annotations

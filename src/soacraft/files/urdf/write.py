@@ -25,7 +25,8 @@ _MOVING = ("revolute", "prismatic")
 
 
 def write_urdf(mb: Multibody, path: str | Path) -> ImportReport:
-    """Write a model as URDF. O(n). The report says what became of every part; `report.lost` what a reader will miss.
+    """Write a model as URDF. O(n). The report says what became of every part; `report.lost` the parts that a reader
+    will miss.
 
     Hinges that are no joints of URDF (spherical, helical, ...) are refused. Numbers are written so that they read back
     bit for bit. A link's frame is its joint's frame: where a body frame is elsewhere, the link's frame is put at the

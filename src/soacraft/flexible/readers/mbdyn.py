@@ -25,7 +25,8 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import cross
 
-#: How far modal mass and inertia in the file may be from those of its lumped masses: the digits that programs print.
+#: Largest difference of modal mass and inertia in the file from those of its lumped masses: the digits that programs
+#: print.
 SAME = 1e-3
 _GROUP = re.compile(r"\*\*\s*RECORD GROUP\s+(\d{1,4})\b", re.IGNORECASE)
 _WORDS = {

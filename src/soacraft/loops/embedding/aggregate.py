@@ -70,7 +70,7 @@ def aggregate(mb: Graph | SKOModel, *groups: Iterable[Any], ignore_loops: bool =
 
         V_S = A_S* (B_p* V_p + H_S* v_S),    A(p,S) = B_p A_S,    H = H_S A_S,    M = M_S         (formula F5, X = I)
 
-    The bodies of a group hang from one body outside (their parents are in the group, or that one body). The compound
+    The bodies of a group have one parent outside (their parents are in the group, or that one body). The compound
     bodies are those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. O(n).
     Of an SKO model its nodes are aggregated, `model.aggregated(nodes)`.
 

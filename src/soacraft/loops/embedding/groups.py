@@ -72,7 +72,7 @@ def find_groups(graph: Graph, embedded: Collection[str]) -> list[Group]:
 
 
 def group_of(tree: Tree, bodies: Iterable[int], ties: tuple[str, ...] = ()) -> Group:
-    """Bodies as a group; they must hang from one body outside."""
+    """Bodies as a group; they must have one parent outside."""
     members = set(bodies)
     roots = sorted({tree.parents[k] for k in members} - members)
     if len(roots) != 1:

@@ -51,7 +51,7 @@ class Plan:
         hinge = loop.hinge if self.closing is None else self.closing.hinge
         nodes = start.modal_node, end.modal_node
         self.hung = {path[0]: Hung(start.carrier, hinge, start.offset, end.offset.inv, loop.name, *nodes)}
-        """The bodies that hang anew."""
+        """The bodies that get another parent."""
         for outer, inner in pairwise(path):
             self.hung[inner] = Hung.around(outer, self.turned[outer].hinge)
 

@@ -386,7 +386,7 @@ class Layout:
 
 
 _PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))
-#: What a user's own hinge may change too, when its attributes are set.
+#: Fields that also change with the attributes of a user's own hinge.
 _OF_HINGES = frozenset({"groups", "units"})
 
 

@@ -23,7 +23,7 @@ from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.tree.frames.frame import Body, Frame
 
-#: What C++ offers, for the layers above: `soacraft._core` is imported here alone.
+#: Names of C++ for the layers above: `soacraft._core` is imported here alone.
 Plan: TypeAlias = _core.Plan
 Program: TypeAlias = _core.Program
 Numbers: TypeAlias = _core.Numbers

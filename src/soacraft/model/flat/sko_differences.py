@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 Blocks = list[Array | None]
 
 OFFSETS = (-2.0, -1.0, 1.0, 2.0)
-#: Part of a rate by which a derivative may miss differences, besides their own error.
+#: Part of a rate by which a derivative may miss differences, in addition to their error.
 AGREEMENT = 1e-6
 #: Steps that are tried, as parts of the model's own: the coordinates may be of any unit.
 PARTS = tuple(10.0**-k for k in range(9))

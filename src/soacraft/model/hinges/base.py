@@ -2,7 +2,7 @@
 
 A hinge lets its outboard frame move relative to its inboard frame. To write one, derive from `Hinge`, set
 `nq` and `nv`, and give `neutral()`, `pose(q)` and `H_T(q)`; if nq differs from nv, also `qdot`, `integrate`
-and `difference`. Everything else has a default. `check_hinge(hinge)` then finds what is wrong.
+and `difference`. Everything else has a default. `check_hinge(hinge)` then finds mistakes.
 
 Batches. A hinge with `batched = False` (the default) only ever gets a single q of shape (nq,). One with
 `batched = True` (all the built-in ones) takes q of shape (..., nq) and answers with the same leading axes.

@@ -1,4 +1,4 @@
-"""`ModalData`: what the modes of a flexible body are, as constant arrays made once.
+"""`ModalData`: the modes of a flexible body, as constant arrays made once.
 
 A point r of the undeformed body moves to
 

@@ -1,4 +1,5 @@
-"""`ModalSkin`: what is seen of a flexible body, triangles whose corners are carried by stations. For pictures alone.
+"""`ModalSkin`: the visible surface of a flexible body, triangles whose corners are carried by stations. For pictures
+alone.
 
 A station is a place of the body that moves and turns with the modes, as a node does; a corner at d from its station is
 

@@ -25,8 +25,8 @@ from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.kept import Kept
 from soacraft.spatial.checks import Array
 
-#: How far a state may be off its closures, in these units: the default of `tolerance=`. Files give lengths in 7 to 9
-#: digits, so loops closed as well as a file can tell are open by 1e-7 to 1e-8; integrators leave less. A loop open by
+#: Largest distance of a state from its closures, in these units: the default of `tolerance=`. Files give lengths in 7
+#: to 9 digits, so loops closed to the digits of a file are open by 1e-7 to 1e-8; integrators leave less. A loop open by
 #: 1e-6 changes accelerations by that part, in well conditioned poses.
 CLOSED = 1e-6
 #: A length relative to that of the model that is rounding.

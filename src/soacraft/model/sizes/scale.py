@@ -18,7 +18,7 @@ from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.kept import Kept
 from soacraft.spatial.checks import Array
 
-#: How far a flexible body bends in a random state, in lengths of it and in radians: its modes hold there.
+#: Bending of a flexible body in a random state, in lengths of it and in radians: its modes hold there.
 BENT = 0.02
 
 

@@ -1,7 +1,7 @@
 """The current state of a model: q, v and vdot of its hinges, and the external forces that act.
 
 Its numbers are in a `Store`, which compiled calls read and `set_state` writes; the `State` in Python is made when it is
-asked for. While the structure changes, the state is kept by body.
+first read. While the structure changes, the state is kept by body.
 """
 
 from __future__ import annotations

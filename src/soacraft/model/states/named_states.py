@@ -14,7 +14,7 @@ from soacraft.spatial.checks import Array, finite
 if TYPE_CHECKING:
     from soacraft.model.tree.graph import Graph
 
-#: So many hinges are listed in a message.
+#: Number of hinges listed in a message.
 _LISTED = 12
 
 

@@ -1,4 +1,4 @@
-"""States of a model at rows of numbers, as runs give them to functions: nothing is computed before it is asked for."""
+"""States of a model at rows of numbers, as runs give them to functions: nothing is computed before it is read."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.model.tree.graph import Graph
 
-#: A coupling is kept when what is left of it is this small relative to the sizes of its terms.
+#: A coupling is kept when its residual is this small relative to the sizes of its terms.
 _KEPT = 1e-12
 _STEPS = 400
 _DRAWS = 4

@@ -1,4 +1,4 @@
-"""Immutable snapshots of a graph's state, with what was computed for them.
+"""Immutable snapshots of a graph's state, with the values computed for them.
 
 A `Configuration` holds what depends on q alone and is shared by all states with that q; a `Motion` adds v; a
 `State` adds vdot and external forces. So a change of v recomputes nothing that depends on q only. All of it is of one
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))
 
 
-#: What the numbers of a memo are, for the error when they overflow.
+#: Names of the numbers of a memo, for the error when they overflow.
 _NUMBERS = {
     "relative": "the pose of each body in its parent's frame",
     "world": "the pose of each body in the inertial frame",
@@ -142,7 +142,7 @@ class Configuration:
 
     @property
     def base(self) -> Poses:
-        """The pose of what the base bodies hang from."""
+        """The pose of the parent of the base bodies."""
         return _IDENTITY if self._base is None else self._memo("base", self._base)
 
     @property
@@ -242,7 +242,7 @@ class Motion:
 
     @property
     def base(self) -> tuple[Array, Array] | None:
-        """Velocity and acceleration, in its body axes, of what the base bodies hang from; None at rest."""
+        """Velocity and acceleration, in its body axes, of the parent of the base bodies; None at rest."""
         return None if self._base is None else self._memo("base", self._base)
 
     @property

@@ -1,4 +1,4 @@
-"""Reading what a user gives for a body: names, poses, inertias, hinges."""
+"""Reading the arguments for a body: names, poses, inertias, hinges."""
 
 from __future__ import annotations
 

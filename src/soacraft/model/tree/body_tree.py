@@ -125,7 +125,7 @@ class BodyTree:
         return str(name)
 
     def refuse_loop(self, body: Body, parent: Carrier, hinge_name: str) -> None:
-        """Raise for a body that would hang from itself."""
+        """Raise for a body that would be its own ancestor."""
         path, carrier = [parent.name], parent
         while isinstance(carrier, Body):
             if carrier is body:

@@ -1,4 +1,4 @@
-"""The card of a model or a sub-graph: sizes, mass, what acts, what is tied, its bodies and its tree. O(n)."""
+"""The card of a model or a sub-graph: sizes, mass, forces, ties, its bodies and its tree. O(n)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ _LIMITS = "set body.limits = sc.Limits(lower=..., upper=..., velocity=..., effor
 _HANG = "attach the body again with mb.reattach(body, parent, hinge)"
 _PLACE = "set body.inboard or body.outboard, the constant poses of its hinge, or the coordinates mb.q"
 _STATE = "set it for the model, as mb.q, mb.v or mb.vdot; body.q_slice and body.v_slice say where"
-#: How to do what is wished of a body by another name.
+#: Cures for attributes of a body under another name.
 CURES_OF_BODIES = {
     **dict.fromkeys(("mass", "com", "moment", "moments", "center_of_mass", "centre_of_mass"), _INERTIA),
     **dict.fromkeys(("damping", "stiffness", "friction", "spring", "damper", "rest", "springref"), _PASSIVE),
@@ -26,7 +26,7 @@ CURES_OF_BODIES = {
     "rotor_inertia": "set body.armature",
 }
 
-#: How to do what is wished of a model or sub-graph by another name.
+#: Cures for attributes of a model or sub-graph under another name.
 CURES_OF_GRAPHS = {
     "a": "accelerations are mb.vdot",
     "actuators": "add one with mb.add_actuator(...)",

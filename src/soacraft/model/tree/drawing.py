@@ -10,7 +10,7 @@ from soacraft.model.modal.data import mode_count
 from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.graph import Graph, size_text
 
-#: Bodies that are drawn one under the other; what hangs from the last starts again at the left.
+#: Bodies that are drawn one under the other; the children of the last start again at the left.
 DEEPEST = 24
 
 
@@ -64,7 +64,7 @@ class Drawn(Graph):
 
 
 def tree(graph: Graph) -> Text:
-    """Bodies under what they hang from. O(n): no line is indented by more than `DEEPEST` bodies."""
+    """Bodies below their parents. O(n): no line is indented by more than `DEEPEST` bodies."""
     layout = graph.layout
     lines = [f"{_line(graph.name)}: {size_text(layout.n, layout.nv)}"]
     parts = deque((_line(anchor.name), roots) for anchor, roots in _anchors(graph).items())

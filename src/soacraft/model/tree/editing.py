@@ -1,4 +1,4 @@
-"""Edits of the tree of a model: what they do to its frames, its attachments and its state. The methods of `Multibody`
+"""Edits of the tree of a model: their effects on its frames, its attachments and its state. The methods of `Multibody`
 of the same names have the documentation.
 """
 

@@ -42,7 +42,7 @@ Moves = Callable[[Any, Any], Array]
 
 
 class Graph(Strict, ABC):
-    """Bodies that hang together, with a state: a `Multibody` or a `SubGraph`."""
+    """Connected bodies, with a state: a `Multibody` or a `SubGraph`."""
 
     _cures: ClassVar = CURES_OF_GRAPHS
 
@@ -190,7 +190,7 @@ class Graph(Strict, ABC):
 
     @steady
     def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
-        """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.
+        """An immutable snapshot; parts left out are those of the current state. Leading batch axes allowed.
 
         `q`, `v` and `vdot` may be given by names of hinges, bodies or dofs; what is not named is as it is now.
 

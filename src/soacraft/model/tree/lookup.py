@@ -13,7 +13,7 @@ from soacraft.model.tree.graph import Graph
 
 
 class Lookup(Graph):
-    """A graph whose parts users find by name; `soacraft.model.tree.names` says what a name means."""
+    """A graph whose parts users find by name; `soacraft.model.tree.names` has the rules for names."""
 
     def __getitem__(self, name: str) -> Body:
         """`mb["upper"]` is a body, `mb["elbow"]` the body of that hinge.

@@ -296,7 +296,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         model keeps it (a strong reference) until it is cancelled; copies and files do not. Changes that it makes are
         announced after it has returned, in a next round. An exception in it does not undo the change nor stop the other
         calls; it is raised in the code that made the change, several as an `ExceptionGroup`. Without subscribers a
-        change costs what it did.
+        change costs nothing more.
 
         >>> from soacraft.model import serial_chain
         >>> mb, seen = serial_chain(2), []
@@ -324,12 +324,13 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         All that it has comes with it: bodies, nodes, shapes, loops, couplings, tendons, actuators, limits, springs,
         materials, keyframes, records, state and forces. `prefix` goes before the name of every part of it, and where
         its attributes and records mention one; nodes and shapes on its bodies keep their own names
-        ("left_link7/tool"). `other` stays as it is. Gives the new bodies, by name or number. O(n).
+        ("left_link7/tool"). `other` is not changed. Gives the new bodies, by name or number. O(n).
 
         Without a hinge (or with a `Weld`) its inertial frame is fixed at the pose `inboard` in `parent`, and its base
-        bodies hang there by the hinges they had. A model that floats, whose one base body has a `Free` hinge, hangs by
-        `hinge` instead. One whose one base body is welded may hang by any hinge, with all that was fixed on its
-        inertial frame: `inboard` is then the inboard frame of that hinge. Anything else is refused with what to do.
+        bodies are attached there by the hinges they had. A model that floats, whose one base body has a `Free` hinge,
+        is attached by `hinge` instead. One whose one base body is welded may be attached by any hinge, with all that
+        was fixed on its inertial frame: `inboard` is then the inboard frame of that hinge. Anything else is refused
+        with what to do.
 
         Names that this model has already are refused, all at once, before anything is changed. Gravity is that of this
         model; where the other had another one, or a size that suggests other units, `import_report` says so. Handles,
@@ -762,7 +763,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change the current state, all or nothing: when one part is refused, none is changed.
 
-        Each part is an array, or `{hinge, body or dof: value}`, which leaves what is not named as it is. In place of q
+        Each part is an array, or `{hinge, body or dof: value}`, which does not change the others. In place of q
         the name of a keyframe takes q and v from it (v only where none is given): `mb.set_state("home")`.
 
         >>> from soacraft.model import serial_chain

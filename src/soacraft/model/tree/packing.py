@@ -1,4 +1,4 @@
-"""Models for `pickle` and what is made of them: empty frames first, then what they hold.
+"""Models for `pickle`: empty frames first, then their contents.
 
 A frame refers to its parent, its children and its model; followed one after the other such references nest as deep as
 the tree. So a model is made with all its frames empty, and a frame anywhere else is its model and its name.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
 Reduced = tuple[Any, ...]
-#: What a model is composed of: packed part by part, without what belongs to the process or is made when asked for.
+#: Parts of a model: packed one by one, without those that belong to the process or are made on demand.
 _PARTS = {"_tree", "_attachments", "_state", "_edits"}
 
 

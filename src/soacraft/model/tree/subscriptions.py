@@ -15,7 +15,7 @@ from soacraft.errors import ModelError
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
-#: How often subscribers may answer a change with another one before it is taken for a circle.
+#: Number of rounds in which subscribers may answer a change with another one before it is taken for a circle.
 MOST_ROUNDS = 100
 KINDS = ("state", "structure", "parameters", "geometry", "records")
 

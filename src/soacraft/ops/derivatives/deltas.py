@@ -29,7 +29,8 @@ from soacraft.ops.roots import RootLeaf, RootRate
 if TYPE_CHECKING:
     from soacraft.ops.derivatives.diff import Derivation
 
-#: Of a product that is differentiated: the product rule makes as many products of as many factors.
+#: Largest number of factors of a product that is differentiated: the product rule makes as many products of as many
+#: factors.
 MOST_FACTORS = 250
 
 

@@ -1,6 +1,6 @@
 """Derivatives of operator expressions, as operators: `expr.diff(body, dof)`, `expr.dot()`, `expr.along(body, dof)`.
 
-Every operator A changes in two ways: the axes it is written in turn, and what it maps changes.
+Every operator A changes in two ways: its axes turn, and its blocks change.
 
     dA = W_to A - A W_from + delta A
 

@@ -22,7 +22,7 @@ from soacraft.ops.leaves import PickOffLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.roots import RootLeaf, RootRate
 
 Gauge = str | tuple[str, ...] | None
-#: Of what is given, and of what is taken.
+#: Gauges of the result and of the argument.
 Gauges = tuple[Gauge, Gauge]
 
 _STARRED: dict[Gauge, Gauge] = {"f": "v", "v": "f"}

@@ -290,7 +290,7 @@ class Rates:
         return self._named(lyapunov_rate(s.E_psi.T, X), "Upsilon")
 
 
-#: How the axes enter: f for forces on bodies, v for velocities, "" for hinges. An operator maps (to, from).
+#: Gauges of the operators: f for forces on bodies, v for velocities, "" for hinges. An operator maps (to, from).
 GAUGES = {
     **dict.fromkeys("E_phi phi phi_tilde tau tau_bar E_psi psi psi_tilde".split(), ("f", "f")),
     **dict.fromkeys("M R P P_plus".split(), ("f", "v")),

@@ -20,7 +20,7 @@ from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import Operators
 
 Side = Callable[[Operators, Any, Any], Operator]
-#: How far off its axis a body frame may be to be on it, as part of its distance from the hinge: rounding.
+#: Distance of a body frame from its axis that counts as none, as part of its distance from the hinge: rounding.
 ON_AXIS = 1e-15
 Condition = Callable[[Operators, Any, Any], bool]
 

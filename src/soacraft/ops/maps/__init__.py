@@ -1,7 +1,7 @@
 """Maps between SKO models of one system: in, two bindings; out, the operators that carry motions from one to the other.
 
 `between.py` finds the way, `leaves.py` has the operators, `graphs.py` the numbers for trees (axes, sub-graphs, models
-told from another base, rotors), `known.py` what `prove` knows of them. Compound bodies bring their own numbers
+with another base, rotors), `known.py` their relations for `prove`. Compound bodies bring their own numbers
 (`loops/embedding/tree_map.py`).
 """
 

@@ -16,8 +16,8 @@ from soacraft.ops.maps.leaves import BlocksBy, ModelMap
 
 Array = npt.NDArray[np.float64]
 
-#: How far two poses, or a relative velocity from the motions of a hinge, may be apart: radians, and lengths relative to
-#: the longest arm of the model. Rounding of a chain of a thousand bodies is 1e-13.
+#: Largest difference of two poses, or of a relative velocity from the motions of a hinge: radians, and lengths relative
+#: to the longest arm of the model. Rounding of a chain of a thousand bodies is 1e-13.
 APART = 1e-9
 
 

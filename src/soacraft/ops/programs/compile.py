@@ -83,7 +83,7 @@ class CompiledExpression(Compiled):
         """A call that costs little more than its kernel or program; None for expressions that have no program."""
         graph, binding = self.graph, self._binding
         if isinstance(graph, SubGraph) and binding.axes != "body":
-            return None  # what it hangs from moves with the model
+            return None  # its anchor moves with the model
         road = road_of(binding)
         lowered = road.lowered(self.expr) if road.rigid else None
         if lowered is None or lowered.outside:

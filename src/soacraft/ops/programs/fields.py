@@ -126,7 +126,7 @@ def _compliance(f: Fields) -> int:
     return f.plan.lyapunov(f.named("E_psi"), X, f.named("E_psi"), True)
 
 
-#: How the operators of `ops.table` are made of A, H and M.
+#: Definitions of the operators of `ops.table` by A, H and M.
 _NAMED: dict[str, Callable[[Fields], int]] = {
     "E_phi": lambda f: A,
     "H": lambda f: H,

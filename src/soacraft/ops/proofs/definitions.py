@@ -58,7 +58,7 @@ def _relation(name: str, source: str, left: str, right: str) -> Relation:
     return Relation(name, source, words(left) - words(right))
 
 
-#: In this order, each is written by the ones below it and by H, E_phi, phi, psi, P, D.inv, M, R, Upsilon.
+#: Order of the definitions: each is written by the ones below it and by H, E_phi, phi, psi, P, D.inv, M, R, Upsilon.
 DEFINITIONS = (
     _definition("Omega", "psi.T H.T D.inv H psi", "000 Eq. 34"),
     _definition("phi_tilde", "phi - I", "004 Cor. 3.1"),
@@ -136,7 +136,7 @@ def named() -> System:
     return found
 
 
-#: How many rules completion may derive from relations beyond those of the papers before it stops.
+#: Number of rules that completion may derive from relations beyond those of the papers before it stops.
 MORE_RULES = 60
 
 _extended: dict[tuple[frozenset[str], frozenset[Relation]], System] = {}

@@ -1,4 +1,4 @@
-"""Polynomials as expressions: what the letters stand for on one model."""
+"""Polynomials as expressions: the operators meant by the letters on one model."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.roots import RootLeaf, RootRate
 from soacraft.ops.table import NAMES
 
-#: What is known of a leaf besides its name: (name, source, left, right), found by those who make such leaves.
+#: Further relation of a leaf: (name, source, left, right), from the module that makes such leaves.
 SideRule = tuple[str, str, Operator, Operator | None]
 
 SERIAL = ", on a chain"

@@ -11,8 +11,8 @@ from soacraft.algebra.rewriting.polynomial import Number, Polynomial, Word, quot
 from soacraft.ops.proofs import definitions
 from soacraft.ops.proofs.translate import Translator
 
-#: How many polynomials are followed at once, how many of their neighbours are looked at closely, and how many rounds
-#: may pass without anything cheaper.
+#: Number of polynomials that are followed at once, of their neighbours that are examined, and of rounds that may pass
+#: without anything cheaper.
 BEAM, CLOSE, PATIENCE = 5, 14, 2
 #: Polynomials with more terms are taken as they come.
 TERMS = 60

@@ -1,4 +1,4 @@
-"""`Changes`: what is to be done to one robot to make it equal another, bit by bit. Plain data, also as bytes."""
+"""`Changes`: the edits that make one robot equal another, bit by bit. Plain data, also as bytes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from soacraft.model.tree.parts.records import Geometry
     from soacraft.robot.robot import Robot
 
-#: Of how many versions a robot remembers its document.
+#: Number of versions whose documents a robot remembers.
 REMEMBERED = 16
 _STATE = {"q", "v", "vdot"}
-#: What of a body is set without a change of structure, by the names of the format and of `Body`.
+#: Fields of a body that are set without a change of structure, by the names of the format and of `Body`.
 _SET = {"inertia", "inboard", "outboard", "armature", "passive", "limits", "gravity_compensation"}
 
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -82,7 +82,7 @@ _DECODER = msgspec.json.Decoder(Changes)
 
 
 class Memory:
-    """The documents of the versions that a robot told, the last of them."""
+    """The documents of the last versions of a robot that were read."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Document] = OrderedDict()
@@ -115,7 +115,7 @@ class Memory:
         return Changes("soacraft-changes/1", since, version, difference(_plain(old), _plain(new)), shapes)
 
     def apply(self, rb: Robot, changes: Any) -> str:
-        """Make a robot equal another, or leave it as it is; the version it then has."""
+        """Make a robot equal another, or do not change it; the version it then has."""
         if isinstance(changes, bytes):
             changes = Changes.from_bytes(changes)
         if not isinstance(changes, Changes):

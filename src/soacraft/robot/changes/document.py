@@ -1,6 +1,6 @@
-"""A robot as a document: its model in the native format, its limbs, what it holds, and digests of the shapes that it
-keeps for objects. Documents that are equal are of
-robots that give the same bits; their digest is the version of a robot.
+"""A robot as a document: its model in the native format, its limbs, the objects it holds, and digests of the shapes
+that it keeps for objects. Documents that are equal are of robots that give the same bits; their digest is the version
+of a robot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shapes that a robot keeps for objects that a world gave it, as plain data: what no size and no file tells.
+"""Shapes that a robot keeps for objects that a world gave it, as plain data: those that neither sizes nor files define.
 
 A document names each by its digest; changes carry the data of those that the other robot has not. Numbers are bytes,
 eight for each and the lowest first, which JSON has as base64.

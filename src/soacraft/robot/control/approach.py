@@ -7,8 +7,8 @@ J0 and J1 are those of `difference_jacobians`, b the rate of both times the velo
     vdot = L (J1 vdot_d - eddot) + L b,      L = -J0^-1
 
 For true coordinates L and J1 are the identity and b is zero. For a spherical or free hinge L is the left Jacobian of
-its group and L J1 = Ad(exp e), which takes the velocity of the target into the axes of the body. With what is seen of
-it from there, x = Ad(exp e) v_d - v, and L edot = x,
+its group and L J1 = Ad(exp e), which takes the velocity of the target into the axes of the body. With its relative
+velocity seen from there, x = Ad(exp e) v_d - v, and L edot = x,
 
     L b = ad(x) Ad(exp e) v_d - dL/dt edot,      dL/dt edot = sum over n of d/dt (ad(e)^n) edot / (n + 1)!
 """

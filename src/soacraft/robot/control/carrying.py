@@ -2,7 +2,7 @@
 
     M a + b = w = A f,     f = f_move + f_squeeze,     T = T_g + J* f                                     (formula F13)
 
-f stacks the wrenches of the hands on the object, T_g is what the arms need with empty hands. The arms' accelerations
+f stacks the wrenches of the hands on the object, T_g is the force of the arms with empty hands. The arms' accelerations
 are those nearest to the wanted ones, in the metric of the mass matrix, with which the hands follow the object
 
     J_o vdot = a - dJ_o/dt v                     the object moves as prescribed
@@ -39,7 +39,7 @@ from soacraft.spatial.checks import Array, finite
 
 #: Hands may move relative to the object by this part of how fast the robot moves, or would fall, as loops may.
 _APART = 1e-6
-#: What is left of the accelerations that hands need, relative to them, below which it is rounding.
+#: Residual of the accelerations that hands need, relative to them, below which it is rounding.
 _LEFT = 1e-8
 _RANK = 1e-10  # singular values relative to the largest that count
 

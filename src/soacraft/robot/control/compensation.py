@@ -1,4 +1,4 @@
-"""Forces that make up for what a robot and its load do by themselves: gravity, friction, the whole of a motion.
+"""Forces that compensate a robot and its load: gravity, friction, the whole of a motion.
 
     T = Mcal vdot + C + J* w(payload) + friction            Mcal and C with all that the robot holds
 
@@ -63,7 +63,7 @@ def gravity(robot: Robot, q: Any, *, payload: Payload | None = None, actuated: A
     - a base or a passive hinge of the robot must need no force, springs counted, else there is no equilibrium;
     - flexible bodies stay bent as they are in q: exact where they rest so under this force, as
       `sc.analysis.equilibrium` with the motors fixed gives;
-    - hinges of what is held, such as a lid, go as they will, and the motors carry what remains at that instant;
+    - hinges of held objects, such as a lid, move freely, and the motors carry what remains at that instant;
     - objects that lie about do not count.
 
     >>> import numpy as np

@@ -34,17 +34,17 @@ from soacraft.robot.standing.stability import SIDES, read_sides, tangents
 from soacraft.robot.standing.stance import Stance
 from soacraft.spatial.checks import Array, finite
 
-#: What contact forces weigh against torques: enough that there is one answer, and that corners of a foot share a load.
+#: Weight of contact forces against torques: enough that there is one answer, and that corners of a foot share a load.
 SPREAD = 1e-4
-#: What they may weigh at most, and one over it at least: beyond it rounding decides.
+#: Largest weight of these, and one over the least: beyond it rounding decides.
 _SPREADS = 1e12
-#: What the rest weighs against what is left of the equations, where they cannot hold.
+#: Weight of the other terms against the residual of the equations, where they cannot hold.
 _REST = 1e-9
-#: How far a force may be outside of its cone, relative to the largest one.
+#: Largest distance of a force from its cone, relative to the largest force.
 _OUTSIDE = 1e-10
-#: How often faces are added, at most; ten to twenty times are enough.
+#: Largest number of rounds that add faces; ten to twenty are enough.
 _CUTS = 100
-#: What may be left of the equations, relative to the weight of the robot and what it needs, for them to hold.
+#: Largest residual of the equations, relative to the weight of the robot and the needed forces, for them to hold.
 HOLDS = 1e-9
 
 
@@ -108,12 +108,12 @@ def foot_forces(
     spread: float = SPREAD,
     limits: bool = False,
 ) -> FootForces:
-    """Forces of feet and motors that give the robot of a stance accelerations vdot at velocities v (at rest unless
-    told), with the least torques. O((nv + 3 k)^3) for k points.
+    """Forces of feet and motors that give the robot of a stance accelerations vdot at velocities v (default: at rest),
+    with the least torques. O((nv + 3 k)^3) for k points.
 
-    `actuated` names the dofs with a motor, by default as for `gravity`; flexible bodies stay as they are, and hinges of
-    what is held go as they will. Friction cones are pyramids of `sides` faces inside of them; None takes the cones
-    themselves, and longer. `spread` is what contact forces weigh against torques. With `limits` torques keep the
+    `actuated` names the dofs with a motor, by default as for `gravity`; flexible bodies do not deform further, and
+    hinges of held objects move freely. Friction cones are pyramids of `sides` faces inside of them; None takes the
+    cones themselves, and longer. `spread` is what contact forces weigh against torques. With `limits` torques keep the
     efforts of the model. Closed chains are kept. In a closed chain vdot must agree with the closures.
 
     >>> import numpy as np

@@ -45,7 +45,7 @@ from soacraft.robot.control.closures import ClosedMotion, closed_motion
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 
-#: What is left of a force that motors cannot give, relative to the force, below which it is rounding.
+#: Residual of a force that motors cannot give, relative to the force, below which it is rounding.
 _LEFT = 1e-9
 #: Singular values of how dofs with a motor move, relative to the largest, that count as zero.
 _RANK = 1e-10

@@ -102,7 +102,7 @@ def lqr_path(
 ) -> PathRegulator:
     """The regulator along a motion given at knots: times t (N + 1), q, v, and vdot or the force that gives it.
 
-    Q (2 m), Q_f (2 m, Q unless told) and R (one for each motor) as for `lqr`. Where dofs without a motor (`actuated`)
+    Q (2 m), Q_f (2 m, default Q) and R (one for each motor) as for `lqr`. Where dofs without a motor (`actuated`)
     would need a force it is no motion of the robot, and refused. Closed chains are kept as long as the same dofs are
     independent at all knots. O(N nv^3).
 

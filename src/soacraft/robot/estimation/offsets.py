@@ -30,7 +30,7 @@ class Offsets:
     dofs: tuple[str, ...]
     values: Array
     deviations: Array
-    """Standard deviations, from what is left; infinite for what the poses do not show, which is taken as zero."""
+    """Standard deviations, from the residual; infinite for offsets that the poses do not show (taken as zero)."""
     left: tuple[float, float]
     """The root mean square of turn and way that are left, in radians and metres."""
 

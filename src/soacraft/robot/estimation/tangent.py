@@ -24,7 +24,7 @@ from soacraft.loops import Solver
 from soacraft.model.sizes.scale import scale_of
 from soacraft.spatial.checks import Array
 
-#: Of rows in standard deviations, of length one: what is less is rounding.
+#: Size of a row in standard deviations, relative to length one, below which it is rounding.
 _NOTHING = 1e-9
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from soacraft.errors import SoacraftError
 
-#: What a run says last, and what to say instead; {step} is the name of the argument.
+#: Last words of a run's error, and their replacement; {step} is the name of the argument.
 _CURES = (
     (r" Take such steps, or integrator=.*", " Give {step} at most that."),
     (r" Take a smaller step, or look at it with p\.advance_to\.", " Give a smaller {step}."),

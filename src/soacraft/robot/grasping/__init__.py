@@ -1,4 +1,4 @@
-"""Objects in hands: what is held and how, how hands share a load, whether a grasp holds."""
+"""Objects in hands: holds, the share of hands in a load, the strength of a grasp."""
 
 __all__: list[str] = []
 

@@ -24,7 +24,7 @@ from soacraft.robot.grasping.fastening import WELD, Hold, carry, closed, freed, 
 from soacraft.robot.grasping.joined import Joined, is_outboard
 from soacraft.spatial.pose import Pose
 
-#: How many grasps and releases can be undone.
+#: Number of grasps and releases that can be undone.
 HISTORY = 4096
 
 

@@ -21,7 +21,7 @@ class Joined:
     object: str
     hand: str
     how: str
-    """"hung": the object hangs from the hand; "loop": a closure of that name joins them."""
+    """"hung": the hand is the object's parent; "loop": a closure of that name joins them."""
     loop: str
     impulse: Array
     """[moment; force] on the object at its frame, in inertial axes, in N m s and N s."""

@@ -1,7 +1,7 @@
 """The wrenches in a grasp: what each hand gives an object that it holds.
 
-In a tree the motion tells them (004 Eq. 10). A second hand closes a loop, in which hands may also squeeze: there the
-forces of the hinges are needed, and the closure's force is the solver's multiplier.
+In a tree the motion determines them (004 Eq. 10). A second hand closes a loop, in which hands may also squeeze: there
+the forces of the hinges are needed, and the closure's force is the solver's multiplier.
 """
 
 from __future__ import annotations

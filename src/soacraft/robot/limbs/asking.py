@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from soacraft.robot.limbs.limb import Limb
     from soacraft.robot.world.world import World
 
-#: What a tip may be free about or along, in axes of its goal.
+#: Axes of its goal that a tip may be free about or along.
 AXES = ("rx", "ry", "rz", "x", "y", "z")
 PREFER = ("near", "mid-range", "manipulability")
 #: Starts of a search, of one for the best of several solutions, and of one for all.

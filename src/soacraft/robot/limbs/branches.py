@@ -27,7 +27,7 @@ from soacraft.spatial.pose import Pose
 if TYPE_CHECKING:
     from soacraft.robot.limbs.limb import Limb
 
-#: What may be left of a goal when solutions are compared, in radians and lengths of the limb.
+#: Residual of a goal when solutions are compared, in radians and lengths of the limb.
 _SHARP = 1e-13
 #: Steps along the direction of the least singular value, in radians and lengths of the limb.
 _STEPS = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)

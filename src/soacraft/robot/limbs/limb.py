@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 class Limb(Remade, Strict):
-    """Hinges from `base` to `tip`, or to several tips, made by `Robot.limb`. It follows what the robot takes and puts
-    down; after other edits of the model it is refused.
+    """Hinges from `base` to `tip`, or to several tips, made by `Robot.limb`. It follows when the robot takes and puts
+    down objects; after other edits of the model it is refused.
 
     >>> import soacraft as sc
     >>> arm = sc.robot.Robot(sc.load("panda")).limb("arm", base="inertial", tip="link7")
@@ -302,11 +302,11 @@ class Limb(Remade, Strict):
 
         `prefer` says which of several solutions: "near" (the default where `near` is given: the one that is reached
         from there, or else the nearest), "mid-range", "manipulability", or a function of q whose value is to be least.
-        With `collisions` solutions in which the world is touched do not count.
-        `time_limit` in seconds ends a search of one pose. The same call gives the same answer, with any number of
-        threads, unless a time limit cuts it. Out of reach, `q` is the nearest approach found, and `why` says what is in
-        the way. Levenberg-Marquardt steps (Sugihara 2011), one start in each lane of a register; O(n) a step. Limbs
-        with loops, couplings, balls, or tips that share hinges are searched by `sc.inverse_kinematics`.
+        With `collisions` solutions in which the world is touched do not count. `time_limit` in seconds ends a search of
+        one pose. The same call gives the same answer, with any number of threads, unless a time limit cuts it. Out of
+        reach, `q` is the nearest approach found, and `why` has the reason. Levenberg-Marquardt steps (Sugihara 2011),
+        one start in each lane of a register; O(n) a step. Limbs with loops, couplings, balls, or tips that share hinges
+        are searched by `sc.inverse_kinematics`.
         """
         self._require_current()
         if relative_to is not None:
@@ -318,8 +318,9 @@ class Limb(Remade, Strict):
     ) -> Array:
         """Every configuration found at which the tip is at a pose, (k, nq), of a limb with as many dofs as conditions.
         Those that differ by whole turns are one: that nearest to the middle of the range. From many starts, then from
-        what was found beyond folds and by symmetry, until that leads to no others. A redundant limb has curves of them,
-        a planar one also where its turns are free: `self_motion`."""
+        solutions beyond folds and by symmetry, until that leads to no others. A redundant limb has curves of them, a
+        planar one also where its turns are free: `self_motion`.
+        """
         self._require_current()
         return branches.solutions(self, in_base(self, pose, relative_to), free, tolerance, seeds)
 

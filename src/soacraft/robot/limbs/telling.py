@@ -28,7 +28,7 @@ from soacraft.spatial.rotations import log
 if TYPE_CHECKING:
     from soacraft.robot.limbs.limb import Limb
 
-#: A limit is in the way where what pushes against it is more than this part of what is left.
+#: A limit is in the way where the push against it is more than this part of the residual.
 _PUSHED = 1e-4
 #: Turns held to more than this do not say where the last hinge is: then only positions are judged.
 _SURE_TURN = 1e-6

@@ -6,7 +6,7 @@ Along a path effort is linear in the two numbers that are to be chosen at each p
 
 a to d for all points are four batches of inverse dynamics. `toppra` chooses sdot on a grid; d sdot is put on its
 tangent at the sdot of the last round. The motion is then checked everywhere, and the grid made finer, or the limits a
-little tighter, until it holds what was asked.
+little tighter, until they hold.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TANGENTS = 3
 _DENSER = 0.9
 #: Directions that differ by more than this at a knot are a corner, where the robot rests.
 _CORNER = 1e-6
-#: Where the robot is nearly at rest, dampers are linearized at this part of the largest velocity.
+#: Part of the largest velocity at which dampers are linearized where the robot is nearly at rest.
 _SLOW = 0.002
 
 
@@ -200,7 +200,7 @@ def _rows(mb: Multibody, curve: Curve, s: Array, limits: MotionLimits, tight: di
         damped = 0.5 * (forth - back)[:, strong] / L
         d.append(np.where(np.abs(damped) > 1e-12 * np.abs(damped).max(initial=1e-300), damped, 0.0))
         low, high = -1.0 - c / L, 1.0 - c / L
-        room = tight["effort"]  # of what is left beside the force at rest, where that leaves any
+        room = tight["effort"]  # of the effort beyond the force at rest, where that leaves any
         lower.append(np.where(low <= 0.0, room * low, low))
         upper.append(np.where(high >= 0.0, room * high, high))
     made = [np.concatenate(x, axis=1) for x in (a, b, d, lower, upper)]

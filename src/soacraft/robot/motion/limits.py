@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _NODES, _GRID = 16, 129
 #: Pieces are halved while more than this part of the limit is left out, so many times at most.
 _LEFT_OUT, _HALVINGS = 1e-9, 8
-#: Between points of the grid a series of size one rises by less: 1 - cos(15 pi/256) = 0.017.
+#: Bound of the rise of a series of size one between points of the grid: 1 - cos(15 pi/256) = 0.017.
 _BETWEEN = 0.02
-#: By how much loops may be open on the way unless told, in radians or parts of their length.
+#: Default of the largest opening of loops on the way, in radians or parts of their length.
 OPENING = 1e-3
 #: A ratio above one by less is rounding.
 ROUNDING = 1e-9

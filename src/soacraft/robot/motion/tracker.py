@@ -74,7 +74,7 @@ class Tracker:
     state and target give the same step; nothing is kept between steps.
 
     Dofs that loops or couplings tie to each other are refused. Where they are independent, as those of a limb may be,
-    what is tied to them follows, and limits are of these dofs alone.
+    dofs tied to them follow, and limits are of these dofs alone.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("panda"))
@@ -134,8 +134,8 @@ class Tracker:
         return Tracked(self._chart.read(q, "q of a Tracker"), zero, zero.copy(), np.inf, ())
 
     def step(self, state: Tracked | tuple[Any, Any, Any], q: Any, v: Any = None, vdot: Any = None) -> Tracked:
-        """The state after dt on the way from `state`, (q, v, vdot) or what a step gave, to a target at q with velocity
-        v and acceleration vdot, zero by default; of a ball or a free body in its own axes.
+        """The state after dt on the way from `state`, (q, v, vdot) or the result of a step, to a target at q with
+        velocity v and acceleration vdot, zero by default; of a ball or a free body in its own axes.
 
         Targets beyond a limit are refused, and so are states from which the robot cannot stop within its limits of
         position. O(dofs).

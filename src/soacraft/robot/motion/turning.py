@@ -23,9 +23,9 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.order import in_order, order_of
 from soacraft.spatial.checks import Array, finite
 
-#: Radians of a piece at most: what is left out is below 1e-12.
+#: Radians of a piece at most: the neglected part is below 1e-12.
 _PIECE = 0.02
-#: So many pieces are computed for a step at most.
+#: Largest number of pieces that are computed for a step.
 _MOST = 10_000
 
 

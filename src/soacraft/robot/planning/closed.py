@@ -28,7 +28,7 @@ STEP, OFF = 0.05, 5e-4
 CLOSED = 1e-6
 #: A step that gains less than this part of itself has come to an end, at a limit or a singular configuration.
 _GAIN = 0.1
-#: Where a straight motion is measured, as parts of it.
+#: Parts of a straight motion at which it is measured.
 _QUARTERS = (0.25, 0.5, 0.75)
 
 

@@ -104,7 +104,7 @@ def plan(
     "BITstar", which draw past that, are refused.
 
     A start or goal that touches something, or is outside limits, is refused with the pair or the dof. Where nothing is
-    found `why` tells the reason.
+    found `why` has the reason.
 
     >>> import soacraft as sc
     >>> rb = sc.robot.Robot(sc.load("panda"))

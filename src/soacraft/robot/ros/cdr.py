@@ -1,4 +1,4 @@
-"""Messages as CDR bytes: the fields of each kind come from rosbags, those of MoveIt are told here."""
+"""Messages as CDR bytes: the fields of each kind come from rosbags, those of MoveIt are defined here."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def joint_state(
 
 def read_joint_state(robot: Robot, message: dict[str, Any]) -> tuple[Array, Array, Array]:
     """q (nq), v (nv) and force (nv) of a JointState. What it does not hold is as in the robot's state, force zero;
-    `robot` itself stays as it is. A joint that the robot does not have, or one that is named twice, is refused."""
+    `robot` itself is not changed. A joint that the robot does not have, or one that is named twice, is refused."""
     mb = _model(robot)
     read_header(message)
     names, qi, vi = _hinges(mb, _texts(message, "name"))

@@ -26,7 +26,7 @@ def collision_object(
     name: str, shapes: Any, pose: Pose | None = None, frame: str = "", *, operation: int = ADD, stamp: float = 0.0
 ) -> dict[str, Any]:
     """A CollisionObject: shapes as `World.add` takes them, with their poses in the object; the object's pose in the
-    frame of that name. Spheres, boxes, cylinders, planes, hulls and meshes can be told; others are refused.
+    frame of that name. Spheres, boxes, cylinders, planes, hulls and meshes can be written; others are refused.
 
     >>> import soacraft as sc
     >>> sc.robot.ros.collision_object("cup", sc.contact.Cylinder(0.04, 0.1))["primitives"][0]["dimensions"]
@@ -52,9 +52,9 @@ def collision_object(
 
 
 def read_collision_object(world: World, message: dict[str, Any]) -> str:
-    """Do to a world what a CollisionObject says: add an object (one of that name is replaced), remove it, append shapes
+    """Apply a CollisionObject to a world: add an object (one of that name is replaced), remove it, append shapes
     to it, or move it; the name. Its frame is a body or node of the robot, or empty or "world" for the inertial one;
-    what is on a body moves with it. What was said of an object (`hide`, `pad`, `allow`, `detail`) still holds when it
+    an object on a body moves with it. What was said of an object (`hide`, `pad`, `allow`, `detail`) still holds when it
     is replaced. Where something is refused, the world stays as it was."""
     if not isinstance(world, World):
         raise ModelError(f"a CollisionObject is read into a World, got {world!r:.60}.")

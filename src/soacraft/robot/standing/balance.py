@@ -1,6 +1,6 @@
 """Balance of a robot in motion on its contacts: zero moment point, capture point, tip-over margin.
 
-The ground gives what the rest does not: the forces through the hinges of the base bodies, as inverse dynamics of the
+The ground gives the remaining force: the forces through the hinges of the base bodies, as inverse dynamics of the
 tree has them, add up to [n; f] = rate of momentum - gravity - external forces kept with the model. Forces inside of the
 robot, of motors and closures, are no part of it; rotors (armature) have no momentum of their own here.
 """

@@ -17,7 +17,7 @@ from soacraft.robot.grasping.cones import cone_program
 from soacraft.robot.standing.stability import across, contacts, stuck, tangents
 from soacraft.spatial.checks import Array, finite
 
-#: What is less than this part of the weight of the robot is rounding.
+#: Part of the weight of the robot below which a force is rounding.
 ROUNDING = 1e-9
 #: Equations in which nothing has more than this part of the largest number are none.
 _RANK = 1e-12

@@ -86,7 +86,8 @@ class Stance:
 
     def tip_over(self, v: Any = None, vdot: Any = None) -> tuple[float, tuple[str, str]]:
         """The angle to tipping over, see `tip_over`, and the two feet between which the edge lies; for a motion (v,
-        vdot), at rest unless told. Where no foot is pressed on the ground it is refused."""
+        vdot), by default at rest. Where no foot is pressed on the ground it is refused.
+        """
         mb = self.robot.mb
         v, vdot = (np.zeros(mb.nv) if x is None else x for x in (v, vdot))
         w = ground_wrench(mb, self.q, v, vdot, self.center)

@@ -1,4 +1,4 @@
-"""Gaits: when feet are on the ground, how well they hold the robot over a cycle, and what the motors pay for it.
+"""Gaits: contacts of the feet, margins of balance over a cycle, and the effort of the motors.
 
     duty factor       part of the cycle that a foot is on the ground
     phase             when a foot comes down, in parts of the cycle, after the first one does

@@ -50,6 +50,6 @@ def read_grid(box: Any, spacing: Any, reach: float, middle: Array) -> Grid:
     counts = np.floor((ends[1] - ends[0]) / edge + 1e-9) + 1
     if np.prod(counts) > MOST:
         raise SizeError(f"a map of {np.prod(counts):.3g} voxels is more than {MOST:,}: take a larger spacing=.")
-    # what is left over is shared by both ends
+    # the remainder is shared by both ends
     first = ends[0] + 0.5 * (ends[1] - ends[0] - edge * (counts - 1))
     return Grid(first, edge, (int(counts[0]), int(counts[1]), int(counts[2])))

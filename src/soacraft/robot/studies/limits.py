@@ -27,7 +27,7 @@ DOUBLINGS = 24
 #: Values that are looked at, at most.
 MOST = 1_000_000
 
-#: What all margins are at x: a value for each name, and a word on what makes it so small.
+#: Margins at x: a value for each name, and the name of the part that makes it so small.
 Judge = Callable[[float], Mapping[str, "tuple[float, str]"]]
 
 

@@ -1,4 +1,4 @@
-"""Mass, centre of mass, inertia and principal axes of a robot, of some of its bodies, or of what it holds."""
+"""Mass, centre of mass, inertia and principal axes of a robot, of some of its bodies, or of held objects."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def mass_properties(
     """Mass, centre of mass, inertia about it and principal axes, at the present configuration, at q (rows, nq), or at
     `samples` drawn within the limits, of movable dofs (`rb.movable`).
 
-    `bodies` are names, a `Limb`, or "held", what the robot has in its hands; by default all. Results are in axes of
+    `bodies` are names, a `Limb`, or "held", the objects in the robot's hands; by default all. Results are in axes of
     `frame`, as seen from there. O(rows n).
 
     >>> import soacraft as sc

@@ -55,8 +55,9 @@ def model_of(robot: Any) -> Multibody:
 
 
 def read_motion(mb: Multibody, motion: Any, t: Any = None) -> Way:
-    """A motion from (t, q, v, vdot), from a run of `sc.sim`, or from what has `at(t)`, which gives q, v and vdot: that
-    is looked at at the times `t`, or at so many even ones up to its `duration`."""
+    """A motion from (t, q, v, vdot), from a run of `sc.sim`, or from an object with `at(t)`, which gives q, v and vdot:
+    that is looked at at the times `t`, or at so many even ones up to its `duration`.
+    """
     if hasattr(motion, "at") and not all(hasattr(motion, x) for x in ("t", "q", "v", "vdot")):
         return _sampled(mb, motion, t)
     if t is not None:

@@ -43,7 +43,8 @@ class Operation:
 class Margins:
     """Margins of operations of a robot, by name: what `limit` asks at each value.
 
-    `operation(x)` says what the robot does; a `ConvergenceError` or `LoopError` of it is the margin "configuration".
+    `operation(x)` gives the operation of the robot; a `ConvergenceError` or `LoopError` of it is the margin
+    "configuration".
     """
 
     def __init__(

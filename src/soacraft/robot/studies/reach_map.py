@@ -116,10 +116,10 @@ def reach_map(
     axes of the goal that do not matter, as in `Limb.ik`: all of "rx", "ry", "rz" for positions alone. With a `World` as
     `collisions` only configurations in which nothing is touched count.
 
-    `by="ik"` searches each centre from `seeds` starts: what is found is within limits and verified; what is not found
-    is no proof, unless it is farther than the links are long. `by="sampling"` draws `samples` configurations from
-    `seed` and counts the voxels and orientations (the nearest of the set) of their tips: fast, and less than there is.
-    O(voxels orientations seeds n), or O(samples n).
+    `by="ik"` searches each centre from `seeds` starts: a solution is within limits and verified; a failure is no proof,
+    unless the goal is farther than the links are long. `by="sampling"` draws `samples` configurations from `seed` and
+    counts the voxels and orientations (the nearest of the set) of their tips: fast, and less than there is. O(voxels
+    orientations seeds n), or O(samples n).
 
     >>> import soacraft as sc
     >>> arm = sc.robot.Robot(sc.load("panda")).limb("arm", "inertial", "link7")

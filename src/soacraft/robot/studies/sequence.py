@@ -38,7 +38,7 @@ _PEAK = 1.875 * (1.0 + 1e-9)
 
 #: Coordinates with loops closed may differ so much from those that were given, in radians or lengths of the model.
 CLOSED = 1e-6
-#: Along a way with loops closed no dof may move so many times farther, from row to row, than the way does.
+#: Largest motion of a dof from row to row, relative to that of the way, with loops closed.
 JUMP = 10.0
 
 Planner = Callable[[Robot, Any, Array, Array], Any]

@@ -1,6 +1,6 @@
 """`Study`: what all results of studies have in common: a line, a table, a card in notebooks, and a file.
 
-A study is a frozen dataclass whose fields are annotated with what a file needs to know of them:
+A study is a frozen dataclass whose fields are annotated for the file:
 
     torque: Annotated[Array, Column("N m", "dofs")]
 

@@ -1,4 +1,4 @@
-"""A motion tried in simulation: computed torque, cut to what the motors can give.
+"""A motion tried in simulation: computed torque, cut to the efforts of the motors.
 
     T = M (vdot_d + kd (v_d - v) + kp e) + C,    e = difference(q, q_d)
 """

@@ -29,7 +29,7 @@ from soacraft.robot.whole_body.ties import Held, Rows, Ties, Turning, orthonorma
 from soacraft.robot.whole_body.tolerances import LevelTolerances
 from soacraft.spatial.checks import Array
 
-#: How often it is looked at most whether a level is met with its damping.
+#: Largest number of tests if a level is met with its damping.
 ROUNDS = 4
 
 

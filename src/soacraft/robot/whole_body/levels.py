@@ -3,11 +3,11 @@ are. What compiled code does (`kinematics/levels.hpp`), to be read, and to serve
 
     y = x + N z,    min over z of  |W (J y - wish)|^2 + z* D z,    low <= y <= high,   C y >= least
 
-x and N are what the levels before have left: N spans what their rows do not see. Of z that the rows do not see either,
-what bounds ask for is found by proximal steps; the slowest comes last. D is a little of what they see, and what damps a
-level where its rows bend too much for a step (`damping`). What D sees is the level's own, and so are directions along
-which its rows turn towards what it cannot meet: to second order it does see them; one that it nearly sees so costs the
-levels after it. y, J and C are in radians and lengths of the model.
+x and N are the freedom that the levels before leave: N spans what their rows do not see. Of z that the rows do not see
+either, what bounds ask for is found by proximal steps; the slowest comes last. D is a little of what they see, and what
+damps a level where its rows bend too much for a step (`damping`). What D sees is the level's own, and so are directions
+along which its rows turn towards what it cannot meet: to second order it does see them; one that it nearly sees so
+costs the levels after it. y, J and C are in radians and lengths of the model.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ distance.
 
     dt (v + (v - a dt) + (v - 2 a dt) + ...) <= room,    |v - v_before| <= a dt,    |v| <= fastest
 
-The sum is what is travelled when every step from now on brakes by a dt. The speed that just stops at a limit is
+The sum is the distance when every step from now on brakes by a dt. The speed that just stops at a limit is
 followed by one that can be reached from it, so that a limit is reached at rest and without a jump; without a limit of
 acceleration it is room / dt. Outside a limit a dof returns as fast as it may. Compiled code has the same
 (`kinematics/speed_limits.hpp`).

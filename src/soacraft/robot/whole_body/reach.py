@@ -34,13 +34,13 @@ from soacraft.spatial.checks import Array, finite
 
 #: A step is halved so often at most; what damping is multiplied by each time, and after a step that counts; its range.
 HALVED, MORE, LESS, LEAST, MOST = 12, 6.0, 0.2, 1e-4, 1e6
-#: What a level weighs next to the one before.
+#: Weight of a level relative to the one before.
 NEXT = 1e-2
 #: A sum of squares that changes by less than this part has not changed.
 SAME = 1e-12
 #: Preferences that become less by a smaller part, at the cost of no more than this part of all else, are settled.
 SETTLED = 1e-4
-#: So many steps for preferences at most.
+#: Largest number of steps for preferences.
 PREFERRED = 30
 #: A step of less than this, in radians and lengths, ends a search.
 SHORT = 1e-12

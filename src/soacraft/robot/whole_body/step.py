@@ -41,7 +41,7 @@ def distinct(names: list[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Step:
-    """Velocities of one step, and what they leave undone."""
+    """Velocities of one step, and their shortfall."""
 
     v: Array
     _names: Names = field(repr=False)
@@ -61,7 +61,7 @@ class Step:
 
     @property
     def still(self) -> tuple[str, ...]:
-        """Dofs that stay where they are: elastic modes, and dofs of what is held that no loop moves."""
+        """Dofs that stay where they are: elastic modes, and dofs of held objects that no loop moves."""
         return self._names.still
 
     @property

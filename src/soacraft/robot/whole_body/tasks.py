@@ -2,7 +2,7 @@
 
 Tasks of a lower level are never disturbed by those of a higher one; within a level weights count. Distances are rows
 that are kept, as far as limits let them. Compiled code has the rows of the tasks here but for those of distances
-(`kinematics/task_rows.hpp`); `wanted` says what they are, and serves where there is no compiled form.
+(`kinematics/task_rows.hpp`); `wanted` is their definition, and is used where there is no compiled form.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Reaching(Task):
             )
 
     def wanted(self, mb: Multibody, q: Array) -> Wanted:
-        """Turn and way to the target, in axes of what it is relative to."""
+        """Turn and way to the target, in axes of the frame it is relative to."""
         t, state = self.target, mb.state(q)
         node, to = mb.frame(t.node), mb.root if t.relative_to is None else mb.frame(t.relative_to)
         here = mb.pose(node, to, state=state)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from soacraft.kinematics.tolerances import RANK, ROWS_OF_QP
 
-#: What a loop that is open closes by in a step at most, in radians or parts of its length: rows count to first order.
+#: Largest closing of an open loop in a step, in radians or parts of its length: rows count to first order.
 CATCH_UP = 0.1
 #: The part of what dofs can brake a distance by together that is counted on.
 BRAKES = 0.5

@@ -3,9 +3,9 @@
     level by level:   min over v of  sum of weight^2 |J v - gain left - rate|^2 + v* D v
 
 with limits of position, velocity and acceleration as bounds (`limits`), distances as rows that are kept, closures kept
-before all else, and what the levels before decided held exactly (`levels`). A step removes at most the whole residual:
-a gain counts up to 1 / dt. A level whose rows change as the robot moves is damped where a step would go beyond where it
-leads, by as much as its rows bend towards what it cannot meet (`damping`). There is always an answer.
+before all else, and the results of the levels before held exactly (`levels`). A step removes at most the whole
+residual: a gain counts up to 1 / dt. A level whose rows change as the robot moves is damped where a step would go
+beyond where it leads, by as much as its rows bend towards what it cannot meet (`damping`). There is always an answer.
 
 Movable dofs alone have a velocity (`model.states.dof_sets`); elastic modes and dofs of held objects, which no loop
 moves, are constant: `Step.still` names them.
@@ -117,7 +117,8 @@ class VelocityPlan:
 
     def step(self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0) -> Step:
         """Velocities for the next `dt` seconds: as `Robot.velocity`. `damping` multiplies that of tasks that bend; with
-        0 each level has its optimum (`shortfall` tells how far it is from it), and loops may go back and forth."""
+        0 each level has its optimum (`shortfall` is the distance from it), and loops may go back and forth.
+        """
         self._renew()
         core = self._core
         if core is not None and not self._asks and reads_state(self._mb.layout, q, v, acceleration):
@@ -160,8 +161,8 @@ class VelocityPlan:
         It is zero where damping changes nothing. A level that cannot be met keeps directions along which its rows turn
         towards what it misses, at any dt: an arm that is pulled out straight stays straight, since to second order
         bending takes its hand back, and a level after it that bends it would make the loop go back and forth. Levels
-        after it have less to move by, and are off by what is said here. A level may also do better than its optimum
-        (negative) where one before it does worse.
+        after it have less to move by, and have this shortfall. A level may also do better than its optimum (negative)
+        where one before it does worse.
 
         >>> import soacraft as sc
         >>> rb = sc.robot.Robot(sc.serial_chain(3))
@@ -385,7 +386,7 @@ class _PythonRows(NamedTuple):
 
 
 _TOLERANCES = LevelTolerances()
-#: Without speeds steps are those of a search, which makes them shorter where they lead nowhere.
+#: Tolerances of a search, whose steps have no speeds and are made shorter where they lead nowhere.
 _SEARCHING = replace(_TOLERANCES, pushes=1e-10, rolls=1e-12, looks=1.0)
 
 

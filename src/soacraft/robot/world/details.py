@@ -25,7 +25,7 @@ from soacraft.robot.world.solids import has_cover
 from soacraft.robot.world.wishes import GIVEN, KINDS, Cover, Detail, cover_of, read_size
 from soacraft.spatial.pose import Pose
 
-#: So many shapes of geometries are kept.
+#: Number of shapes of geometries that are kept.
 _KEPT = 20_000
 
 
@@ -88,7 +88,7 @@ class Details(Rules):
         return told
 
     def remove(self, name: str) -> None:
-        """Take an object away, and what was said of it and its shapes."""
+        """Remove an object, with its settings and those of its shapes."""
         super().remove(name)
         mine = [x for x in self._details if x is not None and (x == name or x.startswith((f"{name}/", f"{name}.")))]
         for x in mine:

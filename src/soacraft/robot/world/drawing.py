@@ -15,7 +15,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 
-#: So many times as many draws as are wanted, at most, where loops do not close from some.
+#: Largest number of draws for each one that is wanted, where loops do not close from some.
 _TRIES = 20
 #: Configurations that can be drawn.
 MOST_DRAWN = 1_000_000_000

@@ -111,7 +111,7 @@ class Objects(Strict):
         self._change()
 
     def move(self, name: str, pose: Pose) -> None:
-        """Put an object elsewhere: the pose is in the frame that `add` was told, the inertial one, or the body or node
+        """Put an object elsewhere: the pose is in the frame given to `add`, the inertial one, or the body or node
         that it is on.
 
         >>> import soacraft as sc
@@ -144,8 +144,8 @@ class Objects(Strict):
 
     def give_to_robot(self, name: str, inertia: Inertia | None = None) -> None:
         """Make an object a part of the robot's model, so that hands can take it: a shape becomes a body of that name
-        with a `Free` hinge and the inertia given, in its own frame; a model its bodies, `name.body`. It stays where it
-        is, and what was said of it (`hide`, `pad`, `allow`, `detail`) still holds.
+        with a `Free` hinge and the inertia given, in its own frame; a model its bodies, `name.body`. It does not move,
+        and its settings (`hide`, `pad`, `allow`, `detail`) still apply.
 
         While it is not held, it is checked against the robot, not against other objects: a cup may stand on a table.
 

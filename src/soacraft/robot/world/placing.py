@@ -10,7 +10,7 @@ to be:
   the outboard body is checked: a tool on the last link can hit the link before it.
 - What the files say of pairs and masks holds among the robot's own shapes. Objects have no masks: all of the robot's
   shapes that can touch something can touch them.
-- What a hand holds may touch that hand, what is fixed to it, and its fingers (`grasping.hands`).
+- An object in a hand may touch that hand, all that is fixed to it, and its fingers (`grasping.hands`).
 - Pairs that the user allowed.
 """
 
@@ -86,7 +86,7 @@ class Meanings(Names):
 
 
 class WorldScene(Scene):
-    """The scene of a world as it was when it was asked for."""
+    """The scene of a world at the time of the call."""
 
     def __init__(self, mb: Multibody, placement: Placement, meanings: tuple[tuple[str, ...], ...]) -> None:
         self.model, self._built = mb, placement

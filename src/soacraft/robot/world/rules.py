@@ -24,7 +24,7 @@ class Rules(Objects):
         self._allowed: dict[tuple[str, str], str] = {}
 
     def remove(self, name: str) -> None:
-        """Take an object away, and what was said of it and its shapes."""
+        """Remove an object, with its settings and those of its shapes."""
         super().remove(name)
         mine = {x for x in self._said() if x == name or x.startswith((f"{name}/", f"{name}."))}
         self._hidden -= mine
@@ -51,7 +51,7 @@ class Rules(Objects):
 
     def pad(self, a: str, metres: float, b: str | None = None) -> None:
         """Keep a body, shape or object clear of all others, or of one, by a distance. Paddings of both and of the pair
-        add up. That of a shape counts instead of that of its body. `w.check()` tells paddings that leave no room."""
+        add up. That of a shape counts instead of that of its body. `w.check()` finds paddings that leave no room."""
         for x in (a,) if b is None else (a, b):
             self._require(x)
         value = float(finite(metres, (), "a padding", StateError))
@@ -66,7 +66,7 @@ class Rules(Objects):
         return dict(self._pads)
 
     def allow(self, a: str, b: str, why: str = "") -> None:
-        """Let two bodies, shapes or objects touch. `allowed` tells it with the reason."""
+        """Let two bodies, shapes or objects touch. `allowed` lists it with the reason."""
         for x in (a, b):
             self._require(x)
         self._allowed.pop((b, a), None)

@@ -18,7 +18,7 @@ from soacraft.spatial.pose import Pose
 HALF = 0.5 * np.sqrt(3.0)
 #: Points that are looked at together.
 _TOGETHER = 1 << 16
-#: So many vertices of a mesh are looked at, at most.
+#: Largest number of vertices of a mesh that are examined.
 _VERTICES = 1000
 _NONE = np.zeros((0, 3))
 #: Angles that a box is turned by about each axis, in a quarter of a turn.

@@ -1,4 +1,5 @@
-"""`World`: what is around a robot, and what may not touch. Objects are fixed, fixed on the robot, or have hinges.
+"""`World`: the surroundings of a robot, and pairs that may not touch. Objects are fixed, fixed on the robot, or have
+hinges.
 
 Shapes, distances and the search for near pairs are those of `sc.contact.Scene`; the robot itself is left alone, and
 changes of it are followed.
@@ -44,7 +45,7 @@ class World(Details):
         self._watch = Watch(robot.mb)
 
     def copy(self, robot: Robot | None = None) -> World:
-        """An independent world for another module: all objects and what was said of them, around a copy of the robot,
+        """An independent world for another module: all objects and settings, around a copy of the robot,
         made here or given (`rb.copy()`), or around the robot itself. Distances are the same bits. O(objects).
 
         >>> import soacraft as sc
@@ -65,7 +66,7 @@ class World(Details):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        said = ("_items", "_given", "_hidden", "_pads", "_allowed", "_details")  # scene and shapes are made anew
+        said = ("_items", "_given", "_hidden", "_pads", "_allowed", "_details")  # scene and shapes are made again
         return type(self), (self._robot,), {name: vars(self)[name] for name in said}
 
     # -- pairs ---------------------------------------------------------------------------------------------------
@@ -75,7 +76,7 @@ class World(Details):
     ) -> Allowed:
         """Find the pairs of the robot's bodies that always touch, touch as it is now, or never do in so many random
         configurations, and allow the first two; with `never` those too, which makes queries faster and is a guess.
-        Objects, paddings and what was allowed before do not count. The same seed gives the same answer. O(samples):
+        Objects, paddings and pairs allowed before do not count. The same seed gives the same answer. O(samples):
         about a second for 100,000 of an arm; closed chains take some milliseconds each. `progress` shows a bar."""
         told = sampled(self, samples, seed, progress)
         for row in told.rows:

@@ -117,4 +117,4 @@ def account(parts: RunParts) -> tuple[object, ...]:
     edits = parts.problem.edition, mb.revision, mb.parameters, len(parts.watch.events), len(parts.callbacks)
     forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
     touch = parts.problem.contact
-    return edits, forces, tuple(acting.prescribed.dofs), None if touch is None else touch.scene.revision
+    return edits, forces, acting.prescribed.edition, None if touch is None else touch.scene.revision

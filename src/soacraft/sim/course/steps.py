@@ -95,10 +95,9 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
     problem, carried, none = task.problem, task.acting.carried, Walked(None, state.steps)
     if state.now.ns < state.doubtful or (task.clock is not None and carried is None):
         return state, none
-    if carried is None and any(x.jumps for x in task.acting.breaks):
-        return state, none
+    asks, jumps = task.watch.asks_functions, any(x.jumps for x in task.acting.breaks)
     names = [] if carried is None else [name for name, _ in carried.crossings]
-    if carried is not None and len(task.watch.events) > len(names):
+    if not task.watch.holds_are_clear(state.signs) or (jumps if carried is None else asks):
         return state, none
     values = None if carried is None else carried.keep()
     wait = None if task.clock is None else task.clock.wait
@@ -108,7 +107,7 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
         ahead, origin = task.look.ahead, state.steps.origin
         most = max(1, ahead) if task.method.adaptive else None
         stop = task.stride.stop(origin, state.now, stop, ahead) if ahead > 1 else _next_stop(task, state, stop)
-    if task.watch.events and carried is None:
+    if asks:
         state, walked = _without_events(task, state, stop)
     else:
         if carried is not None:
@@ -185,7 +184,7 @@ def _quiet(task: RunTask, signs: Signs, step: Step) -> Signs | None:
     """The signs at the end of a step in which no event happens; None where one does, or its function has no value
     there, of which Python's step tells."""
     try:
-        crossing, signs = task.watch.find(signs, step)
+        crossing, signs = task.watch.find(signs, step, of_functions=True)
     except StaleError:  # it changed the model
         raise
     except SoacraftError:

@@ -51,15 +51,17 @@ def is_function(load: Load) -> bool:
 
 def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[int], values: Array) -> Evaluation | None:
     """The evaluation of the loads of a problem that compiled code does not know; None where there is none. Pushes are
-    known to it. The number of control i is at `places[i]` of `values`."""
+    known to it, and so are rigid stops and friction that sticks. The number of control i is at `places[i]` of
+    `values`."""
     mb, once = problem.mb, problem.contact is not None
     rows = np.full(len(loads), -1, dtype=np.int64)
-    forced = [i for i, x in enumerate(loads) if not isinstance(x, Control | Push)]
+    built_in = [isinstance(x, Control | Push) or getattr(x, "switches", False) for x in loads]
+    forced = [i for i, x in enumerate(built_in) if not x]
     rows[forced] = np.arange(len(forced))
     forces = np.zeros((len(forced), mb.nv))
     calls: dict[bool, list[UserCall]] = {True: [], False: []}
     for i, load in enumerate(loads):
-        if not isinstance(load, Control | Push):
+        if not built_in[i]:
             calls[once and is_function(load)].append(_of_force(load, forces[rows[i]], mb.layout.v_order))
     driven = [(x, places[i]) for i, x in enumerate(loads) if isinstance(x, Control) and x.samples is None]
     calls[once] += _of_controls(driven, values)

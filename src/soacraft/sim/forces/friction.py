@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_hinge_dof
 from soacraft.spatial.checks import Array
@@ -59,7 +60,7 @@ class HingeFriction:
 
     def bind(self, mb: Multibody) -> None:
         """Find the dof and its friction."""
-        self.number, _, body, at = find_hinge_dof(mb, self.hinge, "dry friction")
+        self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "dry friction")
         self.body = body.name
         own, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
         coulomb, static = self._given
@@ -75,7 +76,7 @@ class HingeFriction:
 
     @property
     def switches(self) -> bool:
-        """Whether it sticks and slips."""
+        """True if it sticks and slips."""
         return self.smooth is None
 
     @property
@@ -89,13 +90,24 @@ class HingeFriction:
 
     @property
     def sticks(self) -> bool:
-        """Whether the dof is held now."""
+        """True if the dof is held now."""
         return self.smooth is None and self.sign == 0.0
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The forces with which it can hold."""
         return -self.static, self.static
+
+    @property
+    def law(self) -> HoldLaw:
+        """Its numbers for compiled steps."""
+        numbers = self.coulomb, self.static, self._stribeck or 0.0, self._viscous
+        return HoldLaw(False, 0.0, 0.0, *numbers)
+
+    @property
+    def guide(self) -> tuple[float, float, float] | None:
+        """Coordinate, rate and acceleration of a dof that it holds; None where that rests at any place."""
+        return None
 
     @property
     def refusal_with_contact(self) -> str:
@@ -144,7 +156,7 @@ class HingeFriction:
         self.sign = -float(np.sign(force))
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether it slips from rest to the other side than its friction is for."""
+        """True if it slips from rest to the other side than its friction is for."""
         return bool(v[self.number] == 0.0 and self.sign * vdot[self.number] < -small * self.static)
 
 

@@ -21,6 +21,7 @@ from scipy.optimize import linprog
 from soacraft.dynamics import mass_matrix_inverse
 from soacraft.errors import SimulationError
 from soacraft.model.states.state import State
+from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.stops import JointLimit
 from soacraft.spatial.checks import Array
@@ -44,20 +45,30 @@ class Hold(Load, Protocol):
     """A load that may hold its dof."""
 
     number: int
+    place: int
+    """The place of the coordinate of its dof."""
     mode: float
     """The side on which it holds, or the direction in which it slips."""
 
     @property
     def switches(self) -> bool:
-        """Whether it ever holds."""
+        """True if it ever holds."""
 
     @property
     def sticks(self) -> bool:
-        """Whether it holds now."""
+        """True if it holds now."""
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The forces with which it can hold."""
+
+    @property
+    def law(self) -> HoldLaw:
+        """Its numbers for compiled steps."""
+
+    @property
+    def guide(self) -> tuple[float, float, float] | None:
+        """Coordinate, rate and acceleration of a dof that it holds; None where that rests at any place."""
 
     @property
     def refusal_with_contact(self) -> str:
@@ -79,7 +90,7 @@ class Hold(Load, Protocol):
         """Let go of what it held with a force."""
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether it must hold after all what it let go: at accelerations above `small` times what it can hold."""
+        """True if it must hold after all what it let go: at accelerations above `small` times what it can hold."""
 
 
 def holding_forces(Y: Array, wanted: Array, bounds: Sequence[tuple[float, float]]) -> Array:

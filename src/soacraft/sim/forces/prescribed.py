@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.breaks import Breaks
+from soacraft.sim.carried import Carried
+from soacraft.sim.forces.compiled_prescribed import piecewise_of
 from soacraft.spatial.checks import Array, finite
 
 
@@ -21,8 +24,10 @@ class Prescribed:
 
     def __init__(self, mb: Multibody) -> None:
         self._mb = mb
-        self._motions: dict[int, tuple[str, int, Callable[[float], Any]]] = {}
+        self._motions: dict[int, tuple[str, int, Callable[[float], Any], Any]] = {}
         self._kept: Prescribed | None = None
+        self.edition = 0
+        """Number of times that a motion was set."""
         self.mask = np.zeros(mb.nv, dtype=bool)
         """Which dofs are prescribed."""
 
@@ -32,6 +37,7 @@ class Prescribed:
         if self._kept is None:
             self._kept = Prescribed(self._mb)
             self._kept._motions, self._kept.mask = dict(self._motions), self.mask.copy()
+            self._kept.edition = self.edition
         return self._kept
 
     @property
@@ -43,23 +49,44 @@ class Prescribed:
         """Prescribe a dof, or let it go with None."""
         number, place = find_dof(self._mb, name)
         self._kept = None
+        self.edition += 1
         if motion is None:
             self._motions.pop(number, None)
             self.mask[number] = False
             return
         function = _read(name, motion)
         _values(name, function, t)
-        self._motions[number] = (name, place, function)
+        self._motions[number] = (name, place, function, motion)
         self.mask[number] = True
 
     def impose(self, t: float, q: Array, v: Array) -> None:
         """Set the coordinates and velocities of prescribed dofs."""
-        for number, (name, place, function) in self._motions.items():
+        for number, (name, place, function, _) in self._motions.items():
             q[place], v[number], _ = _values(name, function, t)
+
+    @property
+    def guides(self) -> dict[int, tuple[int, Callable[[float], Array], Any]]:
+        """By dof the place of its coordinate, its coordinate, rate and acceleration as a function of time, and the
+        motion as it was given."""
+        return {
+            number: (place, partial(_values, name, function), motion)
+            for number, (name, place, function, motion) in self._motions.items()
+        }
+
+    def functions(self, carried: Carried | None = None) -> list[str]:
+        """Names of the dofs whose motions are called in Python by compiled steps. Components are no functions."""
+        if carried is not None:
+            return []
+        return [name for name, _, _, motion in self._motions.values() if piecewise_of(motion) is None]
+
+    @property
+    def knots(self) -> list[int]:
+        """The nanoseconds between which splines are one polynomial."""
+        return [ns for name, _, _, motion in self._motions.values() for ns in knots_of(motion, name).ns]
 
     def off(self, t: float, q: Array, v: Array) -> tuple[list[int], Array, Array]:
         """The prescribed dofs, and by how much their coordinates and velocities are not as told."""
-        wanted = [_values(name, function, t) for name, _, function in (self._motions[i] for i in self.dofs)]
+        wanted = [_values(name, function, t) for name, _, function, _ in (self._motions[i] for i in self.dofs)]
         places = [self._motions[i][1] for i in self.dofs]
         told = np.reshape(wanted, (-1, 3))
         return self.dofs, q[places] - told[:, 0], v[self.dofs] - told[:, 1]
@@ -67,7 +94,7 @@ class Prescribed:
     def accelerations(self, t: float) -> Array:
         """vdot (nv) at the prescribed dofs, zero elsewhere."""
         found = np.zeros(self._mb.nv)
-        for number, (name, _, function) in self._motions.items():
+        for number, (name, _, function, _) in self._motions.items():
             found[number] = _values(name, function, t)[2]
         return found
 

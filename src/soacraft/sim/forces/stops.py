@@ -11,6 +11,7 @@ from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.compiled_holds import HoldLaw
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_hinge_dof
 from soacraft.spatial.checks import Array, finite
@@ -104,7 +105,7 @@ class JointLimit:
 
     @property
     def switches(self) -> bool:
-        """Whether it is rigid: then it holds a dof or does not."""
+        """True if it is rigid: then it holds a dof or does not."""
         return self._stiffness is None
 
     @property
@@ -118,7 +119,7 @@ class JointLimit:
 
     @property
     def sticks(self) -> bool:
-        """Whether the dof leans on it now."""
+        """True if the dof leans on it now."""
         return self.side != 0
 
     @property
@@ -131,6 +132,16 @@ class JointLimit:
         if self.side:
             return -self.side * problem.held_by(self, t, state)
         return float(min(self._upper - state.q[self.place], state.q[self.place] - self._lower))
+
+    @property
+    def law(self) -> HoldLaw:
+        """Its numbers for compiled steps."""
+        return HoldLaw(True, self._lower, self._upper)
+
+    @property
+    def guide(self) -> tuple[float, float, float] | None:
+        """Coordinate, rate and acceleration of a dof that leans on it."""
+        return self._upper if self.side > 0 else self._lower, 0.0, 0.0
 
     @property
     def refusal_with_contact(self) -> str:
@@ -180,7 +191,7 @@ class JointLimit:
             )
 
     def is_hop(self, q: Array, v: Array, vdot: Array, height: float) -> bool:
-        """Whether a dof that leaves would be back after less than a height, in radians or lengths of the model."""
+        """True if a dof that leaves would be back after less than a height, in radians or lengths of the model."""
         fall = self.touched(q) * float(vdot[self.number])
         return fall > 0.0 and float(v[self.number]) ** 2 < 2.0 * fall * height * self.unit(q)
 
@@ -198,7 +209,7 @@ class JointLimit:
         self.side = 0
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether a dof at rest on it, let go because it was pulled by what others held then, is drawn into it."""
+        """True if a dof at rest on it, let go because it was pulled by what others held then, is drawn into it."""
         resting = not self.side and v[self.number] == 0.0
         return resting and self._touching * float(vdot[self.number]) > small
 

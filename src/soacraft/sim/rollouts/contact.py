@@ -24,7 +24,7 @@ def rollout_contact(
     from t = 0 on, under the controls of a problem. O(n) a step, and what its contacts take."""
     mb = problem.mb
     loads = [*problem.loads, *([] if problem.contact is None else [problem.contact])]
-    why = engine_of(mb, method, loads, prescribed=problem.is_told).obstacle_alone
+    why = engine_of(mb, method, loads, prescribed=problem.given).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} with contact is not compiled: {why}; use p.advance_to.")
     between = [(x.name, ns) for x in problem.loads if isinstance(x, Control) for ns in x.knots.ns if ns % step]

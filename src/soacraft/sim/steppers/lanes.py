@@ -107,7 +107,7 @@ class Lanes:
         """After a step that Python took: where the solver of closures chose other dofs, compile them."""
         problem = self._problems.of(lane)
         q, v, _ = problem.parts(self._states.x[lane])
-        chain = None if problem.closed is None else problem.closed.chain(q, v)
+        chain = problem.chain(q, v)
         if chain is None or not self._states.follows:
             return
         self._states.theta[lane] = chain.theta
@@ -120,7 +120,9 @@ class Lanes:
         """The only state on to a nanosecond: what compiled lanes answer."""
         answer: int = BUSY
         try:
-            answer = self._advanced(goal)
+            answer = self._core.advance(goal)
+        except SoacraftError:
+            answer = 0
         finally:
             if self._last and (answer == DONE or self._states.now[0] != self._states.goal):
                 self._last.clear()

@@ -58,6 +58,7 @@ class Motion:
         rtol, self._step, longest = pace
         self._acting, self._method, self._keeps, self._varied = acting, method, keeps, parameters is not None
         self._number = number
+        self._mb, self._acting_forces = acting.mb, acting.mb.acting_forces  # always the same dictionary
         self.problems = LaneProblems(acting, method, self._step, names, now, states, row)
         self._switching = Switching(self.problems.base)
         self.states, self.is_batch = self.problems.states, states is not None
@@ -161,7 +162,7 @@ class Motion:
         touch = problem.contact
         if self.is_batch and touch is not None:
             self.problems.require_apart(lanes, np.ascontiguousarray(Q))
-        if self.is_batch and problem.closed is None:
+        if self.is_batch and problem.closed is None and not problem.is_told:
             rows = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
             turns = np.zeros((len(lanes), 0))
         else:
@@ -240,6 +241,11 @@ class Motion:
         """Why steps are those of runs; empty where they are compiled."""
         return self.lanes.why
 
+    @property
+    def is_compiled_between_events(self) -> bool:
+        """True if steps of runs are compiled but for those in which something begins or ends to hold."""
+        return self.problems.is_compiled_between_events
+
     def resume(self, lanes: Sequence[int], state: SimState) -> None:
         """Let states continue from a value that fits, all of them or none."""
         problem, states, names = self.problems.base, self.states, self.problems.names
@@ -302,7 +308,7 @@ class Motion:
             return x, np.zeros(0)
         problem.closed.recall(state.closures, state.independent, state.embedding)
         problem.closed.require_closed(state.q, state.v)
-        chain = None if problem.is_told else problem.closed.chain(state.q, state.v)
+        chain = problem.chain(state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
 
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
@@ -343,7 +349,7 @@ class Motion:
     def _turns(self, q: Array, v: Array) -> Array:
         """The coordinates of the closures' hinges of a state that was just looked at; none of a tree."""
         problem = self.problems.base
-        chain = None if problem.closed is None or problem.is_told else problem.closed.chain(q, v)
+        chain = problem.chain(q, v)
         if chain is None:
             return np.zeros(0)
         if self._first_turns is None:
@@ -355,20 +361,21 @@ class Motion:
     def go(self, goal: int, marks: Marks | None = None, note: Callable[[], None] | None = None) -> None:
         """All states on to a nanosecond. After an error one state is that of the last good step; the states of a batch
         are all as they were before the call. `note` is called at each nanosecond that `marks` gives."""
-        mb, states, touch = self._acting.mb, self.states, self.problems.base.contact
-        edited = mb.revision != self._revision or self._forces or mb.acting_forces
+        states, problems, lanes = self.states, self.problems, self.lanes
+        touch = problems.base.contact
+        edited = self._mb.revision != self._revision or self._forces or self._acting_forces
         if edited or (touch is not None and touch.scene.revision != self._scene_revision):
             self.follow()
         if goal >= _LAST:
             raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
         if goal <= states.goal:
             return
-        before = (states.snapshot(), self.problems.pushes, self.failed) if self.is_batch else None
+        before = (states.snapshot(), problems.pushes, self.failed) if self.is_batch else None
         try:
             fault = None
-            plain = before is None and marks is None and not self.problems.pushes
-            if plain and self.lanes.compiled and goal < self._looks.due and not self._begins:
-                fault = self.lanes.walk_alone(goal)
+            plain = before is None and marks is None and not problems.pushes
+            if plain and lanes.compiled and goal < self._looks.due and not self._begins:
+                fault = lanes.walk_alone(goal)
                 if fault == DONE:
                     states.goal = goal
                     return
@@ -456,7 +463,7 @@ class Motion:
                 while now.ns < goal:
                     until = min([goal, *(ns for ns in self._stops if ns > now.ns)])
                     block = None
-                    if not (self._begins or self.problems.jumps):
+                    if not (self._begins or self.problems.jumps) and self._switching.is_clear:
                         block, self._step_memory, _ = stride.many(problem, self._step_memory, now, x, w, until)
                     if block is not None:
                         now, x, w = Instant(int(block.ns[-1])), block.x[-1], block.w[-1]

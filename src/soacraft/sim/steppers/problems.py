@@ -149,7 +149,7 @@ class LaneProblems:
         if self.states.follows:
             closed.solver.follow(self.states.theta[lane].copy())
         closed.accelerations(q, v, np.zeros(len(v)))  # which makes the plan
-        return closed.chain(q, v)
+        return problem.chain(q, v)
 
     @property
     def jumps(self) -> bool:
@@ -163,12 +163,22 @@ class LaneProblems:
             return "it has no dofs"
         if self._method.adaptive or self._step is None:
             return f"{self._method.name!r} chooses its steps"
+        holds = problem.holds.all
+        return self._engine_reason() or (f"{holds[0].name!r} is a {type(holds[0]).__name__}" if holds else "")
+
+    @property
+    def is_compiled_between_events(self) -> bool:
+        """True if steps of runs are compiled but for those in which something begins or ends to hold."""
+        return bool(self.base.holds.all) and not self._engine_reason()
+
+    def _engine_reason(self) -> str:
+        problem = self.base
         loads = [x for x in problem.loads if not isinstance(x, Push)]
         touch = [] if problem.contact is None else [problem.contact]
-        acting = [*loads, *touch]
         return engine_of(
-            mb, self._method, acting, prescribed=problem.is_told, closed=problem.closed, breaks=self._acting.breaks
-        ).reason
+            problem.mb, self._method, [*loads, *touch], prescribed=problem.given, closed=problem.closed,
+            breaks=self._acting.breaks,
+        ).reason  # fmt: skip
 
     def require_compiled(self, why: str, varied: bool) -> None:
         """Raise for several states, or for parameters of their own, whose steps are not compiled."""

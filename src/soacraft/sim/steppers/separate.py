@@ -48,6 +48,11 @@ class SeparateMotions:
         """Why steps are those of runs."""
         return self._motions[0].why or "the states of this stepper go one by one"
 
+    @property
+    def is_compiled_between_events(self) -> bool:
+        """True if steps of runs are compiled but for those in which something begins or ends to hold."""
+        return self.problems.is_compiled_between_events
+
     def of(self, lane: int) -> tuple[Motion, int]:
         """The motion of a state, and its number there."""
         return self._motions[lane], 0

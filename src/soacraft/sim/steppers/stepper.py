@@ -244,11 +244,11 @@ class Stepper(Uncopied, Strict):
 
     def report(self) -> Text:
         """A text: the controls, the length of a call, and whether steps are compiled."""
-        why = self._motion.why
+        why, between = self._motion.why, ", compiled between events" if self._motion.is_compiled_between_events else ""
         lines = [
             repr(self),
             f"a call takes {self.period:g} s",
-            f"steps: {f'those of runs, since {why}' if why else 'compiled'}",
+            f"steps: {f'those of runs{between}, since {why}' if why else 'compiled'}",
             f"controls: {', '.join(self._names) or 'none'}",
         ]
         if self.parameters:
@@ -267,20 +267,21 @@ class Stepper(Uncopied, Strict):
         batch are all as they were before the call."""
         if type(steps) is not int or steps < 0:
             steps = whole_number(steps, "steps", 0, error=StateError)
-        self._alone.take("a step")
+        alone = self._alone
+        alone.take("a step")
         try:
-            goal = self._end(steps)
             if self._recordings:
-                self._recorded_go(goal)
+                self._recorded_go(self._end(steps))
             else:
-                self._motion.go(goal)
+                self._motion.go(self._end(steps))
         finally:
-            self._alone.free()
+            alone.free()
 
     def _end(self, steps: int) -> int:
         """The nanosecond at which some calls end from now on."""
-        now = self._states.goal
-        return now + steps * self._period - (now - self._states.origin) % self._period if steps else now
+        states, period = self._states, self._period
+        now = states.goal
+        return now + steps * period - (now - states.origin) % period if steps else now
 
     def _recorded_go(self, goal: int) -> None:
         motion, recordings = self._motion, self._recordings

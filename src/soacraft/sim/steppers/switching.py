@@ -44,6 +44,11 @@ class Switching:
         return tuple(x.name for x in self._watch.events)
 
     @property
+    def is_clear(self) -> bool:
+        """True if nothing is about to hold or to let go, so that compiled steps may look for it."""
+        return self._watch.holds_are_clear(self._signs)
+
+    @property
     def memory(self) -> SwitchMemory:
         """All that the next step depends on other than the point."""
         signs = self._signs

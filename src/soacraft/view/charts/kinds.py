@@ -16,7 +16,7 @@ from soacraft.view.charts.chart import Panel
 
 #: Points of a line at least, where the run knows the state between its rows.
 SMOOTH = 400
-#: Of a sum of energies: what is less is rounding.
+#: Part of a sum of energies below which it is rounding.
 ROUNDING = 1e-12
 #: Samples of a spectrum: at least, and at most.
 SAMPLES = (256, 8192)

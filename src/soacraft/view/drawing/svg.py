@@ -1,4 +1,4 @@
-"""Marks as SVG: every word escaped, nothing asked for from elsewhere."""
+"""Marks as SVG: every word escaped, nothing loaded from elsewhere."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import hmac
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-#: Where pages of this machine may come from.
+#: Hosts that pages of this machine may come from.
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))
 #: Pages that may be in a page, and it in them: those of a notebook, and scenes.
 _NEAR = " ".join(f"http://{x}:*" for x in sorted(_LOOPBACK))

@@ -192,7 +192,7 @@ class Serving(Uncopied):
                 most = self._limits.answer
                 data = await self._work.run(lambda: answer(number, handler.answer(request), most))
             except Exception as error:
-                if not isinstance(error, SoacraftError):  # the page is told its kind alone
+                if not isinstance(error, SoacraftError):  # the page gets its kind alone
                     _LOG.error("a request failed inside soacraft", exc_info=error)
                 data = fault(asked, error)
             await connection.send(data)

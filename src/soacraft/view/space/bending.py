@@ -16,7 +16,7 @@ from soacraft.view.palette import rgb
 from soacraft.view.space import surfaces
 from soacraft.view.space.surfaces import Corners, Surface
 
-#: From no deflection to the largest.
+#: Colours from no deflection to the largest.
 RAMP = ("#3e4a89", "#2a788e", "#22a884", "#7ad151", "#fde725", "#f2711c")
 #: Relative to the extent of a body that has points alone: the balls at them, and at most how many.
 BALL, MOST_BALLS = 0.012, 400

@@ -19,7 +19,7 @@ from soacraft.view.space.node_ellipsoids import NodeEllipsoid
 from soacraft.view.space.parts import Colour, Part, PartMaker, Tie
 from soacraft.view.space.stage import Stage, some_of, stage_of
 
-#: How much of a ghost, which is a motion after the first, is seen.
+#: Opacity of a ghost, which is a motion after the first.
 GHOST = 0.35
 
 

@@ -13,7 +13,7 @@ from soacraft.view.space.surfaces import Surface
 
 #: A radius is drawn with this part of the largest at least, or nothing could be seen of it.
 THINNEST = 0.01
-#: What is not larger than this part of the largest mass along an axis is none.
+#: Part of the largest mass along an axis up to which a mass counts as none.
 NO_MASS = 1e-12
 _UPPER = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
 

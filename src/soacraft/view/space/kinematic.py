@@ -17,7 +17,7 @@ from soacraft.view.space.surfaces import Surface
 
 #: Relative to the length of the model: the radius of a rod, and that of a hinge. A rod is no thicker than a part of it.
 ROD, HINGE, STOUTEST = 0.016, 0.026, 0.15
-#: What is nearer than this, relative to the length of the model, is in one place.
+#: Distance relative to the length of the model below which points are in one place.
 SAME = 1e-6
 
 

@@ -37,7 +37,7 @@ from soacraft.view.space.surfaces import Surface
 from soacraft.view.space.words import UNITS
 
 _WEB = Path(__file__).parent / "web"
-#: In the order in which they build on each other.
+#: Scripts in the order in which they build on each other.
 _SCRIPTS = (
     "vectors", "data", "camera", "poses", "surfaces", "bending", "draw", "marks", "pick", "panel", "clock", "hands",
     "sliders", "frames", "start",

@@ -26,7 +26,7 @@ Colour = tuple[float, float, float]
 
 #: Relative to the length of the model.
 TRIAD, TIE = 0.09, 0.022
-#: What has a point not nearer than this is not drawn.
+#: Distance from which on a point is not drawn.
 FARTHEST = 1e30
 _AXES: tuple[Colour, ...] = ((0.84, 0.15, 0.16), (0.17, 0.63, 0.17), (0.12, 0.47, 0.71))
 _PALE, _TILE = (0.93, 0.94, 0.95), (0.85, 0.87, 0.89)

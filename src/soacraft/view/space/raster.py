@@ -23,7 +23,7 @@ _TOGETHER = 1_000_000
 _FINER = 2
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])
 _AMBIENT, _SHINE = 0.42, 0.12
-#: What is nearer to the camera than this part of its distance from what it looks at is cut off.
+#: Part of the distance of the camera from its target below which triangles are cut off.
 _NEAR = 1e-3
 
 

@@ -14,9 +14,9 @@ _LARGEST = 8192
 _MOST_PIXELS = 16_000_000
 
 
-#: By what flexible bodies are coloured.
+#: Quantities that flexible bodies are coloured by.
 COLOURS = ("deflection", "stress", "body")
-#: What of a scene writes which file.
+#: Methods of a scene that write each kind of file.
 _WRITERS = {".png": "image", ".gif": "video", ".mp4": "video", ".html": "save", ".htm": "save"}
 
 

@@ -49,7 +49,7 @@ def scene(
 ) -> Scene:
     """A model to look at, still or in motion: `motion` is a run of `sc.sim`, a pair of instants (m) and coordinates
     (m, nq), or a list of several, which are shown over one another, all but the first as ghosts. A scene follows its
-    model: each picture shows it as it is then.
+    model: each picture shows its present state.
 
     A body is drawn by its visual geometries, or by those of collisions; a body without either by its kinematics: rods
     between hinges, a drum for a hinge that turns, a block for one that slides, a ball for more. `folder` is where mesh
@@ -166,7 +166,7 @@ class Scene(Strict):
         self._ellipsoids.append(made)
 
     def distances(self, rows: Distances) -> None:
-        """Draw the nearest points of pairs from now on, as `w.distances(q, within=...)` told them: a rod between the
+        """Draw the nearest points of pairs from now on, as `w.distances(q, within=...)` gave them: a rod between the
         two points of each, red where they touch. They stay where they were when they were computed.
 
         >>> import soacraft as sc

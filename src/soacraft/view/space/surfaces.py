@@ -15,7 +15,7 @@ Corners = npt.NDArray[np.int64]
 
 #: Corners round a circle, and rings from pole to pole of a sphere.
 ROUND, RINGS = 20, 10
-#: What is not larger than this, in metres, cannot be seen.
+#: Largest size, in metres, that cannot be seen.
 SMALLEST = 1e-30
 
 

@@ -12,7 +12,7 @@ from soacraft.view.space.content import Colouring
 
 #: The height of letters relative to that of the picture, and in pixels at least and at most.
 LETTERS, SMALLEST, LARGEST = 0.03, 8.0, 22.0
-#: Of what colours may say.
+#: Units of the quantities that colours show.
 UNITS = {"deflection": "m", "stress": "Pa"}
 #: The bar of colours, in heights of letters; and its parts.
 BAR, PARTS = 9.0, 48

@@ -24,7 +24,7 @@ _COVER: Colour = (0.20, 0.45, 0.75)
 _PADDING: Colour = (0.95, 0.65, 0.20)
 _CLEAR: Colour = (0.13, 0.55, 0.28)
 _TOUCH: Colour = (0.80, 0.12, 0.15)
-#: How much is seen of what is drawn around something else.
+#: Opacity of shapes drawn around others.
 _THIN = 0.35
 #: Relative to the length of the model: rods of nearest points, tiles of a plane.
 _ROD, _TILE = 0.004, 2.0

@@ -1,4 +1,4 @@
-"""The history of a page as a notebook that runs as it is: nbformat 4, written by ourselves."""
+"""The history of a page as a notebook that runs unchanged: nbformat 4, written by ourselves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Source:
     notes: Sequence[str] = field(default=())
 
 
-#: What expressions of the page name and soacraft does not.
+#: Expressions of the page that soacraft has no name for.
 _SIZE = "(s.hinge if space == 'hinge' else s.body).size"
 _HELPERS = {
     "zeros": f"def zeros(space):\n    return s.vector(space, np.zeros({_SIZE}))",

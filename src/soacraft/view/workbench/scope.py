@@ -1,4 +1,4 @@
-"""`Scope`: the names that a page has, and the value of a line. Only what the vocabulary lists is ever called."""
+"""`Scope`: the names that a page has, and the value of a line. Only functions of the vocabulary are ever called."""
 
 from __future__ import annotations
 

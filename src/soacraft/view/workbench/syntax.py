@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from soacraft.view.workbench.tokens import Token, fault, tokens, unquoted
 
-#: How deep brackets may be nested.
+#: Largest depth of nested brackets.
 DEEPEST = 40
 
 

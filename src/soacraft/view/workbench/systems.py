@@ -116,7 +116,7 @@ class SystemPage:
         return shown
 
 
-#: What a page may ask for besides: no files are written.
+#: Further requests of a page: no files are written.
 _VERBS = {"set": Set, "run": Run, "step": Step, "pause": Request, "status": Request}
 
 

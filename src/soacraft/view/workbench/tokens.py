@@ -18,7 +18,7 @@ _WORDS = re.compile(
       | (?P<sign>\*\*|[-+*/@.,=()\[\]])""",
     re.VERBOSE | re.ASCII,
 )
-#: What a backslash makes of the letter after it, in quoted text.
+#: Meaning of a backslash before a letter, in quoted text.
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 

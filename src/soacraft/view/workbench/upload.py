@@ -56,7 +56,7 @@ def source_of(mb: Multibody) -> Source:
 
 
 def report_of(mb: Multibody) -> dict[str, Any]:
-    """The import report of a model as data: the counts, and what was not simply used."""
+    """The import report of a model as data: the counts, and the elements that were not simply used."""
     report = mb.import_report
     if report is None:
         return {"summary": "", "rows": [], "more": 0}

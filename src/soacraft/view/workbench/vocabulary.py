@@ -28,7 +28,7 @@ PROVING, SIMPLIFYING = 8.0, 2.0
 
 @dataclass(frozen=True)
 class Function:
-    """A function or a method: what its arguments may be, how many it needs, what it does, and where Python has it.
+    """A function or a method: the kinds of its arguments, the number it needs, its purpose, and its place in Python.
 
     A kind of argument is `o` an operator, `v` a vector, `t` a text or a list of texts, `n` a whole number, `b` a body
     or dof: a text or a whole number. `does` is given the operators of the model first, for functions. `home` is `s` for
@@ -85,7 +85,7 @@ METHODS: dict[str, Function] = {
     "lyapunov": Function(("o", "o"), 1, Operator.lyapunov),
     "remainder": Function(("o", "o"), 1, Operator.remainder),
 }
-#: The same of vectors.
+#: Methods of vectors.
 VECTOR_METHODS: dict[str, Function] = {"dot": Function(("v",), 1, StackedVector.dot)}
 #: Members of operators that are not called.
 PROPERTIES = ("T", "inv")

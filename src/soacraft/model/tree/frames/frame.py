@@ -112,12 +112,12 @@ class Carrier(Frame):
 
     @property
     def children(self) -> tuple[Body, ...]:
-        """The bodies that hang from this frame, in the order they were attached."""
+        """The bodies attached to this frame, in the order they were attached."""
         return tuple(self._children.values())
 
     def add_node(self, name: str, pose: Pose | None = None, on: str | None = None, role: str = "") -> Node:
-        """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin). `role` says what it is
-        for, such as "sensor" or "actuator"; `sc.sim.Plant.kinematics` asks for all nodes of one.
+        """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin). `role` is its purpose,
+        such as "sensor" or "actuator"; `sc.sim.Plant.kinematics` asks for all nodes of one.
 
         On a flexible body `on` names a node of its modal data: the new one moves with that, at `pose` relative to it.
 
@@ -224,7 +224,7 @@ class Body(Carrier):
     _passive: Passive | None = None
     _limits: Limits | None = None
     _compensation: float = 0.0
-    _own: tuple[str, ...] = ()  # names of coordinates besides those of its hinge: of a rigid body none
+    _own: tuple[str, ...] = ()  # names of modal coordinates: of a rigid body none
     _modal: ModalData | None = None
     _rides: ModalNode | None = None  # the node of a flexible parent that the inboard hinge frame is on
     _held: ModalNode | None = None  # the own node that the outboard hinge frame is on

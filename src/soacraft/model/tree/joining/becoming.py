@@ -14,7 +14,7 @@ _TIES = ("loops", "couplings", "tendons", "springs", "bushings", "actuators", "m
 
 
 def become(mb: Multibody, other: Multibody) -> None:
-    """Give a model all that another one has, and take what that has not. O(n).
+    """Make a model equal another one: add the parts it lacks, and remove the others. O(n).
 
     Bodies and nodes of the same name are the same objects after it, with new numbers; those that are gone are stale.
     The folder of mesh files stays that of the model.

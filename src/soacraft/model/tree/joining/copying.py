@@ -23,7 +23,7 @@ from soacraft.spatial.wrench import Wrench
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
-#: What of a body is said by how it hangs, or belongs to one model; everything else goes with it.
+#: Fields of a body that depend on its attachment, or belong to one model; everything else goes with it.
 PLACED = frozenset(
     "_graph _name _parent _hinge _hinge_name _inertia _inboard _outboard _nodes _frames _children _geometries _removed"
     .split()

@@ -1,4 +1,4 @@
-"""Models in models: a whole model hung on a body of another one. `Multibody.add_model` has the documentation."""
+"""Models in models: a model attached to a body of another one. `Multibody.add_model` has the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies of a tree hung another way in another model: by their hinges turned around, or by a closure's hinge.
+"""Bodies of a tree with other parents in another model: by their hinges turned around, or by a closure's hinge.
 
 The frames of a hinge are swapped when it is turned around (`turning`), and with them the nodes of flexible bodies that
 they are on: a body may be held by any of its nodes.
@@ -41,7 +41,7 @@ class Hung(NamedTuple):
 
     @classmethod
     def around(cls, outer: Body, hinge: Hinge) -> Hung:
-        """A parent hung from what hung from it, by its hinge turned around."""
+        """A parent that becomes the child of its child, by the reversed hinge."""
         return cls(outer, hinge, outer.outboard.inv, outer.inboard.inv, outer.hinge_name, outer._held, outer._rides)
 
 

@@ -1,4 +1,4 @@
-"""`Renaming`: what the names of one model are in another one, also where attributes of its parts mention them."""
+"""`Renaming`: the names of one model in another one, also where attributes of its parts mention them."""
 
 from __future__ import annotations
 

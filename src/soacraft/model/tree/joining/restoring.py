@@ -1,4 +1,4 @@
-"""A body as it hung, with the closures of its model and the state of it: to be put back bit by bit, order included.
+"""The attachment of a body, with the closures of its model and its state: to be put back bit by bit, order included.
 
 What is remembered goes by names, so that it holds for a copy of the model too.
 """

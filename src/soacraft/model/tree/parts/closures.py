@@ -158,7 +158,7 @@ def one_sided_attributes(one_sided: Any, active: Any, given: Any, kind: str, nam
     return {**(given or {}), "one_sided": one_sided}
 
 
-#: What a rope and a one-sided coupling keep in their attributes, and how each is said.
+#: Attributes of a rope and of a one-sided coupling, and the way each is set.
 RESERVED = {
     "loop": {"one_sided": "make a rope with mb.add_rope(...)", "length": "make a rope with mb.add_rope(...)"},
     "coupling": {"one_sided": "say mb.couple(..., one_sided=True)"},
@@ -180,7 +180,7 @@ def make_attributes(given: Any, what: str) -> Attributes:
 
 
 def refuse_loops(function: str, graph: Graph, ignore_loops: Any = False) -> None:
-    """Raise `LoopError` for a graph with active closures or couplings, unless told to ignore them."""
+    """Raise `LoopError` for a graph with active closures or couplings, unless they are to be ignored."""
     if not isinstance(ignore_loops, bool | np.bool_):
         raise LoopError(f"ignore_loops of {function} must be True or False, got {ignore_loops!r:.60}.")
     if ignore_loops or not graph.is_closed:

@@ -35,7 +35,8 @@ class Entry(NamedTuple):
 
 
 class ImportReport:
-    """Entries in the order of the file; prints as a table of what was not simply used, with the counts of all.
+    """Entries in the order of the file; prints as a table of the elements that were not simply used, with the counts of
+    all.
 
     What would change the motion and is not simulated comes first in the table, marked with an exclamation mark.
     """
@@ -187,7 +188,7 @@ def _aligned(rows: list[tuple[str, str, str, str]]) -> list[str]:
 
 
 def check_status(status: str) -> None:
-    """Refuse what is none of the `STATUSES`."""
+    """Refuse a status that is none of the `STATUSES`."""
     if status not in STATUSES:
         raise ModelError(f"the status of an entry must be one of {', '.join(STATUSES)}; got {status!r}.")
 

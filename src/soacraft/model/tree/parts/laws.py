@@ -25,7 +25,7 @@ class HasLaw(Protocol):
 def make_law(
     what: str, stiffness: Any, damping: Any, rest: Any, word: str
 ) -> tuple[float | Curve, float | Curve, tuple[float, float]]:
-    """Stiffness, damping and the range in which it is slack, checked; `word` is what the range is called."""
+    """Stiffness, damping and the range in which it is slack, checked; `word` is the name of the range."""
     given = finite(rest, (...,), f"the {word} of {what}")
     low, high = np.broadcast_to(finite(given, (2,) if given.ndim else (), f"the {word} of {what}"), (2,))
     if low > high:

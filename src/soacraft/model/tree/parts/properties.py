@@ -96,8 +96,8 @@ class Passive(_PerDof):
 
         friction + (static - friction) exp(-(v / stribeck_speed)^2)                                       (Stribeck)
 
-    `static` is what holds a dof at rest, at least `friction`, and zero where it is no more than that; `stribeck_speed`,
-    in rad/s or m/s, is where the difference is gone, and zero where nobody told.
+    `static` is the friction that holds a dof at rest, at least `friction`, and zero where it is no more than that;
+    `stribeck_speed`, in rad/s or m/s, is the speed at which the difference is gone, and zero by default.
 
     >>> Passive(stiffness=10.0, damping=0.5)
     Passive(stiffness=10, damping=0.5)

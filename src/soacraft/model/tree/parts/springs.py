@@ -26,7 +26,8 @@ from soacraft.spatial.pose import Pose
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
-#: How much the halves of a stiffness or damping matrix may differ, relative to the largest entry of one unit: rounding.
+#: Largest difference of the halves of a stiffness or damping matrix, relative to the largest entry of one unit:
+#: rounding.
 _SYMMETRIC = 1e-12
 
 

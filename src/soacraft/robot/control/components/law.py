@@ -20,7 +20,7 @@ from soacraft.spatial.inertia import Inertia
 
 #: A number, or one for each dof or axis.
 Numbers = float | tuple[float, ...]
-#: The same, or the rows of a matrix.
+#: Gains as above, or the rows of a matrix.
 Gains = float | tuple[float | tuple[float, ...], ...]
 Motors = str | tuple[str, ...] | None
 Vector = tuple[float, ...]

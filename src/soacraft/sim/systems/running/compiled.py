@@ -203,6 +203,11 @@ class CompiledFlow:
         """What a step costs besides the dynamics, in those of one body."""
         return self._weight
 
+    @property
+    def motions(self) -> dict[str, int]:
+        """Places in the array of the motions that components give, by dof."""
+        return {dof: self._at[slot] for dof, slot in self._s.motions.items()}
+
     def record(self, columns: Sequence[int], late: Sequence[Sequence[Call | Knot]]) -> None:
         """Which slots are recorded, and what is computed for that alone."""
         if self._columns == list(columns):

@@ -1,4 +1,4 @@
-"""Maps: what a limb reaches, what it can hold where, and where it loses a direction."""
+"""Maps: reach of a limb, its payload, and its singular configurations."""
 
 from __future__ import annotations
 

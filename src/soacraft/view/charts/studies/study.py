@@ -19,7 +19,7 @@ from soacraft.view.charts.chart import Chart
 from soacraft.view.charts.studies import lines, maps
 from soacraft.view.charts.studies.drawing import Drawn, Wanted, figure_of
 
-#: How each kind of study is drawn.
+#: Functions that draw each kind of study.
 _MAKERS: dict[str, Callable[[Any, Wanted], list[Drawn]]] = {
     Gait.kind: lines.gait,
     Limit.kind: lines.limit,

@@ -23,7 +23,7 @@ from soacraft.view.space.page import page, page_data
 if TYPE_CHECKING:
     from soacraft.view.space.scenes import Scene
 
-#: Where a page looks from at first: azimuth and elevation in degrees.
+#: First view of a page: azimuth and elevation in degrees.
 LOOK = (-60.0, 18.0)
 Three = tuple[float, float, float]
 
