@@ -206,7 +206,7 @@ class CompiledFlow:
     @property
     def motions(self) -> dict[str, int]:
         """Places in the array of the motions that components give, by dof."""
-        return {dof: self._at[slot] for dof, slot in self._s.motions.items()}
+        return {dof: self._layout.at[slot] for dof, slot in self._s.motions.items()}
 
     def record(self, columns: Sequence[int], late: Sequence[Sequence[Call | Knot]]) -> None:
         """Which slots are recorded, and what is computed for that alone."""
