@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import calls
+import held
 import models
 import mujoco
 import numpy as np
@@ -41,6 +42,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "chain_steps": sim_chains.steps(quick),
         "steppers": calls.steppers(quick),
         "functions": calls.functions(quick),
+        "held": held.run(quick),
     }
 
 
@@ -80,6 +82,8 @@ def text(result: dict[str, Any]) -> str:
         parts.append(sim_chains.steps_text(result["chain_steps"]))
     if "steppers" in result:
         parts += [calls.steppers_text(result["steppers"]), calls.functions_text(result["functions"])]
+    if "held" in result:
+        parts.append(held.text(result["held"]))
     return "\n\n".join(parts)
 
 

@@ -192,15 +192,31 @@ private:
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
             if (plan.margin.count && !lookout_.renew(t, x)) return false;
         }
-        if (plan.next(when, which) && when == end) {
+        const bool ticks = plan.next(when, which) && when == end, feels = !plan.touches.empty() && stepper_.contacts();
+        if (feels) feel(plan, seconds(course_.now), t);
+        if (ticks || feels) {
             stepper_.forget_rates();
-            if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
+            if (feels && ticks && !m_.arrive(t, x, stepper_.w1.data())) return false;
+            if (ticks && !plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
             if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
             if (plan.margin.count && !lookout_.passes_tick()) return false;
         }
         vdot_.resize(static_cast<std::size_t>(m_.nv));
         m_.own_rates(stepper_.x1.data() + m_.nq, stepper_.w1.data() + m_.nv, vdot_.data());
         return plan.sample(vdot_.data(), m_.nv, track_.signals + row * plan.width);
+    }
+
+    // Let components have the contacts of the step from t0 to t.
+    void feel(Plan& plan, double t0, double t) const {
+        constexpr double LATER = 1e-9;  // of a step: else nothing was near in it (sim/course/ticks.py)
+        const ContactLog& log = *stepper_.contacts();
+        index count = 0;
+        if (!log.steps.empty()) {
+            const double* last = log.steps.data() + log.steps.size() - ContactLog::STEP;
+            count = last[0] > t0 + LATER * (t - t0) ? static_cast<index>(last[1]) : 0;
+        }
+        const double* points = log.points.data() + log.points.size() - static_cast<std::size_t>(count * ContactLog::POINT);
+        plan.feel(points, count, ContactLog::POINT, t - t0);
     }
 
     // A step whose error is small enough. On the way out without one, nothing of the course has changed.

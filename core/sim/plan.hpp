@@ -101,6 +101,19 @@ struct Push {
     bool own;
 };
 
+// What components take of the contacts of a step: the mean force on some shapes from others, or (pressed) whether there is one.
+struct Touch {
+    index at;
+    bool pressed;
+    std::vector<char> on, from;  // (shapes)
+
+    // The side of a contact of two shapes that is meant: 1 for the second, -1 for the first, 0 for none.
+    int side(index a, index b) const {
+        const auto has = [](const std::vector<char>& some, index i) { return i < static_cast<index>(some.size()) && some[static_cast<std::size_t>(i)]; };
+        return has(on, b) && has(from, a) ? 1 : has(on, a) && has(from, b) ? -1 : 0;
+    }
+};
+
 // Where what a node has goes to, -1 for nowhere: its rotation, position, angular and linear velocity, in inertial axes.
 struct Node {
     index rotation, position, angular, linear;
@@ -126,6 +139,8 @@ public:
     Range margin{0, 0};                 // their values,
     std::vector<Crossing> crossings;    // how they may cross,
     double* signs = nullptr;            // (2, crossings): their signs, and 1 where these follow from values alone
+
+    std::vector<Touch> touches;
 
     std::vector<Clock> clocks;
     index* counts = nullptr;  // the number of the next tick of each
@@ -173,6 +188,24 @@ public:
     }
     void accelerate(const double* vdot_, index nv) {
         if (vdot >= 0) copy(slots + vdot, vdot_, nv);
+    }
+
+    // Take the contacts of a step of length h: rows of ContactLog, one for each point.
+    void feel(const double* points, index count, index row, double h) {
+        constexpr int IMPULSE = 5;
+        for (const Touch& touch : touches) {
+            double sum[3] = {};
+            bool pressed = false;
+            for (index k = 0; k < count; ++k) {
+                const double *point = points + row * k, *p = point + IMPULSE;
+                const int side = touch.side(static_cast<index>(point[0]), static_cast<index>(point[1]));
+                if (!side) continue;
+                for (int i = 0; i < 3; ++i) sum[i] += side * p[i];
+                pressed = pressed || p[0] != 0.0 || p[1] != 0.0 || p[2] != 0.0;
+            }
+            if (touch.pressed) slots[touch.at] = pressed;
+            else for (int i = 0; i < 3; ++i) slots[touch.at + i] = sum[i] / h;
+        }
     }
 
     // y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once. `accelerations` puts them into their slots.

@@ -337,6 +337,24 @@ void PlanObject::set_crossings(nb::list margins, index at, nb::object directions
     signs_ = std::move(shared), signs_kept_ = signs;
 }
 
+void PlanObject::set_touches(nb::list touches) {
+    require_idle();
+    std::vector<Touch> made;
+    for (nb::handle given : touches) {
+        const nb::tuple c = as_tuple(given);
+        require_entries("a contact", c.size(), 4);
+        Touch touch{whole(c[0]), whole(c[1]) != 0, {}, {}};
+        require_range("a contact", touch.at, touch.pressed ? 1 : 3);
+        for (int i : {2, 3}) {
+            const nb::object shapes = nb::borrow<nb::object>(c[static_cast<std::size_t>(i)]);
+            const Array<index> some(shapes, "shapes", 1);
+            (i == 2 ? touch.on : touch.from).assign(some.data(), some.data() + some.size());
+        }
+        made.push_back(touch);
+    }
+    plan.touches = made;
+}
+
 void PlanObject::add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
                          nb::object fresh) {
     require_idle();
@@ -402,6 +420,7 @@ void bind_plan(nb::module_& m) {
         .def("set_nodes", &PlanObject::set_nodes, nb::arg("frames"), nb::arg("places"), nb::arg("spots"))
         .def("set_record", &PlanObject::set_record, nb::arg("before"), nb::arg("behind"), nb::arg("columns"))
         .def("set_crossings", &PlanObject::set_crossings, nb::arg("margins"), nb::arg("at"), nb::arg("directions"), nb::arg("signs"))
+        .def("set_touches", &PlanObject::set_touches, nb::arg("touches"))
         .def("add_due", &PlanObject::add_due, nb::arg("which"), nb::arg("before"), nb::arg("behind"), nb::arg("reads_vdot"), nb::arg("updates"),
              nb::arg("outputs"), nb::arg("fresh"))
         .def_prop_ro("unknown", [](const PlanObject& x) { return x.plan.unknown; })

@@ -34,6 +34,8 @@ public:
     // Functions of crossings with the slots of their values from `at` on, their directions, and `signs` (2, crossings) shared with
     // Python.
     void set_crossings(nb::list margins, index at, nb::object directions, nb::object signs);
+    // (slot, whether it is whether they press, shapes that are pressed, shapes that press) of each; both are 1 or 0 for each shape.
+    void set_touches(nb::list touches);
     void add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
                  nb::object fresh);
 

@@ -421,6 +421,7 @@ class SystemPlan:
     def set_crossings(
         self, margins: list[tuple[Any, ...]], at: int, directions: _Integers, signs: _Reals
     ) -> None: ...
+    def set_touches(self, touches: list[tuple[int, int, _Integers, _Integers]]) -> None: ...
     def add_due(
         self,
         which: int,

@@ -115,7 +115,7 @@ TESTS = (
     (
         ("sim/plan", "sim/twins"),
         ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
-         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py"),
+         "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py", "sim/systems/test_reactions.py"),
     ),
     (("sim/closure_impulses", "sim/variational"), ("sim/test_compiled.py", "sim/test_structure.py")),
     (("rolling_hinge",), ("sim/test_rolling.py",)),

@@ -26,8 +26,9 @@ class CompiledCarried(Protocol):
     def motions(self) -> Mapping[str, int]:
         """Places in the plan of the motions that components give, by dof."""
 
-    def begin(self) -> Any:
-        """The plan with the values as they are now; None where they are none that it knows."""
+    def begin(self, shapes: Sequence[str] = ()) -> Any:
+        """The plan with the values as they are now; None where they are none that it knows. `shapes` are the names of
+        those that may touch."""
 
     def learn(self, which: int) -> None:
         """Tell the plan what happens where some clocks tick together."""

@@ -299,7 +299,8 @@ class CompiledMotion:
         names, nv = len(problem.names), problem.mb.nv
         carried, plan = None if problem.carried is None else problem.carried.compiled(), None
         if carried is not None:
-            plan, cost = carried.begin(), max(1.0, len(problem.mb) + carried.weight)
+            shapes = () if problem.contact is None else problem.contact.scene.names
+            plan, cost = carried.begin(shapes), max(1.0, len(problem.mb) + carried.weight)
             if plan is None:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv

@@ -115,8 +115,6 @@ def _obstacle(
     if carried is not None:
         if type(method) not in _CARRYING:
             return f"components are carried along by {method.name!r}"
-        if carried.feels:
-            return "components take contacts"
         if carried.obstacle or not mb.nv:
             return carried.obstacle
     touches = any(isinstance(x, Contact) for x in loads)

@@ -121,7 +121,7 @@ class Signs(NamedTuple):
         return np.array([[self.values.get(x, 0.0) for x in names], [float(x in self.fresh) for x in names]])
 
     def after(self, names: Sequence[str], signs: Array) -> Signs:
-        """These with the signs of some functions as compiled steps have left them."""
+        """Signs in which those of some functions are as compiled steps have left them."""
         values = {**self.values, **dict(zip(names, signs[0].tolist(), strict=True))}
         fresh = frozenset(x for x, alone in zip(names, signs[1], strict=True) if alone)
         return self._replace(values=values, fresh=(self.fresh - {*names}) | fresh)

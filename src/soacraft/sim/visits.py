@@ -113,6 +113,7 @@ class VisitPlan:
     ) -> None:
         self._callbacks, self._mb, self._changes, self._arrive = callbacks, mb, changes, arrive
         self._visited = [i for i, x in enumerate(callbacks) if not held_alone or isinstance(x[2], HeldNumbers)]
+        self._holds = any(isinstance(callbacks[i][2], HeldNumbers) for i in self._visited)
         self._now: Visits | None = None
         self._numbers = list[tuple[int, Control]]()
         self._in_controls: list[float] = []
@@ -195,11 +196,12 @@ class VisitPlan:
         def changes_model(t: float, before: State) -> bool:
             visits = self._now
             assert visits is not None
-            self._set_controls(visits)
-            stamp = visits.store.stamp
+            if self._holds:  # else controls have them
+                self._set_controls(visits)
+            stamp, last_set = visits.store.stamp, Control.last_set
             callback(t, before)
-            numbers = [control.number for _, control in self._numbers]
-            if numbers != self._in_controls:
+            if Control.last_set != last_set:
+                numbers = [control.number for _, control in self._numbers]
                 visits.values[visits.places] = self._in_controls = numbers
             if visits.store.stamp != stamp or not visits.store.ready:
                 now = mb.current

@@ -123,6 +123,18 @@ def test_usual_sizes_and_crossings_that_do_not_fit():
             p.set_crossings(*given)
 
 
+def test_contacts_that_do_not_fit():
+    p, shapes = plan(), np.array([1, 0])
+    for touch, text in (
+        ((6, 0, shapes, shapes), "a contact of a plan is not within its slots"),
+        ((8, 1, shapes, shapes), "a contact of a plan is not within its slots"),
+        ((1, 0, shapes), "a contact of a plan has 3 entries, not 4"),
+        ((1, 0, shapes, np.ones(2)), "shapes must be a C-contiguous"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            p.set_touches([touch])
+
+
 def test_functions_are_let_go_with_their_plan():
     class Held:
         def __call__(self):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.sim.systems.test_compiled import slow
 
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import AlgebraicLoopError, WiringError
+from soacraft.sim.runs.block import Block
 
 M, L, G = 2.0, 0.7, 9.81
 
@@ -210,6 +212,75 @@ class Alarm(sim.Component):
     @sim.jump(at, at=presses)
     def noted(t):
         return t
+
+
+class Hop(sim.Component):
+    """A push by the force of contact, which is also watched."""
+
+    force = sim.In("N", shape=(3,))
+    lag = sim.Continuous("N", start=0.0)
+    hits = sim.Discrete(dtype=int, start=0)
+
+    @sim.output("N", to="force", shape=(3,), frame="inertial")
+    def push(force, lag):
+        return np.array([0.1 * lag, 0.0, 0.2 * force[2]])
+
+    @sim.rate(lag)
+    def follow(force, lag):
+        return 20.0 * (force[2] - lag)
+
+    @sim.crossing()
+    def hard(force):
+        return -force[2] - 30.0
+
+    @sim.jump(hits, at=hard)
+    def hit(hits):
+        return hits + 1
+
+
+class Count(sim.Component):
+    """Ticks at which something was pressed, and the force then."""
+
+    force = sim.In("N", shape=(3,))
+    on = sim.In(dtype=bool)
+    steps = sim.Discrete(dtype=int, start=0)
+
+    @sim.output("N")
+    def seen(force):
+        return force[2]
+
+    @sim.update(steps)
+    def count(on, steps):
+        return steps + on
+
+
+def hopping(sampled):
+    """Two balls, of which one falls on the other; forces between them and on the floor."""
+    s = sim.System("s", integrator="moreau", step=4e-3)
+    a = s.add("a", sim.Plant(ball(), forces=[sim.Contact(restitution=0.5)]))
+    s.add("b", sim.Plant(ball(0.45, "upper")))
+    s.add("hop", Hop(), at=a.node("ball"))
+    s.connect("a.contact_force[ball,b:ball]", "hop.force")
+    if sampled:
+        s.add("counter", Count(), every=8e-3)
+        s.connect("a.contact_force[ball]", "counter.force")
+        s.connect("a.touching[ball,inertial/floor]", "counter.on")
+    return s
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_contacts_are_felt_in_compiled_steps(sampled):
+    """As in steps of Python, between two plants, by forces, rates, crossings and ticks."""
+    one, other = hopping(sampled), hopping(sampled)
+    run, plain = one.run(0.5), slow(other).run(0.5)
+    assert "compiled" in one._propagator.report()
+    assert one.states["hop.hits"] == other.states["hop.hits"] > 1
+    assert sum(not isinstance(x, Block) for _, x in run._dense) <= 3 * one.states["hop.hits"]
+    for key, x in plain.signals.items():
+        np.testing.assert_allclose(run.signals[key], x, rtol=0, atol=1e-7 * max(1.0, np.abs(x).max()), err_msg=key)
+    np.testing.assert_allclose(run.q, plain.q, rtol=0, atol=1e-8)
+    if sampled:
+        assert one.states["counter.steps"] == other.states["counter.steps"] > 10
 
 
 @pytest.mark.parametrize("cut", [0.05, 0.16, 0.22])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from itertools import count
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from soacraft.spatial.wrench import Wrench
 
 #: The numbers of the law of an actuator, by name.
 LAW = ("gain", "b0", "b1", "b2")
+#: Counts numbers that are set, in any thread.
+_COUNT = count(1)
 
 
 class Control:
@@ -32,6 +35,9 @@ class Control:
     cut to its `forcerange`, and each dof feels gear f: a motor has b = 0, a position servo gain = -b1 = kp, a velocity
     servo gain = -b2 = kv.
     """
+
+    last_set: ClassVar[int] = 0
+    """A count that grows each time that a number of any control is set."""
 
     def __init__(self, name: str, u: Any, breaks: Any = ()) -> None:
         if not isinstance(name, str):
@@ -99,6 +105,7 @@ class Control:
     def set(self, u: float) -> None:
         """Let u be another number."""
         self._u, self.samples = float(u), (np.zeros(1), np.array([u], dtype=np.float64))
+        Control.last_set = next(_COUNT)
 
     def bind(self, mb: Multibody) -> None:
         """Find the actuator or the dof."""

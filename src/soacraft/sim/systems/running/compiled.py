@@ -84,6 +84,7 @@ class CompiledFlow:
         self._columns: list[int] = []
         self._late: Sequence[Sequence[Call | Knot]] = ((), ())
         self._recorded: object = None
+        self._shapes: Sequence[str] | None = None  # those that contacts are of
         self.width = 0
         """Numbers of a row of signals."""
 
@@ -191,7 +192,7 @@ class CompiledFlow:
         margins = [self._call(x.call, self._layout.margins + i) for i, x in enumerate(s.watched)]
         directions = np.array([x.direction for x in s.watched], dtype=np.int64)
         self._made.set_crossings(margins, self._layout.margins, directions, self._signs)
-        self._recorded = None
+        self._recorded, self._shapes = None, None
 
     def _params_now(self) -> list[Any]:
         return [self._values[slot] for key, slot in self._s.slots.items() if key.endswith(":p")]
@@ -215,8 +216,9 @@ class CompiledFlow:
         self._columns, self._late = list(columns), late
         self.width = sum(self._numbers(x) for x in columns)
 
-    def begin(self) -> Any:
-        """The plan with the values that Python has now; None where one of them is no number of its kind."""
+    def begin(self, shapes: Sequence[str] = ()) -> Any:
+        """The plan with the values that Python has now; None where one of them is no number of its kind. `shapes` are
+        the names of those that may touch."""
         now = [*self._params_now(), *(x.seat.mb.parameters for x in self._s.plants[:1])]
         if self._made is None or any(a is not b and a != b for a, b in zip(now, self._params, strict=True)):
             self._params = now
@@ -227,6 +229,10 @@ class CompiledFlow:
             ranges = [(self._layout.at[x], self._numbers(x)) for x in self._columns]
             self._made.set_record(*(self._calls(x) for x in self._late), np.array(ranges, np.int64).reshape(-1, 2))
             self._recorded = self._late
+        if self._shapes != shapes and self._s.touches:
+            touches = [(self._layout.at[self._s.slots[key]], *x.among(shapes)) for key, x in self._s.touches.items()]
+            self._made.set_touches(touches)
+            self._shapes = shapes
         V = self._values
         try:
             self.slots[self._layout.single_at] = [V[i] for i in self._layout.single]

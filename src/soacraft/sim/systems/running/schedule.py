@@ -270,7 +270,8 @@ class Schedule:
         slot = self.slots[key]
         if port != "closure_force":
             self.touches[key] = touch_of(plant, port, at)
-            self.calls[key], self.needs[key] = made(lambda now: now, (("now", slot),), slot, key), set()
+            held = made(lambda now: now, (("now", slot),), slot, key, Native("scaled", 1.0))
+            self.calls[key], self.needs[key] = held, set()
             return
         if ":closing" not in self.calls:
             state = self._state(False)
