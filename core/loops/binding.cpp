@@ -40,7 +40,7 @@ index run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_
     const Array<index> fine(fine_, "fine", 1, true);
     const index count = fine.size(), forces = m.forces(), width = forces + 2, nv = tree.nv;
     const Batch q(q_, "q", count, tree.nq), v(v_, "v", count, nv), force(force_, "force", count, nv);
-    const Batch pull(pull_, "pull", count, 6 * tree.body_count);
+    const Batch pull(pull_, "pull", count, pull_width(tree));
     if (!q.held || !v.held || !force.held) refuse("q, v and force must be given");
     const Batch vdot(vdot_, "vdot", count, nv, true), rest(rest_, "rest", count, width, true);
     const Batch followed(followed_, "followed", count, m.plan.coordinates, true);
@@ -70,8 +70,9 @@ index run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_
                 const auto holds = [&] { return rigid::finite(answers[k].vdot, nv) && rigid::finite(answers[k].forces, width); };
                 const bool abreast_too = (answered >> k & 1u) != 0 && holds();
                 if (!abreast_too) ++alone;
-                fine.data()[first + k] = abreast_too ||
-                    (kernels.solve(part.plan, part.memory, m.method, states[k], answers[k]) && holds());
+                fine.data()[first + k] = (abreast_too ||
+                    (kernels.solve(part.plan, part.memory, m.method, states[k], answers[k]) && holds())) &&
+                    !m.tree->bends_far(states[k].q);
             }
         }
     });

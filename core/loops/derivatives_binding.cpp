@@ -26,7 +26,7 @@ void run_derivatives(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::ha
     const Array<index> fine(fine_, "fine", 1, true);
     const index count = fine.size(), nv = tree.nv, forces = m.forces();
     const Batch q(q_, "q", count, tree.nq), v(v_, "v", count, nv), force(force_, "force", count, nv);
-    const Batch pull(pull_, "pull", count, 6 * tree.body_count);
+    const Batch pull(pull_, "pull", count, pull_width(tree));
     if (!q.held || !v.held || !force.held) refuse("q, v and force must be given");
     const Array<double> theta(theta_, "theta", 1);
     require_length("theta", theta.size(), m.plan.coordinates);

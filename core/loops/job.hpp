@@ -13,6 +13,9 @@ namespace loops {
 // What a plan is for: rows alone, or a solver.
 enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, ROWS = 2, FULLY_AUGMENTED = 3, METHODS = 4 };
 
+// External forces on a tree: six for each body, one for each mode.
+inline index pull_width(const rigid::Model& tree) { return 6 * tree.body_count + tree.modes; }
+
 // One state; `pull` may be null.
 struct State {
     double base[6];  // acceleration of the ground: gravity upwards

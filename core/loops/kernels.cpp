@@ -124,7 +124,7 @@ struct AbreastWork {
     AbreastWork(const Plan& plan, char* memory) {
         Cutter cut{memory};
         const auto closures = static_cast<index>(plan.closures.size()), couplings = static_cast<index>(plan.couplings.size());
-        cut(q, plan.tree->nq), cut(v, plan.tree->nv), cut(force, plan.tree->nv), cut(pull, 6 * plan.tree->body_count);
+        cut(q, plan.tree->nq), cut(v, plan.tree->nv), cut(force, plan.tree->nv), cut(pull, loops::pull_width(*plan.tree));
         cut(theta, plan.coordinates), cut(rates, 12 * closures + 2 * couplings), cut(place, closures + couplings);
         cut(forces, 6 * closures + couplings);
         bytes = cut.taken;
@@ -172,7 +172,7 @@ unsigned solve_abreast(const Plan& plan, void* memory, loops::Method method, con
     loops::DrivesOf<T> drives = {};
     if (s[0].drives) drives = driven_abreast(plan, s, count, in);
     const Inputs<T> given{read(&loops::State::q, w.model.nq, in.q), read(&loops::State::v, nv, in.v),
-                          read(&loops::State::force, nv, in.force), read(&loops::State::pull, 6 * w.model.body_count, in.pull),
+                          read(&loops::State::force, nv, in.force), read(&loops::State::pull, loops::pull_width(w.model), in.pull),
                           read(&loops::State::theta, plan.coordinates, in.theta), s[0].drives ? &drives : nullptr};
     const T* force;
     ResidualOf<T> left;
@@ -352,6 +352,7 @@ std::size_t derive_room(const Plan& plan) {
 
 // By tree-augmented dynamics.
 bool derive(const Plan& plan, void* memory, const loops::State& s, const loops::Derived& out) {
+    if (plan.tree->flexible_count) return false;
     LoopWork w(plan, static_cast<char*>(memory));
     Arena arena{static_cast<char*>(memory) + w.bytes};
     const DerivativeWork d(plan, arena);

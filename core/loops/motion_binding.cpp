@@ -54,7 +54,7 @@ void run_motion(const ClosedSolver& m, index number, nb::handle q_, nb::handle x
     require_length("theta", theta.size(), m.plan.coordinates);
     require_order(order.data(), order.size(), nv);
     const Batch q(q_, "q", count, nq), x(x_, "x", count, width), v(v_, "v", count, nv);
-    const Batch pull(pull_, "pull", count, 6 * m.tree->model.body_count);
+    const Batch pull(pull_, "pull", count, pull_width(m.tree->model));
     if (!q.held || !x.held || (form.moving && !v.held)) refuse("q, x and v must be given where a motion takes them");
     const Batch q_out(q_out_, "q_out", count, form.gives_q ? nq : 0, true), v_out(v_out_, "v_out", count, form.gives_v ? nv : 0, true);
     const DrivenBatch driven(m, driven_, rates_, count);
@@ -66,7 +66,8 @@ void run_motion(const ClosedSolver& m, index number, nb::handle q_, nb::handle x
             s.q = q.row(i), s.v = v.row(i), s.pull = pull.row(i), s.passive = part.passive, s.drives = driven.at(i, drives);
             const Motion one{x.row(i), dofs.data(), static_cast<index>(dofs.size()),
                              form.gives_q ? q_out.row(i) : nullptr, form.gives_v ? v_out.row(i) : nullptr, nullptr};
-            fine.data()[i] = best_kernels().move(part.plan, part.memory, form.move, s, one) && all_finite(form, one, nq, nv);
+            fine.data()[i] = best_kernels().move(part.plan, part.memory, form.move, s, one) && all_finite(form, one, nq, nv) &&
+                             !m.tree->bends_far(s.q);
         }
     });
 }

@@ -28,8 +28,8 @@ void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
         c.fit = w[4], c.first = w[5], c.last = w[6], c.theta = w[7], c.rows = w[8], c.fixed = w[9], c.row = plan.size;
         const rigid::Model& tree = *plan.tree;
         const auto off = [](index x, index n) { return x < -1 || x >= n; };
-        const index dofs = c.dofs();
-        if (off(c.a.element, tree.count) || off(c.b.element, tree.count) || off(c.body_a, tree.body_count) ||
+        const index dofs = c.dofs(), limbs = tree.count + tree.spot_count;
+        if (off(c.a.element, limbs) || off(c.b.element, limbs) || off(c.body_a, tree.body_count) ||
             off(c.body_b, tree.body_count) || c.fit < WELD || c.fit > ROLLING_ELLIPSOID || c.first < 0 || c.last < c.first ||
             c.last > hinges || dofs > 5 || c.rows != 6 - dofs || c.theta < 0 ||
             c.theta > plan.coordinates - c.coordinates() || (c.fit == WELD) != (dofs == 0) ||
@@ -78,8 +78,10 @@ void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle 
             term.v >= tree.nv || term.q < 0 || term.q >= tree.nq)
             refuse("term %lld is not one of this tree", shown(i));
         const Element& e = tree.elements[term.element];
-        if (term.v < e.v || term.v >= e.v + rigid::dofs(e.kind)) refuse("term %lld is on another element", shown(i));
-        term.d = e.d + term.v - e.v;
+        const bool bends = e.flexible >= 0 && term.v >= tree.flexible[e.flexible].v &&
+                           term.v < tree.flexible[e.flexible].v + tree.flexible[e.flexible].n;
+        if (!bends && (term.v < e.v || term.v >= e.v + rigid::dofs(e.kind))) refuse("term %lld is on another element", shown(i));
+        term.d = bends ? tree.nv - tree.modes + tree.flexible[e.flexible].mode + term.v - tree.flexible[e.flexible].v : e.d + term.v - e.v;
         term.c.assign(real.data() + real.size(1) * i, real.data() + real.size(1) * (i + 1));
         plan.couplings[static_cast<std::size_t>(w[0])].terms.push_back(std::move(term));
     }
@@ -190,6 +192,8 @@ void read_plan(ClosedSolver& to, nb::handle given) {
     read_closures(plan, closure_whole, field(closures, "closure_real"));
     read_couplings(plan, field(closures, "term_whole"), field(closures, "term_real"), field(closures, "offsets"),
                    field(closures, "sizes"));
+    if (plan.tree->flexible_count && to.method != ROWS && to.method != TREE_AUGMENTED)
+        refuse("a tree with flexible bodies has a plan of rows, or of tree-augmented dynamics");
     const bool fully = to.method == FULLY_AUGMENTED, augmented = fully || to.method == TREE_AUGMENTED;
     complete(plan, augmented, fully);
     if (augmented) read_scales(plan, field(given, "compliance"));

@@ -24,7 +24,7 @@ inline const double* read_vector(PyObject* given, npy_intp size) {
 
 inline bool read_q(const ClosedSolver& m, PyObject* given, State& s) {
     s.q = read_vector(given, m.tree->model.nq);
-    return s.q && rigid::unit_quaternions(m.tree->quaternions, s.q);
+    return s.q && rigid::unit_quaternions(m.tree->quaternions, s.q) && !m.tree->bends_far(s.q);
 }
 
 inline double* data_of_new(PyObject* x) { return static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(x))); }

@@ -244,8 +244,9 @@ struct Given {
         set.slowest = number(setting, "slowest"), set.floating = held.numbers(setting, "floating", model.nv);
         if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
         set.chain = chain_given.is_none() ? nullptr : &chain;
-        if (tree.flexible() && (set.chain || touches(method) || method == VARIATIONAL || method == VARIATIONAL4))
-            refuse("compiled steps of flexible bodies are those of trees, by methods without contacts and derivatives");
+        if (tree.flexible() && (method == VARIATIONAL || method == VARIATIONAL4))
+            refuse("compiled steps of flexible bodies are those of methods without derivatives");
+        if (touches(method) && has_servo_of_mode(model)) return false;
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if (touches(method) != (set.contact != nullptr)) refuse("only moreau and moreau_midpoint take contacts");
@@ -275,6 +276,16 @@ struct Given {
         if (PyDict_GET_SIZE(forces.ptr()) && !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job))
             return false;
         return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
+    }
+
+    // True if a servo acts along a mode, which steps with contact would take implicitly: modes have no armature.
+    bool has_servo_of_mode(const rigid::Model& model) const {
+        for (index k = 0; k < model.flexible_count; ++k)
+            for (const Load& x : set.loads) {
+                const index mode = x.row_first - model.flexible[k].v;
+                if (mode >= 0 && mode < model.flexible[k].n && (x.bias[1] != 0.0 || x.bias[2] != 0.0)) return true;
+            }
+        return false;
     }
 
     bool calls_python() const { return functions || motions || (plan && plan->calls_python()); }

@@ -89,7 +89,7 @@ class ClosureArrays:
 
 def is_known(graph: Graph) -> bool:
     """True if there is a closure and compiled code knows every one of a graph."""
-    if not graph.is_closed or not graph.nv or graph.layout.flexible:
+    if not graph.is_closed or not graph.nv:
         return False
     return all(_known(x.hinge) for x in graph.loops if x.active)
 
@@ -151,9 +151,7 @@ def with_prescribed(
 ) -> ClosureArrays:
     """Closures with a coupling `q_i = anything` after the others for each of some dofs: to be driven."""
     first, degree = len(closures.couplings), closures.term_real.shape[1]
-    starts = sorted((int(v), e) for e, v in enumerate(tree.v_starts))
-    element = {i: max(x for x in starts if x[0] <= i)[1] for i in dofs}
-    terms = [[first + n, element[i], i, 0] for n, i in enumerate(dofs)]
+    terms = [[first + n, tree.element_of_dof[i], i, 0] for n, i in enumerate(dofs)]
     rates = np.zeros((len(terms), degree))
     rates[:, 0] = 1.0
     return replace(
@@ -227,11 +225,11 @@ def _add_hinge(hinge: Hinge, at: int, hinges: list[tuple[int, int, list[float]]]
 
 
 def end_of(graph: Graph, tree: CompiledModel, frame: Frame) -> tuple[int, int, Pose]:
-    """The element and the body that carry a frame, and where it is on the element."""
+    """The element, or the node that deforms, and the body that carry a frame, and where it is there."""
     if not isinstance(frame.carrier, Body):
         return -1, -1, frame.offset
-    k = graph.layout.index[frame.carrier]
-    return int(tree.element_of[k]), k, tree.place(k) @ frame.offset
+    x = tree.frame(graph.layout, frame)
+    return int(x[0]), graph.layout.index[frame.carrier], Pose.unchecked(x[1:10].reshape(3, 3), x[10:])
 
 
 def place_numbers(place: Pose) -> list[float]:
@@ -242,10 +240,7 @@ def place_numbers(place: Pose) -> list[float]:
 def _terms(graph: Graph, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Integers, Array, Array]:
     names = coordinate_names(graph) if couplings else {}
     number = {name: i for i, name in enumerate(graph.dof_names)}
-    element = {}
-    for e, (kind, v) in enumerate(zip(tree.kinds.tolist(), tree.v_starts.tolist(), strict=True)):
-        if kind <= HELICAL:
-            element[v] = e
+    element = tree.element_of_dof
     indices, coefficients = [], []
     degree = max((len(c) for x in couplings for c in x.terms.values()), default=1)
     for i, x in enumerate(couplings):

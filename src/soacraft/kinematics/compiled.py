@@ -78,6 +78,11 @@ class CompiledClosures:
         self.size: int = self.core.size
         self._rows_of_loops = self.size - len(plan.closures.couplings)
         self._nv = len(plan.closures.units)
+        self.flexible = tree.flexible
+        """True of a tree with flexible bodies: its plans are of rows and of tree-augmented dynamics alone, and
+        derivatives are computed in Python."""
+        self.flexible_bodies = tree.flexible_bodies
+        """Numbers of its flexible bodies, in the order in which external forces on their modes are given."""
         self._holonomic = plan.closures.holonomic
         self.order = _NO_ORDER if plan.independent is None else plan.independent
         self.motions: dict[int, Callable[..., Any]] = {
@@ -91,7 +96,7 @@ class CompiledClosures:
         self.derivatives: Callable[..., Any] = _not_sure
         """A call (q, v, force, theta, passive) on single states that gives the derivatives of vdot along q, v and the
         force, those of the constraint forces, and theta; or None where it is not sure."""
-        if plan.method == TREE_AUGMENTED:
+        if plan.method == TREE_AUGMENTED and not tree.flexible:
             self.derivatives = self._reading(_core.closed_derivatives_call(self.core, forces, _not_sure))
 
     def _reading(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,7 +116,7 @@ class CompiledClosures:
 
     @classmethod
     def _read(cls, graph: Multibody) -> CompiledClosures | None:
-        tree = CompiledModel.of(graph.layout) if is_known(graph) else None
+        tree = CompiledModel.any_of(graph.layout) if is_known(graph) else None
         if tree is None:
             return None
         gravity = np.ascontiguousarray(graph.gravity, dtype=np.float64)

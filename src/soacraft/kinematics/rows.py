@@ -167,7 +167,7 @@ class Constraints:
         found, row, at = [], 0, 0
         for i, closure in enumerate(loops):
             rows, where = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
-            found.append(_unpacked(self.graph, closure, self.measure, self.arrays, i, rows, where))
+            found.append(_unpacked(self.state, closure, self.measure, self.arrays, i, rows, where))
             row, at = rows.stop, where.stop
         return found
 
@@ -314,8 +314,7 @@ class Constraints:
 
 def seen_from(state: State, loop: LoopRows) -> Pose:
     """The pose of b seen from a."""
-    (R_a, p_a), (R_b, p_b) = (pose_of_frame(state, frame) for frame in (loop.closure.a, loop.closure.b))
-    return Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
+    return _pose_between(state, loop.closure)
 
 
 def _row_units(Q: Array, length: Array | float) -> Array:
@@ -347,17 +346,27 @@ def loop_rows(graph: Graph, state: State, closure: Closure, length: float, guess
 
 
 def _unpacked(
-    graph: Graph, closure: Closure, measure: Measure, x: RowArrays, i: int, rows: slice, where: slice
+    state: State, closure: Closure, measure: Measure, x: RowArrays, i: int, rows: slice, where: slice
 ) -> LoopRows:
     """The rows of one closure out of those of all."""
+    layout = state.graph.layout
     W: dict[int, Array] = {}
+    gamma = x.local[rows]
     for frame, blocks in ((closure.b, x.W_b), (closure.a, x.W_a)):
         if isinstance(frame.carrier, Body):
-            k = graph.layout.index[frame.carrier]
-            block = padded(blocks[rows], rows.stop - rows.start, graph.layout.dims[k])
+            k = layout.index[frame.carrier]
+            block = padded(blocks[rows], rows.stop - rows.start, layout.dims[k])
+            if k in layout.flexible:
+                on_frame = x.Q[rows] if frame is closure.b else -x.Q[rows] @ _pose_between(state, closure).phi().T
+                block, gamma = on_frame @ node_block(state, frame), gamma + on_frame @ node_bias(state, frame)
             W[k] = W[k] + block if k in W else block
-    return LoopRows(closure, x.theta[where], x.Q[rows], W, x.local[rows], x.residual[rows], x.gap[i], x.speed[rows],
+    return LoopRows(closure, x.theta[where], x.Q[rows], W, gamma, x.residual[rows], x.gap[i], x.speed[rows],
                     measure.loops[closure.name], x.R_ab[i])  # fmt: skip
+
+
+def _pose_between(state: State, closure: Closure) -> Pose:
+    (R_a, p_a), (R_b, p_b) = (pose_of_frame(state, frame) for frame in (closure.a, closure.b))
+    return Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
 
 
 def coupling_row(

@@ -101,7 +101,8 @@ def tied_rows(one: Constraints) -> Array:
 
 def _sizes(one: Constraints) -> Sizes:
     graph = one.graph
-    moves = _measured(one) if one.arrays is None else _compiled(one.arrays)
+    compiled = one.arrays is not None and not graph.layout.flexible  # compiled rows know nothing of what modes move
+    moves = _compiled(one.arrays) if compiled and one.arrays is not None else _measured(one)
     short = SHORT * max(moves.far, _longest_gyration(one))
     rates = [_rates(one, row, moves.turns) for row in one.couplings]
     dofs = _sizes_of_dofs(moves, short, rates)

@@ -19,6 +19,7 @@ from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.kinematics.compiled import ACCELERATE, INVERSE_DYNAMICS, INVERSE_OF_ALL, CompiledClosures
 from soacraft.kinematics.independent import Indices, Partition, expansion
+from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Drives, Task
 from soacraft.kinematics.tolerances import POOR_CONDITION
@@ -105,9 +106,7 @@ class Actuation:
         """
         solver = self._solver
         at = choice.independent if mask is None else np.flatnonzero(mask)
-        if solver._compiled is None or solver._compiled.plan.closures.rolls:
-            return
-        if len(at) != len(choice.independent) or not len(at):
+        if not solver._is_compiled(CONSTRAINT_EMBEDDING) or len(at) != len(choice.independent) or not len(at):
             return
         if mask is None and solver._embedding() is not None:  # the solver has it
             return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import REPEATED
@@ -14,9 +12,6 @@ from soacraft.spatial.checks import Array
 
 class Augmented(Solver):
     """A solver whose compiled form factors the Schur complement of the closures, in rows of known compliance."""
-
-    _method: ClassVar[int]
-    """Method of the plan."""
 
     def _compile(self) -> CompiledClosures | None:
         return CompiledClosures.of(self._graph, self.tolerance)
@@ -34,7 +29,7 @@ class Augmented(Solver):
 
     def _refer(self, compliance: Compliance, loose: bool = False) -> None:
         """Make a plan with what rounding is measured by here, unless that of the one in use serves."""
-        if self._compiled is None or self._compiled.size != compliance.rows.size:
+        if self._compiled is None or self._compiled.size != compliance.rows.size or not self._is_compiled(self._method):
             return
         now = self._chosen.compiled
         was_loose = now is not None and now.plan.tolerances.repeated > REPEATED

@@ -131,7 +131,8 @@ def _compiled(solver: Solver, p: Problem) -> tuple[tuple[Array, ...], npt.NDArra
     other than those of their nodes.
     """
     count, (loops, couplings) = math.prod(p.batch), _ties(solver)
-    if count and all(wrench.expressed_in is None for _, wrench in p.forces):
+    flexible = solver._compiled is not None and solver._compiled.flexible
+    if count and not flexible and all(wrench.expressed_in is None for _, wrench in p.forces):
         if solver._augmented() is None:
             state, one, forces = next(states_of(p))
             with in_state(p.batch, (0,) * len(p.batch)):

@@ -46,7 +46,8 @@ class Prescribed:
             {**one, **{name: (v[n, [i]], vdot[n, [i]]) for name, i in zip(self._names, self.dofs, strict=True)}}
             for n, one in enumerate(drives)
         ]
-        q, v, pull = np.ascontiguousarray(q), np.ascontiguousarray(v), pull_of(p, count) if p.forces else None
+        q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
+        pull = pull_of(p, count, self.plan.flexible_bodies) if p.forces else None
         found, rest, _, fine = self.plan.run(q, v, acting, pull, theta, None, p.passive, self.plan.driven(told))
         acting[:, self.dofs] = -rest[:, self._end - self._count : self._end]
         return found, acting, fine

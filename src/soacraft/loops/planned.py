@@ -31,6 +31,7 @@ from soacraft.kinematics.compiled import (
 from soacraft.kinematics.followers import masters
 from soacraft.kinematics.independent import Indices, Partition
 from soacraft.kinematics.partition import partition
+from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED
 from soacraft.kinematics.residuals import residuals
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Drives, Task, in_state, refuse_large, states_of
@@ -62,6 +63,8 @@ class Chosen(NamedTuple):
 class PlannedSolver(NamedFunctions, Strict, ABC):
     """Base of solvers: a graph, a tolerance, a plan."""
 
+    _method: ClassVar[int]
+    """Method of its plans."""
     _set_once = frozenset({"tolerance"})
     _cures: ClassVar = {"*": "a solver stays as it was made: make another, such as TreeAugmented(mb, tolerance=...)"}
 
@@ -225,12 +228,15 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
 
     def compiled_parts(self, q: Array, v: Array) -> tuple[CompiledClosures, CompiledClosures, Array] | None:
         """Parts for many steps in one call from a state on the closures: the compiled solver, the one that projects
-        states, and the coordinates of the closures' hinges as last seen; None where there are none.
+        states, and the coordinates of the closures' hinges as last seen; None where there are none. Of a model with
+        flexible bodies the solver is the tree-augmented one, whichever solver this is: the accelerations are the same.
         """
         graph = self.graph
-        if self._chosen.compiled is not None and self._augmented() is None:
+        flexible = self._compiled is not None and self._compiled.flexible
+        if self._augmented() is None and (flexible or self._chosen.compiled is not None):
             self._augment(self._task(graph.state(q, v), np.zeros(graph.nv), (), {}))
-        solver, mover = self._chosen.compiled, self._augmented()
+        mover = self._augmented()
+        solver = mover if flexible else self._chosen.compiled
         return None if solver is None or mover is None or self._turns is None else (solver, mover, self._turns)
 
     def driving_parts(self, dofs: Sequence[int]) -> CompiledClosures | None:
@@ -291,6 +297,14 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         """The compiled rows from which compiled solvers are made; None where there is no such solver."""
         return None
 
+    def _is_compiled(self, method: int) -> bool:
+        """True if compiled code solves by a method: of models with flexible bodies by that of trees alone, and with
+        closures that roll by all but constraint embedding."""
+        rows = self._compiled
+        if rows is None or method == TREE_AUGMENTED:
+            return rows is not None
+        return not rows.flexible and not (method == CONSTRAINT_EMBEDDING and rows.plan.closures.rolls)
+
     def _prepare(self, task: Task) -> None:
         """Make the plan for what is like this state, with `_take`; solve nothing."""
 
@@ -320,6 +334,8 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
 
     def _compiled_result(self, p: Problem, drives: list[Drives]) -> Result | None:
         """All states of a batch at once; those that compiled code is not sure of one by one. None without a plan."""
+        if not self._is_compiled(self._method):
+            return None
         if self._chosen.compiled is None:
             self._make_plan(p, drives[0])
         source, compiled, _ = self._chosen
@@ -329,7 +345,7 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         count = math.prod(p.batch)
         full = [p.full(name) for name in ("q", "v", "force")]
         q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
-        pull = pull_of(p, count) if p.forces else None
+        pull = pull_of(p, count, compiled.flexible_bodies) if p.forces else None
         vdot, left, theta, fine = compiled.run(
             q, v, force, pull, self._turns, p.threads, p.passive, compiled.driven(drives)
         )

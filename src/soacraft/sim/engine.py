@@ -143,4 +143,4 @@ def _obstacle(
         return "a hinge of its tree or of its loops is not known to compiled code"
     if constant_measure_of(mb).length <= 0.0:
         return "its lengths depend on its state"
-    return model_obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))
+    return model_obstacle(mb, flexible=not isinstance(method, Variational))

@@ -15,17 +15,23 @@ namespace planning {
 
 inline std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
-// How many numbers of a row belong to an element: its dofs, or all six of a free body.
+// How many numbers of a row belong to an element: its dofs and modes, or all six of a free body.
 inline index width_of(const Plan& plan, index element) {
-    return plan.free_bodies.empty() ? rigid::dofs(plan.tree->elements[element].kind) : 6;
+    return plan.free_bodies.empty() ? loops::width_of(*plan.tree, element) : 6;
 }
+
+// The element that carries a limb: of a node that deforms its body's; and that node, -1: none.
+inline index carrier(const rigid::Model& tree, index limb) {
+    return limb < tree.count ? limb : tree.flexible[tree.spots[limb - tree.count].flexible].element;
+}
+inline index spot_of(const rigid::Model& tree, index limb) { return limb < tree.count ? -1 : limb - tree.count; }
 
 // The elements from the given ones to the base, in order, each with its parent's place.
 inline std::vector<Step> steps_from(const Plan& plan, const std::vector<index>& ends) {
     const rigid::Model& tree = *plan.tree;
     std::set<index> found;
-    for (index k : ends)
-        for (; k >= 0 && found.insert(k).second; k = tree.elements[k].parent) {}
+    for (index end : ends)
+        for (index k = end < 0 ? end : carrier(tree, end); k >= 0 && found.insert(k).second; k = tree.elements[k].parent) {}
     std::vector<Step> steps;
     std::map<index, index> place;
     index width = 0;
@@ -48,7 +54,9 @@ inline void add_way(Plan& plan, index row, index rows, const std::vector<index>&
     Way way = {};
     way.row = row, way.rows = rows, way.steps = steps_from(plan, ends);
     for (const Step& step : way.steps) way.width += width_of(plan, step.element);
-    way.from_a = a < 0 ? -1 : place_of(way.steps, a), way.from_b = b < 0 ? -1 : place_of(way.steps, b);
+    const rigid::Model& tree = *plan.tree;
+    way.from_a = a < 0 ? -1 : place_of(way.steps, carrier(tree, a)), way.from_b = b < 0 ? -1 : place_of(way.steps, carrier(tree, b));
+    way.spot_a = spot_of(tree, a), way.spot_b = spot_of(tree, b);
     way.Y = plan.Y_size;
     plan.Y_size += way.rows * way.width;
     plan.ways.push_back(std::move(way));
@@ -277,6 +285,11 @@ inline void complete(Plan& plan, bool augmented = true, bool fully = false) {
         const Element& e = plan.tree->elements[k];
         for (index i = 0; i < rigid::dofs(e.kind); ++i) plan.user_dof[at(e.d + i)] = e.v + i;
     }
+    for (index k = 0; k < plan.tree->flexible_count; ++k) {
+        const rigid::Flexible& f = plan.tree->flexible[k];
+        for (index j = 0; j < f.n; ++j) plan.user_dof[at(plan.tree->nv - plan.tree->modes + f.mode + j)] = f.v + j;
+    }
+    use_spots(plan);
     plan.scale.assign(at(plan.size), 1.0);
     if (!augmented) return;
     if (fully) free_elements(plan);

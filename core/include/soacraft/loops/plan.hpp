@@ -99,6 +99,7 @@ struct Way {
     index width;              // the dofs of all of them
     index Y;                  // where its rows of Y begin
     index from_a, from_b;     // the steps that carry its frames, -1: on the ground
+    index spot_a = -1, spot_b = -1;  // the nodes that deform which they are on, or -1
 };
 
 // A run of dofs that two ways share.
@@ -221,9 +222,28 @@ struct Plan {
     std::vector<index> body_parent;      // of the user's bodies, -1: the base
     std::vector<index> body_dofs;        // where the dofs of each begin, and where they end
     std::vector<index> body_of_dof;      // by v
+    std::vector<unsigned char> spot_used;  // by node that deforms: a hinge holds it or is on it, or a frame
     index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0, rest_size = 0;
     index free_size = 0, hinge_rows = 0, inverse_size = 0;
 };
+
+// The dofs of an element: its modes, then those of its hinge.
+inline index width_of(const rigid::Model& tree, index element) {
+    const Element& e = tree.elements[element];
+    return (e.flexible < 0 ? 0 : tree.flexible[e.flexible].n) + rigid::dofs(e.kind);
+}
+
+// The nodes that deform which a plan looks at: those of hinges, and of the frames of closures.
+inline void use_spots(Plan& plan) {
+    const rigid::Model& tree = *plan.tree;
+    plan.spot_used.assign(static_cast<std::size_t>(tree.spot_count), 0);
+    for (index s = 0; s < tree.spot_count; ++s) plan.spot_used[static_cast<std::size_t>(s)] = tree.spots[s].children != 0;
+    for (index k = 0; k < tree.flexible_count; ++k)
+        if (tree.flexible[k].held >= 0) plan.spot_used[static_cast<std::size_t>(tree.flexible[k].held)] = 1;
+    for (const Closure& c : plan.closures)
+        for (index limb : {c.a.element, c.b.element})
+            if (limb >= tree.count) plan.spot_used[static_cast<std::size_t>(limb - tree.count)] = 1;
+}
 
 }  // namespace loops
 }  // namespace soacraft

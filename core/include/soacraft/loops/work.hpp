@@ -33,6 +33,7 @@ struct LoopWorkOf {
     Spatial<T> *z, *A, *f;
     T *vdot, *left, *step, *force;  // in the order of v
     LinkWork<T> linked;
+    FlexibleLimbs<T> flexible;
     TieOf<T>* ties;
     RatioOf<T>* ratios;
     T *rates, *theta;
@@ -49,17 +50,19 @@ struct LoopWorkOf {
     T open_by = 0.0;  // the largest opening, in radians, lengths of loops, sizes of couplings
     T kept = 0.0;     // how many rows count, of those in a Schur complement
     T rate = 0.0;     // how fast the mechanism moves, in radians or lengths a second
+    T strain = 0.0;   // what flexible bodies push back with at most, in units
 
     LoopWorkOf(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
         Cutter cut{memory};
-        const index n = model.count, nv = model.nv, m = plan.size;
+        const index n = model.count, nv = model.nv, m = plan.size, limbs_count = n + model.spot_count;
         index terms = 0, longest = 0;
         for (const Coupling& c : plan.couplings) terms += static_cast<index>(c.terms.size());
         for (const loops::Way& way : plan.ways) {
             const index steps = static_cast<index>(way.steps.size());
             longest = longest < steps ? steps : longest;
         }
-        cut(linked.at, n + 2), cut(limbs, n), cut(P, n), cut(z, n), cut(A, n), cut(f, n);
+        cut(linked.at, n + 2), cut(limbs, limbs_count), cut(P, limbs_count), cut(z, limbs_count), cut(A, limbs_count);
+        cut(f, limbs_count);
         cut(S, nv), cut(W, nv), cut(u, nv), cut(push, nv), cut(vdot, nv), cut(left, nv), cut(step, nv), cut(force, nv);
         cut(L, n + 36 * model.wides);
         cut(ties, static_cast<index>(plan.closures.size())), cut(ratios, static_cast<index>(plan.couplings.size()));
@@ -69,11 +72,21 @@ struct LoopWorkOf {
         cut(order, plan.order_size), cut(rank, static_cast<index>(plan.fronts.size()));
         cut(F, 6 * longest), cut(group, plan.group_size), cut(group_order, nv);
         cut(rest, plan.rest_size), cut(rest_order, static_cast<index>(plan.rest.size()));
+        flexible.take(model, plan.spot_used.data(), cut);
         bytes = cut.taken;
     }
 
     // The factor of a hinge's D: a number, or 6 rows of 6.
     T* factor(const Element& e, index k) { return e.wide < 0 ? L + k : L + model.count + 36 * e.wide; }
+    // Place of dof i of a flexible body in the order of d, and of v: its modes, then those of its hinge.
+    index place(const Element& e, index i) const {
+        const Flexible& f = model.flexible[e.flexible];
+        return i < f.n ? FlexibleLimbs<T>::first_mode(model, f) + i : e.d + i - f.n;
+    }
+    index dof(const Element& e, index i) const {
+        const Flexible& f = model.flexible[e.flexible];
+        return i < f.n ? f.v + i : e.v + i - f.n;
+    }
 };
 typedef LoopWorkOf<double> LoopWork;
 
@@ -108,8 +121,8 @@ inline T length_of(const T* x) { return square_root(x[0] * x[0] + x[1] * x[1] + 
 
 // How fast a mechanism moves: its dofs as they move, or as gravity and forces would let the whole move on its own length.
 template <class T>
-inline T natural_rate(const Plan& plan, const Base& base, const T* v, Given<T> force, Given<T> pull) {
-    T pushed = force ? largest_force(plan, force) : T(0.0);
+inline T natural_rate(const Plan& plan, const Base& base, const T* v, Given<T> force, Given<T> pull, const T& strain) {
+    T pushed = force ? larger(largest_force(plan, force), strain) : strain;
     for (index k = 0; pull && k < plan.tree->body_count; ++k)
         pushed = larger(pushed, length_of(pull + 6 * k) + T(plan.length) * length_of(pull + 6 * k + 3));
     const T falling(length_of(base.a + 3) / plan.length);
@@ -148,9 +161,10 @@ inline Where<T> take_rows(LoopWorkOf<T>& w, const Base& base, const T* q, const 
                           const loops::DrivesOf<typename Same<T>::type>* drives = nullptr) {
     const Plan& plan = w.plan;
     if (checked && !(plan.length > 0.0)) return nowhere<T>();  // only a state tells how large the model is
-    take_stance(w.model, base, q, v, pull, w.limbs, w.S);
+    take_stance(w.model, base, q, v, pull, w.limbs, w.S, &w.flexible);
+    w.strain = checked ? largest_strain(w.model, plan.unit.data(), w.flexible) : T(0.0);
     for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = theta[i];
-    w.rate = checked ? natural_rate(plan, base, v, force, pull) : T(0.0);
+    w.rate = checked ? natural_rate(plan, base, v, force, pull, w.strain) : T(0.0);
     const Spatial<T> ground = spatial<T>(base.a);
     Where<T> fine = everywhere<T>();
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
@@ -243,8 +257,9 @@ inline void push_dofs(const LoopWorkOf<T>& w, const T* lambda, double sign, T* t
 template <class T>
 inline void row_forces(LoopWorkOf<T>& w, const T* lambda) {
     for (index i = 0; i < w.model.count; ++i) w.f[i] = none<T>();
+    w.flexible.clear(w.model, w.f);
     push_elements(w, lambda);
-    through_hinges(w.model, w.limbs, w.S, w.f, w.left);
+    through_hinges(w.model, w.limbs, w.S, w.f, w.left, &w.flexible);
     push_dofs(w, lambda, 1.0, w.left);
 }
 
@@ -255,8 +270,9 @@ inline void unbalanced(LoopWorkOf<T>& w, const T* force, const T* vdot, Given<T>
     for (index i = 0; i < w.model.count; ++i) {
         w.f[i] = w.limbs[i].I * w.A[i] + w.limbs[i].b;
     }
+    w.flexible.clear(w.model, w.f), w.flexible.add_inertia(w.model, w.A, vdot, true, w.f);
     if (lambda) push_elements(w, lambda);
-    through_hinges(w.model, w.limbs, w.S, w.f, w.left);
+    through_hinges(w.model, w.limbs, w.S, w.f, w.left, &w.flexible);
     w.moving = largest_force(plan, w.left);
     for (index i = 0; i < w.model.nv; ++i) {
         T& left = w.left[i];
@@ -289,7 +305,7 @@ inline ResidualOf<T> residual_of(const LoopWorkOf<T>& w, const T* force) {
     const T square = w.rate * w.rate;
     const T moved = larger(square, plan.inertia > 0.0 ? carried / T(plan.inertia) : T(0.0));
     const T rows = larger(larger(bent, moved), largest_rate(plan, w.vdot));
-    const T forces = larger(larger(w.moving, carried), larger(largest_force(plan, force), T(plan.inertia) * square));
+    const T forces = larger(larger(w.moving, carried), larger(larger(largest_force(plan, force), w.strain), T(plan.inertia) * square));
     return {part(left, rows), part(largest_force(plan, w.left), forces)};
 }
 

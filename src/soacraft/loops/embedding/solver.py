@@ -12,6 +12,7 @@ import numpy.typing as npt
 from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, CompiledClosures
 from soacraft.kinematics.independent import Indices, Partition
 from soacraft.kinematics.partition import partition_with
+from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import CLOSED
@@ -54,6 +55,7 @@ class ConstraintEmbedding(Solver):
     D : hinge[3] <- hinge[3]
     """
 
+    _method = CONSTRAINT_EMBEDDING
     _set_once = frozenset({"tolerance", "system"})
 
     def __init__(
@@ -149,7 +151,8 @@ class ConstraintEmbedding(Solver):
         """Make the plan of a choice of independent dofs."""
         base = self._compiled
         ties = [(group.members, group.ties) for group in self.groups]
-        compiled = None if base is None or base.plan.closures.rolls else base.embedded(ties, independent, loose)
+        is_compiled = base is not None and self._is_compiled(self._method)
+        compiled = base.embedded(ties, independent, loose) if base is not None and is_compiled else None
         self._take(compiled, independent if self._whole else None)
 
     def _renew(self) -> None:

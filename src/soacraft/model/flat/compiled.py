@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -36,6 +36,8 @@ from soacraft.spatial.wrench import Wrench
 
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
 WELD, PRODUCT = -1, -2
+#: Velocities of each kind of element, FIXED behind those named.
+_DOFS = (1, 1, 1, 3, 6, 3, 0)
 OnAxis = tuple[Pose, int, float, float]
 _KINDS: dict[type[Hinge], int] = {Weld: WELD, Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
 
@@ -66,6 +68,8 @@ class CompiledModel:
         self.flexible_bodies = sorted(layout.flexible, key=lambda k: int(self.element_of[k]))
         """The numbers of its flexible bodies in the order of their elements."""
         self._spots = modal.spots(self.flexible_bodies, self.count)
+        self._nv = layout.nv
+        self._modes = {k: slice(layout.hinge_v[k].stop, layout.v_slices[k].stop) for k in layout.flexible}
         self.update(layout)
 
     def update(self, layout: Layout) -> None:
@@ -82,6 +86,16 @@ class CompiledModel:
         R_in, R_out = R_in.reshape(n, 9), R_out.reshape(n, 9)
         self.kernels.set_parameters(R_in, p_in, R_out, p_out, mass, com, moment, armature)
         self.parameters = layout.parameters
+
+    @cached_property
+    def element_of_dof(self) -> list[int]:
+        """Element that each dof moves, of hinges and of modes."""
+        elements = [0] * self._nv
+        for e, (kind, v) in enumerate(zip(self.kinds.tolist(), self.v_starts.tolist(), strict=True)):
+            elements[v : v + _DOFS[kind]] = [e] * _DOFS[kind]
+        for k, modes in self._modes.items():
+            elements[modes] = [int(self.element_of[k])] * (modes.stop - modes.start)
+        return elements
 
     @property
     def count(self) -> int:

@@ -23,8 +23,7 @@ public:
         for (Cluster& x : clusters_) {
             std::sort(x.elements.begin(), x.elements.end());
             for (const index k : x.elements) {
-                const Element& e = plan.tree->elements[k];
-                place_[at(k)] = x.width, x.width += dofs(e.kind);
+                place_[at(k)] = x.width, x.width += loops::width_of(*plan.tree, k);
             }
             x.stride = (x.width + LANES - 1) / LANES * LANES;
         }
@@ -148,7 +147,7 @@ private:
                 double *to = x.row(row), sum = 0.0;
                 for (const loops::Step& step : way.steps) {
                     const index first = place_[at(step.element)];
-                    for (index k = 0, n = dofs(plan.tree->elements[step.element].kind); k < n; ++k)
+                    for (index k = 0, n = loops::width_of(*plan.tree, step.element); k < n; ++k)
                         to[first + k] = from[step.at + k], sum += from[step.at + k] * from[step.at + k];
                 }
                 x.size[at(row)] = sum, most = larger(most, sum);

@@ -50,10 +50,19 @@ public:
     explicit TreeRows(const Model& model, const loops::Plan* closures = nullptr, const std::vector<double>* theta = nullptr)
         : tree_(of(model)), plan_(closures ? *closures : tree_), theta_(theta), memory_(hold(plan_)),
           w_(plan_, static_cast<char*>(memory_.hold(0))), closures_(plan_),
-          element_of_(static_cast<std::size_t>(model.nv)), size_(at(model.nv)), arm_(at(model.count)) {
-        for (index k = 0; k < model.count; ++k)
+          element_of_(static_cast<std::size_t>(model.nv)), size_(at(model.nv)), arm_(at(model.count + model.spot_count)) {
+        index first = 0, most = 0;
+        for (index k = 0; k < model.count; ++k) {
+            const index width = loops::width_of(model, k);
             for (index i = 0; i < dofs(model.elements[k].kind); ++i) element_of_[at(model.elements[k].v + i)] = k;
-        for (index k = 0; k < model.count; ++k) rows.nodes.push_back({model.elements[k].d, dofs(model.elements[k].kind)});
+            rows.nodes.push_back({first, width});
+            first += width, most = most < width ? width : most;
+        }
+        for (index i = 0; i < model.flexible_count; ++i)
+            for (index j = 0; j < model.flexible[i].n; ++j) element_of_[at(model.flexible[i].v + j)] = model.flexible[i].element;
+        if (model.flexible_count)
+            for (Along* x : {&ahead_, &beside_}) x->force.resize(at(most)), x->size.resize(at(most));
+        sorted_.resize(at(model.flexible_count ? model.nv : 0));
     }
     TreeRows(const TreeRows&) = delete;
     TreeRows& operator=(const TreeRows&) = delete;
@@ -66,7 +75,7 @@ public:
             std::equal(v, v + model.nv, placed_.begin() + model.nq))
             return;
         placed_.assign(q, q + model.nq), placed_.insert(placed_.end(), v, v + model.nv), q_.assign(q, q + model.nq);
-        take_stance<double>(w_.model, base, q, v, nullptr, w_.limbs, w_.S);
+        take_stance<double>(w_.model, base, q, v, nullptr, w_.limbs, w_.S, &w_.flexible);
     }
     const Limb& limb(index element) const { return w_.limbs[element]; }
     Twist velocity(index element, const Vec3& x) const {
@@ -81,6 +90,10 @@ public:
     // Another motion of the tree where it is.
     void move(const double* v) {
         placed_.clear();
+        if (w_.model.flexible_count) {
+            take_stance<double>(w_.model, Base{}, q_.data(), v, nullptr, w_.limbs, w_.S, &w_.flexible);
+            return;
+        }
         for (index k = 0; k < w_.model.count; ++k) {
             const Element& e = w_.model.elements[k];
             Limb& me = w_.limbs[k];
@@ -95,23 +108,27 @@ public:
     // vdot <- Mcal^-1 (force - C) for the motion it has, after the inertias; `ground` is the acceleration of the base.
     void accelerate(const Twist& ground, const double* force, double* vdot) {
         const Model& model = w_.model;
-        for (index k = 0; k < model.count; ++k) w_.z[k] = w_.limbs[k].b;
+        for (index k = 0; k < model.count + model.spot_count; ++k) w_.z[k] = k < model.count ? w_.limbs[k].b : none<double>();
         for (index k = model.count; k-- > 0;) {
             const Element& e = model.elements[k];
             Twist& z = w_.z[k];
-            const index n = dofs(e.kind);
-            double* u = w_.u + e.d;
-            for (index i = 0; i < n; ++i) u[i] = force[e.v + i] - dot(w_.S[e.d + i], z);
-            divide(n, w_.factor(e, k), u);
+            const index n = rows.nodes[at(k)].width;
+            if (e.flexible >= 0) {
+                push_modes(w_, e, force);
+            } else {
+                double* u = w_.u + e.d;
+                for (index i = 0; i < n; ++i) u[i] = force[e.v + i] - dot(w_.S[e.d + i], z);
+                divide(n, w_.factor(e, k), u);
+            }
             if (e.parent < 0) continue;
             z += w_.P[k] * w_.limbs[k].c;
-            for (index i = 0; i < n; ++i) z += u[i] * w_.W[e.d + i];
-            w_.z[e.parent] += pulled(w_.limbs[k].l, z);
+            for (index i = 0; i < n; ++i) z += w_.u[place_of(e, i)] * w_.W[place_of(e, i)];
+            w_.z[inboard(model, e)] += pulled(w_.limbs[k].l, z);
         }
         for (index k = 0; k < model.count; ++k) {
             const Element& e = model.elements[k];
-            w_.A[k] = carried(w_.limbs[k].l, e.parent < 0 ? ground : w_.A[e.parent]) + w_.limbs[k].c;
-            release_hinge(w_, e, k, w_.u, w_.A[k], vdot);
+            w_.A[k] = carried(w_.limbs[k].l, e.parent < 0 ? ground : w_.A[inboard(model, e)]) + w_.limbs[k].c;
+            release_hinge<true>(w_, e, k, w_.u, w_.A[k], vdot);
         }
     }
 
@@ -121,16 +138,21 @@ public:
     bool articulate() {
         forget();
         const Model& model = w_.model;
-        for (index k = 0; k < model.count; ++k) w_.P[k] = articulated(w_.limbs[k].I);
+        for (index k = 0; k < model.count + model.spot_count; ++k)
+            w_.P[k] = k < model.count ? articulated(w_.limbs[k].I) : no_inertia<double>();
         for (index k = model.count; k-- > 0;) {
             const Element& e = model.elements[k];
             if (!factor_hinge(w_, e, k)) return false;
-            for (index i = e.d; i < e.d + dofs(e.kind); ++i)
-                size_[at(i)] = {{length_of(w_.S[i].w), length_of(w_.S[i].v)}, {length_of(w_.W[i].w), length_of(w_.W[i].v)}};
+            const index n = rows.nodes[at(k)].width;
+            for (index i = 0; i < n; ++i) {
+                const Twist &S = w_.S[place_of(e, i)], &W = w_.W[place_of(e, i)];
+                size_[at(place_of(e, i))] = {{length_of(S.w), length_of(S.v)}, {length_of(W.w), length_of(W.v)}};
+            }
+            if (e.spot >= 0) arm_[at(model.count + e.spot)] = length_of(w_.limbs[model.count + e.spot].l);
             if (e.parent < 0) continue;
-            for (index i = 0, n = dofs(e.kind); i < n; ++i) subtract(w_.P[k], w_.W[e.d + i]);
+            for (index i = 0; i < n; ++i) subtract(w_.P[k], w_.W[place_of(e, i)]);
             arm_[at(k)] = length_of(w_.limbs[k].l);
-            w_.P[e.parent] += shifted(w_.limbs[k].l, w_.P[k]);
+            w_.P[inboard(model, e)] += shifted(w_.limbs[k].l, w_.P[k]);
         }
         if (closures_.empty()) return true;
         std::copy(theta_->begin(), theta_->end(), w_.theta);
@@ -163,7 +185,7 @@ public:
     double compliance(index dof, double enough) {
         const index k = element_of_[at(dof)];
         const Element& e = w_.model.elements[k];
-        const double own = dofs(e.kind) == 1 ? *w_.factor(e, k) * *w_.factor(e, k) : 0.0;  // 1/D
+        const double own = dofs(e.kind) == 1 && e.flexible < 0 ? *w_.factor(e, k) * *w_.factor(e, k) : 0.0;  // 1/D
         if (own > enough && closures_.empty()) return own;
         forget();
         climb(DofRow{dof, 1.0});
@@ -176,40 +198,40 @@ public:
 
     // dv <- Mcal^-1 N* p, of the rows or of some of them
     void release(const complementarity::SparseRows& some, const double* p, double* dv) {
-        double* y = w_.push;
-        for (index i = 0; i < w_.model.nv; ++i) y[i] = 0.0;
-        for (const complementarity::RowBlock& block : some.blocks) some.push(block, p + block.row, y);
+        double *y = w_.push, *sum = sorted_.empty() ? y : sorted_.data();
+        for (index i = 0; i < w_.model.nv; ++i) sum[i] = 0.0;
+        for (const complementarity::RowBlock& block : some.blocks) some.push(block, p + block.row, sum);
+        for (index k = 0; k < w_.model.count && !sorted_.empty(); ++k)
+            for (index i = 0; i < rows.nodes[at(k)].width; ++i) y[place_of(w_.model.elements[k], i)] = sum[rows.nodes[at(k)].first + i];
         for (index k = 0; k < w_.model.count; ++k) {
             const Element& e = w_.model.elements[k];
             Twist& a = w_.f[k];
-            a = e.parent < 0 ? none<double>() : carried(w_.limbs[k].l, w_.f[e.parent]);
-            release_hinge(w_, e, k, y, a, dv);
+            a = e.parent < 0 ? none<double>() : carried(w_.limbs[k].l, w_.f[inboard(w_.model, e)]);
+            release_hinge<false>(w_, e, k, y, a, dv);
         }
     }
 
     // force <- Mcal dv: what changes velocities by dv, closures included.
     void momentum(const double* dv, double* force) {
         const Model& model = w_.model;
-        for (index k = 0; k < model.count; ++k) {
-            const Element& e = model.elements[k];
-            w_.A[k] = e.parent < 0 ? none<double>() : carried(w_.limbs[k].l, w_.A[e.parent]);
-            for (index i = 0, n = dofs(e.kind); i < n; ++i) w_.A[k] += dv[e.v + i] * w_.S[e.d + i];
-            w_.f[k] = w_.limbs[k].I * w_.A[k];
-        }
-        through_hinges(model, w_.limbs, w_.S, w_.f, force);
+        velocities(model, w_.limbs, w_.S, dv, w_.A, &w_.flexible);
+        for (index k = 0; k < model.count; ++k) w_.f[k] = w_.limbs[k].I * w_.A[k];
+        w_.flexible.clear(model, w_.f), w_.flexible.add_inertia(model, w_.A, dv, false, w_.f);
+        through_hinges(model, w_.limbs, w_.S, w_.f, force, &w_.flexible);
         for (index i = 0; i < model.nv; ++i) force[i] += model.armature[i] * dv[i];
     }
 
     // force <- N* p of the rows of contacts and of single dofs, (nv) each, without that of closures.
     void push(const double* p, double* contact, double* held) {
         for (index k = 0; k < w_.model.count; ++k) w_.f[k] = none<double>();
+        w_.flexible.clear(w_.model, w_.f);
         for (const Touch& t : touches_) {
             Twist f = none<double>();
             for (index r = 0; r < t.rows; ++r) f += *p++ * t.along(r);
             if (t.b >= 0) w_.f[t.b] += pulled(t.at_b - w_.limbs[t.b].p, f);
             if (t.a >= 0) w_.f[t.a] -= pulled(t.at_a - w_.limbs[t.a].p, f);
         }
-        through_hinges(w_.model, w_.limbs, w_.S, w_.f, contact);
+        through_hinges(w_.model, w_.limbs, w_.S, w_.f, contact, &w_.flexible);
         for (index i = 0; i < w_.model.nv; ++i) held[i] = 0.0;
         for (const DofRow& x : single_) held[x.dof] += x.sign * *p++;
     }
@@ -218,6 +240,7 @@ private:
     static loops::Plan of(const Model& model) {
         loops::Plan plan;
         plan.tree = &model;
+        loops::use_spots(plan);
         return plan;
     }
     static Workspace hold(const loops::Plan& plan) {
@@ -230,12 +253,19 @@ private:
     // Terms of a dof that cancel to this part of their sum are rounding: that dof does not move the row.
     static constexpr double CANCELS = 1e-13;
 
+    // Forces along the modes of the flexible body that a row comes to next, of as many rows as climb side by side.
+    struct Along {
+        std::vector<Pack<SOACRAFT_LANES>> force, size;
+    };
     // Forces of rows on their way to the base, side by side, and what their moments and forces were computed from.
     template <class T>
     struct Climber {
         Spatial<T> f = none<T>();
         T w = T(0.0), v = T(0.0);
+        Along* along = nullptr;
     };
+    // Place of dof i of an element, its modes first, in the order of d.
+    index place_of(const Element& e, index i) const { return e.flexible < 0 ? e.d + i : w_.place(e, i); }
 
     // The force of some rows of a contact on the element that carries its point.
     template <class T>
@@ -258,12 +288,16 @@ private:
     void climb(const Touch& t, index first) {
         typedef Pack<SOACRAFT_LANES> Rows;
         Climber<Rows> f = begun<Rows>(t, first, t.b, t.at_b), g = begun<Rows>(t, first, t.a, t.at_a);
+        f.along = &ahead_, g.along = &beside_;
+        clear(ahead_), clear(beside_);
         g.f = none<Rows>() - g.f;
         const complementarity::RowBlock& way = rows.blocks.back();
         index i = t.b, j = t.a;
         for (std::size_t s = way.first; s < way.last; ++s) {
             if (i == j) {  // both ways are one from here on
                 f.f += g.f, f.w += g.w, f.v += g.v;
+                for (std::size_t k = 0; k < ahead_.force.size(); ++k)
+                    ahead_.force[k] += beside_.force[k], ahead_.size[k] += beside_.size[k];
                 j = -1;
             }
             const bool of_b = i > j;
@@ -280,6 +314,7 @@ private:
         for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
         rows.end();
         Climber<double> f;
+        f.along = &ahead_, clear(ahead_);
         const complementarity::RowBlock& way = rows.blocks.back();
         for (std::size_t s = way.first; s < way.last; ++s) step(way, 0, rows.pieces[s], f, s == way.first ? &x : nullptr);
     }
@@ -297,6 +332,7 @@ private:
     void step(const complementarity::RowBlock& way, index first, const complementarity::Piece& step, Climber<T>& of, const DofRow* own) {
         const index k = step.node;
         const Element& e = w_.model.elements[k];
+        if (e.flexible >= 0) return step_modes(way, first, step, of, own);
         const index n = dofs(e.kind);
         const Twist *S = w_.S + e.d, *W = w_.W + e.d;
         const double* L = w_.factor(e, k);
@@ -325,9 +361,73 @@ private:
             of.f -= y[i] * spread<T>(W[i]);
             of.w += absolute(y[i]) * T(size[i].W.w), of.v += absolute(y[i]) * T(size[i].W.v);
         }
-        const Vec3& l = w_.limbs[k].l;
+        leave(e, k, of);
+    }
+
+    template <class T>
+    void carry(index limb, Climber<T>& of) const {
+        const Vec3& l = w_.limbs[limb].l;
         of.f = pulled(Vec<T>{T(l.x), T(l.y), T(l.z)}, of.f);
-        of.w += T(arm_[at(k)]) * of.v;
+        of.w += T(arm_[at(limb)]) * of.v;
+    }
+    // From an element to its parent: through a node that deforms to the body, whose modes have what the node gives them.
+    template <class T>
+    void leave(const Element& e, index k, Climber<T>& of) {
+        carry(k, of);
+        if (e.spot < 0) return;
+        carry(w_.model.count + e.spot, of);
+        const Spotted<double>& s = w_.flexible.spots[e.spot];
+        for (index j = 0, n = w_.model.flexible[w_.model.spots[e.spot].flexible].n; j < n; ++j) {
+            const Twist Pi = FlexibleLimbs<double>::column(s.Pi, s.step, j);
+            put(of.along->force[at(j)], dot(spread<T>(Pi), of.f));
+            put(of.along->size[at(j)], T(length_of(Pi.w)) * of.w + T(length_of(Pi.v)) * of.v);
+        }
+    }
+    static void clear(Along& x) {
+        std::fill(x.force.begin(), x.force.end(), Pack<SOACRAFT_LANES>(0.0));
+        std::fill(x.size.begin(), x.size.end(), Pack<SOACRAFT_LANES>(0.0));
+    }
+    static void put(Pack<SOACRAFT_LANES>& to, const Pack<SOACRAFT_LANES>& x) { to = x; }
+    static void put(Pack<SOACRAFT_LANES>& to, double x) { to = Pack<SOACRAFT_LANES>(x); }
+    static void get(const Pack<SOACRAFT_LANES>& from, Pack<SOACRAFT_LANES>& x) { x = from; }
+    static void get(const Pack<SOACRAFT_LANES>& from, double& x) { x = lane(from, 0); }
+
+    // The step of a flexible body: past its modes and its hinge together.
+    template <class T>
+    void step_modes(const complementarity::RowBlock& way, index first, const complementarity::Piece& step, Climber<T>& of, const DofRow* own) {
+        const Element& e = w_.model.elements[step.node];
+        const FlexibleLimb<double>& limb = w_.flexible.bodies[e.flexible];
+        const index n = limb.width, modes = w_.model.flexible[e.flexible].n;
+        const double* L = limb.L;
+        std::vector<Pack<SOACRAFT_LANES>>& done = of.along->force;  // L^-1 of the rows, one dof after the other
+        for (index i = 0; i < n; ++i) {
+            const index d = w_.place(e, i);
+            T y(0.0), sum(0.0);
+            if (i < modes) get(of.along->force[at(i)], y), get(of.along->size[at(i)], sum);
+            y += dot(spread<T>(w_.S[d]), of.f);
+            sum += T(size_[at(d)].S.w) * of.w + T(size_[at(d)].S.v) * of.v;
+            y = choose(is_at_most(absolute(y), T(CANCELS) * sum), T(0.0), y);
+            if (own && w_.dof(e, i) == own->dof) y += T(own->sign);
+            for (index c = 0; c < i; ++c) {
+                T before;
+                get(done[at(c)], before);
+                y -= T(L[n * i + c]) * before;
+            }
+            put(done[at(i)], y * T(L[n * i + i]));
+        }
+        for (int r = 0; r < Lanes<T>::count && first + r < way.rows; ++r) {
+            double* to = rows.row(way, first + r) + step.at;
+            for (index i = 0; i < n; ++i) to[i] = lane(done[at(i)], r);
+        }
+        for (index i = 0; i < n && e.parent >= 0; ++i) {
+            const index d = w_.place(e, i);
+            T y;
+            get(done[at(i)], y);
+            of.f -= y * spread<T>(w_.W[d]);
+            of.w += absolute(y) * T(size_[at(d)].W.w), of.v += absolute(y) * T(size_[at(d)].W.v);
+        }
+        clear(*of.along);
+        if (e.parent >= 0) leave(e, step.node, of);
     }
 
     loops::Plan tree_;         // without closures
@@ -343,6 +443,8 @@ private:
         Extent S, W;
     };
     std::vector<Sizes> size_;             // of the dofs: lengths of their S and W
+    Along ahead_, beside_;
+    std::vector<double> sorted_;  // of what rows push, by element, where there are flexible bodies
     std::vector<double> arm_, placed_, q_;  // of the elements: the length of l; the state they are at, and its coordinates
 };
 

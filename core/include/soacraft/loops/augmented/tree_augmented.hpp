@@ -10,6 +10,54 @@
 
 SOACRAFT_RIGID_BEGIN
 
+// Add f, at the origin of a spot of a flexible body or of the body of a step, to what climbs there, in row r.
+template <class T>
+inline void push_step(LoopWorkOf<T>& w, const loops::Way& way, index place, index spot, index r, const Spatial<T>& f) {
+    Spatial<T>& to = w.F[place * way.rows + r];
+    if (spot < 0) {
+        to += f;
+        return;
+    }
+    const Spatial<T> at = pulled(w.limbs[w.model.count + spot].l, f);
+    T* y = w.Y + way.Y + r * way.width + way.steps[place].at;
+    const Spotted<T>& s = w.flexible.spots[spot];
+    for (index j = 0, n = w.model.flexible[w.model.spots[spot].flexible].n; j < n; ++j)
+        y[j] += dot(FlexibleLimbs<T>::column(s.Pi, s.step, j), at);
+    to += at;
+}
+
+// The rates of the terms of a coupling on an element, added to its row; `first`: where d of its dofs begins.
+template <class T>
+inline void add_terms(const LoopWorkOf<T>& w, std::size_t coupling, index element, index first, index count, T* y) {
+    const Coupling& c = w.plan.couplings[coupling];
+    for (std::size_t k = 0; k < c.terms.size(); ++k) {
+        const index at = c.terms[k].d - first;
+        if (c.terms[k].element == element && at >= 0 && at < count) y[at] += w.rates[w.ratios[coupling].rates + static_cast<index>(k)];
+    }
+}
+
+// The step of a flexible body: F past its modes, which have what their spots gave them, and past its hinge.
+template <class T>
+inline void climb_modes(LoopWorkOf<T>& w, std::size_t number, const loops::Step& step, Spatial<T>* F) {
+    const loops::Way& way = w.plan.ways[number];
+    const Element& e = w.model.elements[step.element];
+    const FlexibleLimb<T>& limb = w.flexible.bodies[e.flexible];
+    const index modes = w.model.flexible[e.flexible].n, n = limb.width;
+    for (index r = 0; r < way.rows; ++r) {
+        Spatial<T>& f = F[r];
+        T* y = w.Y + way.Y + r * way.width + step.at;
+        for (index k = 0; k < n; ++k) y[k] += dot(w.S[w.place(e, k)], f);
+        if (number >= w.plan.closures.size()) {
+            const std::size_t c = number - w.plan.closures.size();
+            add_terms(w, c, step.element, w.place(e, 0), modes, y), add_terms(w, c, step.element, e.d, n - modes, y + modes);
+        }
+        divide_wide(n, limb.L, y);
+        if (step.inboard < 0) continue;
+        for (index k = 0; k < n; ++k) f -= y[k] * w.W[w.place(e, k)];
+        push_step(w, way, step.inboard, e.spot, r, pulled(w.limbs[step.element].l, f));
+    }
+}
+
 // The rows of Y of one closure or coupling: F moves inward past the hinges, which take their part.
 template <class T>
 inline void climb(LoopWorkOf<T>& w, std::size_t number) {
@@ -21,16 +69,21 @@ inline void climb(LoopWorkOf<T>& w, std::size_t number) {
     T* Y = w.Y + way.Y;
     const Spatial<T> nothing = none<T>();
     for (index i = 0; i < count * way.rows; ++i) F[i] = nothing;
+    for (index i = 0; w.model.flexible_count && i < way.rows * way.width; ++i) Y[i] = T(0.0);
     if (loop) {
         const TieOf<T>& t = w.ties[number];
         for (index r = 0; r < way.rows; ++r) {
-            if (way.from_b >= 0) F[way.from_b * way.rows + r] += pulled(t.r_b, t.Q[r]);
-            if (way.from_a >= 0) F[way.from_a * way.rows + r] -= pulled(t.r_a, t.Q[r]);
+            if (way.from_b >= 0) push_step(w, way, way.from_b, way.spot_b, r, pulled(t.r_b, t.Q[r]));
+            if (way.from_a >= 0) push_step(w, way, way.from_a, way.spot_a, r, T(-1.0) * pulled(t.r_a, t.Q[r]));
         }
     }
     for (index i = count; i-- > 0;) {
         const loops::Step& step = way.steps[i];
         const Element& e = w.model.elements[step.element];
+        if (e.flexible >= 0) {
+            climb_modes(w, number, step, F + i * way.rows);
+            continue;
+        }
         const index n = dofs(e.kind);
         const Spatial<T> *S = w.S + e.d, *W = w.W + e.d;
         const T* L = w.factor(e, step.element);
@@ -38,17 +91,11 @@ inline void climb(LoopWorkOf<T>& w, std::size_t number) {
             Spatial<T>& f = F[i * way.rows + r];
             T* y = Y + r * way.width + step.at;
             for (index k = 0; k < n; ++k) y[k] = dot(S[k], f);
-            if (!loop) {
-                const std::size_t c = number - plan.closures.size();
-                const Coupling& coupling = plan.couplings[c];
-                for (std::size_t k = 0; k < coupling.terms.size(); ++k)
-                    if (coupling.terms[k].element == step.element)
-                        y[coupling.terms[k].d - e.d] += w.rates[w.ratios[c].rates + k];
-            }
+            if (!loop) add_terms(w, number - plan.closures.size(), step.element, e.d, n, y);
             divide(n, L, y);
             if (step.inboard < 0) continue;
             for (index k = 0; k < n; ++k) f -= y[k] * W[k];
-            F[step.inboard * way.rows + r] += pulled(w.limbs[step.element].l, f);
+            push_step(w, way, step.inboard, e.spot, r, pulled(w.limbs[step.element].l, f));
         }
     }
     const double* scale = plan.scale.data() + way.row;
@@ -74,15 +121,18 @@ inline void close_with(LoopWorkOf<T>& w, const T* x) {
             const T *Y = w.Y + way.Y + r * way.width, part = x[way.row + r];
             for (const loops::Step& step : way.steps) {
                 const Element& e = w.model.elements[step.element];
-                for (index k = 0, n = dofs(e.kind); k < n; ++k) y[e.d + k] -= part * Y[step.at + k];
+                if (e.flexible >= 0)
+                    for (index k = 0, n = w.flexible.bodies[e.flexible].width; k < n; ++k) y[w.place(e, k)] -= part * Y[step.at + k];
+                else
+                    for (index k = 0, n = dofs(e.kind); k < n; ++k) y[e.d + k] -= part * Y[step.at + k];
             }
         }
     T* step = w.step;
     for (index k = 0; k < w.model.count; ++k) {
         const Element& e = w.model.elements[k];
         Spatial<T>& a = w.f[k];
-        a = e.parent < 0 ? none<T>() : carried(w.limbs[k].l, w.f[e.parent]);
-        release_hinge(w, e, k, y, a, step);
+        a = e.parent < 0 ? none<T>() : carried(w.limbs[k].l, w.f[inboard(w.model, e)]);
+        release_hinge<false>(w, e, k, y, a, step);
     }
     for (index i = 0; i < w.model.nv; ++i) w.vdot[i] += step[i];
 }
@@ -93,14 +143,15 @@ inline Where<T> articulate(LoopWorkOf<T>& w, const T* force) {
     const Model& model = w.model;
     Where<T> moves = everywhere<T>();
     for (index k = 0; k < model.count; ++k) w.P[k] = articulated(w.limbs[k].I), w.z[k] = w.limbs[k].b;
+    for (index k = model.count; k < model.count + model.spot_count; ++k) w.P[k] = no_inertia<T>(), w.z[k] = none<T>();
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
         moves &= factor_hinge(w, e, k);
         if (!any(moves)) return moves;
         eliminate_hinge(w, e, k, force);
         if (e.parent < 0) continue;
-        w.P[e.parent] += shifted(w.limbs[k].l, w.P[k]);
-        w.z[e.parent] += pulled(w.limbs[k].l, w.z[k]);
+        w.P[inboard(model, e)] += shifted(w.limbs[k].l, w.P[k]);
+        w.z[inboard(model, e)] += pulled(w.limbs[k].l, w.z[k]);
     }
     return moves;
 }
@@ -135,8 +186,8 @@ inline Where<T> tree_augmented(LoopWorkOf<T>& w, const Base& base, const T* forc
     const Spatial<T> ground = spatial<T>(base.a);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        w.A[k] = carried(w.limbs[k].l, of_element(w.A, e.parent, ground)) + w.limbs[k].c;
-        release_hinge(w, e, k, w.u, w.A[k], w.vdot);
+        w.A[k] = carried(w.limbs[k].l, of_element(w.A, inboard(model, e), ground)) + w.limbs[k].c;
+        release_hinge<true>(w, e, k, w.u, w.A[k], w.vdot);
     }
     fine &= schur(w);
     if (!any(fine)) return fine;
@@ -148,7 +199,7 @@ inline Where<T> tree_augmented(LoopWorkOf<T>& w, const Base& base, const T* forc
     Where<T> done = nowhere<T>();
     for (int round = 0; round < 3 && any(fine & !done); ++round) {
         close_rows(w, done);
-        accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
+        accelerations(model, base, w.limbs, w.S, w.vdot, w.A, &w.flexible);
         row_residual(w, base, w.vdot, w.row);
         done |= is_at_most(open_rows(w), T(w.plan.tolerances.balanced) * larger(before, largest_rate(w.plan, w.vdot)));
     }
@@ -174,11 +225,7 @@ inline void jump(LoopWork& w, const double* rhs) {
     for (index i = 0; i < m; ++i) w.lambda[i] = 0.0, w.row[i] = rhs[i];
     for (int round = 0; round < 3; ++round) {
         close_rows(w, false);
-        for (index k = 0; k < model.count; ++k) {
-            const Element& e = model.elements[k];
-            w.A[k] = e.parent < 0 ? none<double>() : carried(w.limbs[k].l, w.A[e.parent]);
-            for (index i = 0, n = dofs(e.kind); i < n; ++i) w.A[k] += w.vdot[e.v + i] * w.S[e.d + i];
-        }
+        velocities(model, w.limbs, w.S, w.vdot, w.A, &w.flexible);
         row_rates(w, none<double>(), w.vdot, w.row);
         for (index i = 0; i < m; ++i) w.row[i] += rhs[i];
         if (largest(w.row, m) <= w.plan.tolerances.closest * largest(rhs, m)) break;

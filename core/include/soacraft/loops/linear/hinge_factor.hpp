@@ -3,7 +3,7 @@
 //     D = H P H* + J = L L*,   W = P H* L^-*,   P+ = P - W W*,   z+ = z + P+ c + W L^-1 (force - H z)
 #pragma once
 
-#include "../augmented/articulated.hpp"
+#include "modal_factor.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -35,6 +35,7 @@ SOACRAFT_FLAT void divide_transposed(index n, const T* L, T* x) {
 // Factor the hinge of element k: L with the inverse of its diagonal, and W. False without inertia to move.
 template <class T>
 inline Where<T> factor_hinge(LoopWorkOf<T>& w, const Element& e, index k) {
+    if (e.flexible >= 0) return factor_modes(w, e);
     const Articulated<T>& P = w.P[k];
     const index n = dofs(e.kind);
     const Spatial<T>* S = w.S + e.d;
@@ -74,6 +75,7 @@ inline Where<T> factor_hinge(LoopWorkOf<T>& w, const Element& e, index k) {
 // u = L^-1 (force - H z), and what passes inward: P+ and z+ at the element itself.
 template <class T>
 inline void eliminate_hinge(LoopWorkOf<T>& w, const Element& e, index k, const T* force) {
+    if (e.flexible >= 0) return eliminate_modes(w, e, force);
     Articulated<T>& P = w.P[k];
     Spatial<T>& z = w.z[k];
     const index n = dofs(e.kind);
@@ -86,9 +88,11 @@ inline void eliminate_hinge(LoopWorkOf<T>& w, const Element& e, index k, const T
     for (index i = 0; i < n; ++i) z += u[i] * W[i];
 }
 
-// vdot(k) = L^-* (u - W* A') with A' = phi* A(p) + c; A = A' + H* vdot.
-template <class T>
+// vdot(k) = L^-* (u - W* A') with A' = phi* A(p) + c; A = A' + H* vdot. Of a flexible body A must be that of an array of all limbs,
+// which gets those of its spots, too; `biased`: with what velocity adds to them.
+template <bool biased, class T>
 inline void release_hinge(LoopWorkOf<T>& w, const Element& e, index k, const T* u, Spatial<T>& A, T* vdot) {
+    if (e.flexible >= 0) return release_modes<biased>(w, e, u, &A - k, vdot);
     const index n = dofs(e.kind);
     const Spatial<T> *S = w.S + e.d, *W = w.W + e.d;
     T x[6];

@@ -16,8 +16,6 @@ using loops::Plan;
 using loops::Term;
 using loops::Tolerances;
 
-template <class T>
-SOACRAFT_FLAT Place<T> inverse(const Place<T>& X) { return {transpose(X.R), -turn_back(X.R, X.p)}; }
 
 // The quaternion x, y, z, w of a rotation, w >= 0.
 inline void quaternion_of(const Mat3& R, double* q) {

@@ -6,9 +6,17 @@
 SOACRAFT_RIGID_BEGIN
 
 inline void add_jacobian(const LoopWork& w, const Closure& c, const Tie& t, index element, double sign, double* G) {
-    for (index k = element; k >= 0; k = w.model.elements[k].parent) {
+    index spot = element < w.model.count ? -1 : element - w.model.count;
+    index k = spot < 0 ? element : w.model.flexible[w.model.spots[spot].flexible].element;
+    for (; k >= 0; spot = w.model.elements[k].spot, k = w.model.elements[k].parent) {
         const Element& e = w.model.elements[k];
         const Vec3 arm = t.at - w.limbs[k].p;
+        for (index j = 0; e.flexible >= 0 && j < w.model.flexible[e.flexible].n; ++j) {
+            Twist at = w.S[w.place(e, j)];
+            if (spot >= 0) at += FlexibleLimbs<double>::column(w.flexible.spots[spot].Pi, w.flexible.spots[spot].step, j);
+            at = carried(arm, at);
+            for (index r = 0; r < c.rows; ++r) G[(c.row + r) * w.model.nv + w.dof(e, j)] += sign * dot(t.Q[r], at);
+        }
         for (index j = 0, n = dofs(e.kind); j < n; ++j) {
             const Twist at = carried(arm, w.S[e.d + j]);
             for (index r = 0; r < c.rows; ++r) G[(c.row + r) * w.model.nv + e.v + j] += sign * dot(t.Q[r], at);

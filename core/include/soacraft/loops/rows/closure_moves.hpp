@@ -19,8 +19,9 @@ inline double distance(const Vec3& a, const Vec3& b) {
     return std::sqrt(dot(d, d));
 }
 
-// Turns and slides of each dof at the frame of its own body, by dof.
+// Turns and slides of each dof of a hinge at the frame of its body, by dof; nothing of modes.
 inline void dof_moves(const LoopWork& w, double* turns, double* slides) {
+    for (index i = 0; i < w.model.nv; ++i) turns[i] = slides[i] = 0.0;
     for (index k = 0; k < w.model.count; ++k) {
         const Element& e = w.model.elements[k];
         for (index j = 0, n = dofs(e.kind); j < n; ++j) {
