@@ -32,12 +32,10 @@ class Strict:
         return f"this {type(self).__name__}"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name[0] != "_" and not _may_set(type(self), name) and not self._takes(name):
+        is_settable = name[0] == "_" or _may_set(type(self), name)
+        if not is_settable and (name not in self._set_once or name in self.__dict__):
             raise UnknownAttributeError(self._refusal(name))
         object.__setattr__(self, name, value)
-
-    def _takes(self, name: str) -> bool:
-        return name in self._set_once and name not in self.__dict__
 
     def _refusal(self, name: str) -> str:
         """Message of the refusal: why an attribute cannot be set, and the cure."""

@@ -33,7 +33,7 @@ def left(parts: RunParts, state: RunState) -> RunState:
     work = dict(zip(problem.names, problem.work_of(state.x).tolist(), strict=True))
     if problem.carried is not None:
         problem.carried.present = problem.carried_of(state.x).copy()
-    return msgspec.structs.replace(state, seen=(np.array(mb.q), np.array(mb.v)), work=work)
+    return msgspec.structs.replace(state, seen=mb.current, work=work)
 
 
 def checkpointed(task: RunTask, state: RunState) -> RunState:
@@ -117,7 +117,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
         x=np.concatenate([value.q, value.v, value.work, value.z]),
         signs=Signs(value.signs, happened=value.happened),
         calls=tuple(due for due, _ in value.callbacks),
-        seen=(np.array(mb.q), np.array(mb.v)),
+        seen=mb.current,
         rates=(np.array(value.rates), acts) if len(value.rates) else None,
         work=dict(zip(problem.names, value.work.tolist(), strict=True)),
     )

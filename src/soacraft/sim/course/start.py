@@ -17,8 +17,11 @@ from soacraft.spatial.checks import Array
 def at_point(parts: RunParts, state: RunState) -> RunState:
     """The state where it was left, or at a new point where the model was given another state meanwhile."""
     mb, seen = parts.acting.mb, state.seen
-    q, v = np.array(mb.q), np.array(mb.v)
-    if seen is not None and np.array_equal(q, seen[0]) and np.array_equal(v, seen[1]) and len(state.x):
+    now = mb.current
+    if seen is not None and now is seen and len(state.x):
+        return state
+    q, v = np.array(now.q), np.array(now.v)
+    if seen is not None and np.array_equal(q, seen.q) and np.array_equal(v, seen.v) and len(state.x):
         return state
     problem = parts.problem
     signs = parts.watch.jumped(state.signs, state.t, state.x if len(state.x) else None)
@@ -33,7 +36,6 @@ def started(parts: RunParts, state: RunState) -> RunState:
     problem, acting = parts.acting.begin(), parts.acting
     state = at_point(parts, state)
     mb, prescribed, t = acting.mb, acting.prescribed.dofs, state.t
-    q, v = np.array(mb.q), np.array(mb.v)
     work = np.array([state.work.get(name, 0.0) for name in problem.names])
     if problem.carried is not None:
         problem.displaced()
@@ -41,7 +43,7 @@ def started(parts: RunParts, state: RunState) -> RunState:
         problem.ticks_first = problem.carried.next_tick == state.now.ns
     x = problem.point(*problem.parts(state.x)[:2], work)
     if problem.closed is not None and not prescribed:
-        problem.closed.require_closed(q, v)
+        problem.closed.require_closed(np.array(mb.q), np.array(mb.v))
     problem.holds.require_inside(x)
     for load in acting.loads:
         if isinstance(load, Impacts):

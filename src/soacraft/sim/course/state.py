@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from soacraft.model.states.state import State
 from soacraft.sim.clock import Instant
 from soacraft.sim.events import UNSEEN, Signs
 from soacraft.sim.stride import StepMemory
@@ -47,8 +48,8 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """True where components have jumped beyond the last row of a run that failed: there is no going on."""
     stopped: str = ""
     """Name of the event that ends the run."""
-    seen: tuple[Array, Array] | None = None
-    """q and v of the model when it was left at the end of a run."""
+    seen: State | None = None
+    """State of the model when it was left at the end of a run."""
     rates: tuple[Array, object] | None = None
     """Rates with which the next step of a run that was restored begins, and an account of what acted then."""
     work: Mapping[str, float] = {}

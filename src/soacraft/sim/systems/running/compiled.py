@@ -21,32 +21,27 @@ from soacraft.sim.components.twins import address_of, numbers_of
 from soacraft.sim.systems.running.calls import OF_NODE, Call, Knot
 from soacraft.sim.systems.running.edited import edited
 from soacraft.sim.systems.running.schedule import Schedule
+from soacraft.sim.systems.running.slot_layout import (
+    ARRAY,
+    CONSTANT,
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TRUTH,
+    WHOLE,
+    Forms,
+    layout_of,
+)
 from soacraft.sim.systems.running.ticks import Ticks
 from soacraft.sim.systems.running.values import Values, failure
 from soacraft.spatial.checks import Array
 
-#: What arguments and results are, in core/sim/plan_object.cpp.
-_NUMBER, _WHOLE, _TRUTH, _ARRAY, _OBJECT, _COUNT, _CONSTANT = range(7)
 #: What a call costs next to a step of one body: into Python, of a twin, and of a node.
 _PYTHON, _TWIN, _NODE = 0.05, 0.005, 0.1
 #: Kinds of forces at nodes, in core/sim/plan.hpp.
 _WRENCHES = ("force", "moment", "wrench")
 #: Clocks, and parts of a period, that compiled code counts.
 _CLOCKS, _PERIOD = 64, 2**62
-
-Forms = list[tuple[int, tuple[int, ...]]]
-
-
-def forms_of(values: Sequence[Any]) -> Forms:
-    """What each slot holds, by the values that it begins with, and the shapes of arrays."""
-    forms: Forms = []
-    for x in values:
-        if isinstance(x, np.ndarray):
-            forms.append((_ARRAY if x.dtype == np.float64 else -1, x.shape))
-        else:
-            known = {float: _NUMBER, int: _WHOLE, bool: _TRUTH, type(None): _OBJECT}
-            forms.append((known.get(type(x), _CONSTANT), ()))
-    return forms
 
 
 def obstacle(schedule: Schedule, forms: Forms) -> str:
@@ -81,9 +76,9 @@ class CompiledFlow:
         self._s, self._ticks, self._tell, self._values, self._forms = schedule, ticks, values, values.values, forms
         self._named: dict[str, Call] = {}  # calls into Python
         self._signs, self._nominal = signs, nominal
-        self._at: dict[int, int] = {}  # of slots of Python: where they are in the array, or the number of an object
-        self._size = 1
-        self._lay_out()
+        self._layout = layout_of(schedule, forms)
+        self.slots = np.zeros(self._layout.size)
+        self.counts: npt.NDArray[np.int64] = np.zeros(len(ticks.clocks), dtype=np.int64)
         self._made: Any = None
         self._params: list[Any] = []
         self._columns: list[int] = []
@@ -92,53 +87,6 @@ class CompiledFlow:
         self._shapes: Sequence[str] | None = None  # those that contacts are of
         self.width = 0
         """Numbers of a row of signals."""
-
-    # -- where things are --------------------------------------------------------------------------------------
-
-    def _take(self, n: int) -> int:
-        first, self._size = self._size, self._size + n
-        return first
-
-    def _lay_out(self) -> None:
-        s, forms, at = self._s, self._forms, self._at
-        at[0] = 0
-        self._z = self._take(s.size)
-        for place in s.places:
-            at[place.slot] = self._z + place.start
-        self._moved = [-1, -1, -1]
-        self._nq = self._nv = 0
-        if s.plants:
-            self._nq, self._nv = s.plants[-1].seat.q.stop, s.plants[-1].seat.v.stop
-        for i, name in enumerate(("q", "v", "vdot") if s.plants else ()):
-            size = self._nq if name == "q" else self._nv
-            self._moved[i] = first = self._take(size)
-            for plant in s.plants:
-                own = (plant.seat.q if name == "q" else plant.seat.v).start
-                at[s.slots[f"{plant.path}.{name}"]] = first + own
-                many = plant.mb.nq if name == "q" else plant.mb.nv
-                at.update({s.slots[f"{plant.path}.{name}[{k}]"]: first + own + k for k in range(many)})
-        own_slots = [i for i in range(len(forms)) if i not in at]
-        self._objects = 0
-        for i in own_slots:
-            form, shape = forms[i]
-            if form == _OBJECT:
-                at[i], self._objects = self._objects, self._objects + 1
-            elif form != _CONSTANT:
-                at[i] = self._take(int(np.prod(shape)))
-        self._rates = self._take(s.size)
-        self._fresh = {call.key: self._take(self._numbers(call.slot)) for x in s.ticking for call in x.updates}
-        self._margins = self._take(len(s.watched))
-        self._spread = {i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.spread is not None}
-        single = (_NUMBER, _WHOLE, _TRUTH)
-        self._single = [i for i in own_slots if forms[i][0] in single]
-        self._single_at = np.array([at[i] for i in self._single], dtype=np.intp)
-        self._arrays = [i for i in own_slots if forms[i][0] == _ARRAY]
-        self._all_single = [i for i in sorted(at) if forms[i][0] in single]  # with those of the plants, and z
-        self._all_single_at = np.array([at[i] for i in self._all_single], dtype=np.intp)
-        self._all_arrays = [i for i in sorted(at) if forms[i][0] == _ARRAY]
-        self._whole = [i for i in self._all_single if forms[i][0] != _NUMBER]
-        self.slots = np.zeros(self._size)
-        self.counts: npt.NDArray[np.int64] = np.zeros(len(self._ticks.clocks), dtype=np.int64)
 
     def _numbers(self, slot: int) -> int:
         return int(np.prod(self._forms[slot][1]))
@@ -152,26 +100,26 @@ class CompiledFlow:
 
     def _argument(self, slot: int) -> tuple[int, Any]:
         form, shape = self._forms[slot]
-        if form == _CONSTANT:
+        if form == CONSTANT:
             return form, self._values[slot]
-        return form, self._view(self._at[slot], shape) if form == _ARRAY else self._at[slot]
+        return form, self._view(self._layout.at[slot], shape) if form == ARRAY else self._layout.at[slot]
 
     def _call(self, call: Call, out: int | None = None) -> tuple[Any, ...]:
         """A call as the plan reads it; its result goes to `out`, or to its slot."""
         form, shape = self._forms[call.slot]
-        to = self._at[call.slot] if out is None else out
+        to = self._layout.at[call.slot] if out is None else out
         self._weight += _TWIN
         native, slots = call.native, [slot for _, slot in call.reads]
         if native is not None and native.kind == "element":
-            return address("same"), (self._at[slots[0]] + native.value,), (), to, 1
+            return address("same"), (self._layout.at[slots[0]] + native.value,), (), to, 1
         if native is not None and native.kind == "scaled":
-            return address("scaled"), (self._at[slots[0]],), (float(native.value),), to, int(np.prod(shape))
+            return address("scaled"), (self._layout.at[slots[0]],), (float(native.value),), to, int(np.prod(shape))
         if native is not None and native.kind == "twin":
             params = next((self._values[slot] for name, slot in call.reads if name == "p"), None)
             p = () if params is None else numbers_of(params)
             taken = [slot for name, slot in call.reads if name != "p"]
-            if p is not None and all(self._forms[x][0] in (_NUMBER, _WHOLE, _TRUTH, _ARRAY) for x in taken):
-                return address_of(native.value), tuple(self._at[x] for x in taken), p, to, int(np.prod(shape))
+            if p is not None and all(self._forms[x][0] in (NUMBER, WHOLE, TRUTH, ARRAY) for x in taken):
+                return address_of(native.value), tuple(self._layout.at[x] for x in taken), p, to, int(np.prod(shape))
         self._weight += _PYTHON
         self._named[call.key] = call
         return call.plain, tuple(self._argument(x) for x in slots), form, to, shape, call.key
@@ -194,10 +142,10 @@ class CompiledFlow:
                 frame = call.native.value
                 if isinstance(frame.carrier, Body):
                     row = places.setdefault(frame, [-1] * len(OF_NODE))
-                    row[OF_NODE.index(call.native.kind)] = self._at[call.slot]
+                    row[OF_NODE.index(call.native.kind)] = self._layout.at[call.slot]
                     self._by_kernels.add(key)
         asked = {slot for key, call in s.calls.items() if key not in self._by_kernels for _, slot in call.reads}
-        free = {key for key, call in s.calls.items() if self._forms[call.slot][0] == _OBJECT and call.slot not in asked}
+        free = {key for key, call in s.calls.items() if self._forms[call.slot][0] == OBJECT and call.slot not in asked}
         self._by_kernels |= free
         spots: list[Any] = []
         for i, (x, _) in enumerate(s.forces):
@@ -214,29 +162,36 @@ class CompiledFlow:
     def _make(self) -> None:
         s, self._weight = self._s, 0.0
         clocks = [(x.period.numerator, x.period.denominator, x.offset) for x in self._ticks.clocks]
-        places = np.array([*self._moved, self._z, self._rates, s.size], dtype=np.int64)
+        places = np.array([*self._layout.moved, self._layout.z, self._layout.rates, s.size], dtype=np.int64)
         table = np.array(clocks, dtype=np.int64).reshape(-1, 3)
         self._made = _core.SystemPlan(
-            self.slots, self.counts, places, table, self._ticks.origin, self._nq, self._nv, self._objects
+            self.slots,
+            self.counts,
+            places,
+            table,
+            self._ticks.origin,
+            self._layout.nq,
+            self._layout.nv,
+            self._layout.objects,
         )
         self._set_nodes()
         before, behind = (self._calls(x) for x in s.stage)
-        rates = [self._call(x, self._rates + y.start) for x, y in zip(s.rates, s.places, strict=True)]
+        rates = [self._call(x, self._layout.rates + y.start) for x, y in zip(s.rates, s.places, strict=True)]
         pushes = []
         for i, (x, (slot, _)) in enumerate(s.forces):
-            at, spot, kind, own = self._at[slot], -1, 0, False
+            at, spot, kind, own = self._layout.at[slot], -1, 0, False
             if i in self._spots and x.push.node is not None:
                 spot, kind, own = self._spots[i], _WRENCHES.index(x.push.node[1]), x.push.node[2]
             elif x.push.spread is not None:
-                q, at = (_ARRAY, self._view(self._moved[0], (self._nq,))), self._spread[i]
-                before.append((x.push.spread, (q, self._argument(slot)), _ARRAY, at, (self._nv,), x.name))
+                q, at = (ARRAY, self._view(self._layout.moved[0], (self._layout.nq,))), self._layout.spread[i]
+                before.append((x.push.spread, (q, self._argument(slot)), ARRAY, at, (self._layout.nv,), x.name))
                 self._weight += _PYTHON
             pushes.append((at, -1 if x.push.number is None else x.push.number, spot, kind, own))
         table = np.array(pushes, dtype=np.int64).reshape(-1, 5)
         self._made.set_stage(before, behind, rates, s.reads_vdot, table, self._nominal)
-        margins = [self._call(x.call, self._margins + i) for i, x in enumerate(s.watched)]
+        margins = [self._call(x.call, self._layout.margins + i) for i, x in enumerate(s.watched)]
         directions = np.array([x.direction for x in s.watched], dtype=np.int64)
-        self._made.set_crossings(margins, self._margins, directions, self._signs)
+        self._made.set_crossings(margins, self._layout.margins, directions, self._signs)
         self._recorded, self._shapes = None, None
 
     def _params_now(self) -> list[Any]:
@@ -252,7 +207,7 @@ class CompiledFlow:
     @property
     def motions(self) -> dict[str, int]:
         """Places in the array of the motions that components give, by dof."""
-        return {dof: self._at[slot] for dof, slot in self._s.motions.items()}
+        return {dof: self._layout.at[slot] for dof, slot in self._s.motions.items()}
 
     def record(self, columns: Sequence[int], late: Sequence[Sequence[Call | Knot]]) -> None:
         """Which slots are recorded, and what is computed for that alone."""
@@ -271,18 +226,20 @@ class CompiledFlow:
         if self._recorded is not self._late:
             if self._recorded is not None:  # a plan holds what it was ever told: another record begins a new one
                 self._make()
-            ranges = [(self._at[x], self._numbers(x)) for x in self._columns]
+            ranges = [(self._layout.at[x], self._numbers(x)) for x in self._columns]
             self._made.set_record(*(self._calls(x) for x in self._late), np.array(ranges, np.int64).reshape(-1, 2))
             self._recorded = self._late
         if self._shapes != shapes and self._s.touches:
-            touches = [(self._at[self._s.slots[key]], *x.among(shapes)) for key, x in self._s.touches.items()]
+            touches = [(self._layout.at[self._s.slots[key]], *x.among(shapes)) for key, x in self._s.touches.items()]
             self._made.set_touches(touches)
             self._shapes = shapes
         V = self._values
         try:
-            self.slots[self._single_at] = [V[i] for i in self._single]
-            for i in self._arrays:
-                self.slots[self._at[i] : self._at[i] + self._numbers(i)] = np.asarray(V[i], dtype=np.float64).ravel()
+            self.slots[self._layout.single_at] = [V[i] for i in self._layout.single]
+            for i in self._layout.arrays:
+                self.slots[self._layout.at[i] : self._layout.at[i] + self._numbers(i)] = np.asarray(
+                    V[i], dtype=np.float64
+                ).ravel()
         except (TypeError, ValueError):
             return None
         self.counts[:] = self._ticks.counts
@@ -295,13 +252,13 @@ class CompiledFlow:
 
     def _give(self, slots: Array) -> None:
         V = self._values
-        for i, x in zip(self._all_single, slots[self._all_single_at].tolist(), strict=True):
+        for i, x in zip(self._layout.all_single, slots[self._layout.all_single_at].tolist(), strict=True):
             V[i] = x
-        for i in self._whole:
-            V[i] = int(V[i]) if self._forms[i][0] == _WHOLE and np.isfinite(V[i]) else bool(V[i])
-        for i in self._all_arrays:
+        for i in self._layout.whole_numbers:
+            V[i] = int(V[i]) if self._forms[i][0] == WHOLE and np.isfinite(V[i]) else bool(V[i])
+        for i in self._layout.all_arrays:
             shape = self._forms[i][1]
-            V[i] = slots[self._at[i] : self._at[i] + self._numbers(i)].reshape(shape).copy()
+            V[i] = slots[self._layout.at[i] : self._layout.at[i] + self._numbers(i)].reshape(shape).copy()
 
     def fault(self, raised: BaseException | None) -> BaseException | None:
         """What stopped the last step, named from the values where it did: equations are not called again, as those that
@@ -330,7 +287,7 @@ class CompiledFlow:
 
     def _fresh_of(self, call: Call, slots: Array) -> Any:
         """What an update gave."""
-        at, shape = self._fresh[call.key], self._forms[call.slot][1]
+        at, shape = self._layout.fresh[call.key], self._forms[call.slot][1]
         given = slots[at : at + self._numbers(call.slot)].reshape(shape)
         return given.copy() if shape else given.item()
 
@@ -343,10 +300,12 @@ class CompiledFlow:
         streams: list[tuple[Any, ...]] = []
         for slot, stream, clock in due.streams:
             take: Callable[[int], Any] = stream.at
-            streams.append((take, ((_COUNT, clock),), self._forms[slot][0], self._at[slot], self._forms[slot][1], ""))
+            streams.append(
+                (take, ((COUNT, clock),), self._forms[slot][0], self._layout.at[slot], self._forms[slot][1], "")
+            )
         before, behind = (self._calls(x) for x in due.calls)
-        updates = [self._call(x, self._fresh[x.key]) for x in due.updates]
-        outputs = [(self._at[x], self._numbers(x)) for x in due.given]
-        fresh = [(self._fresh[x.key], self._numbers(x.slot), self._at[x.slot]) for x in due.updates]
+        updates = [self._call(x, self._layout.fresh[x.key]) for x in due.updates]
+        outputs = [(self._layout.at[x], self._numbers(x)) for x in due.given]
+        fresh = [(self._layout.fresh[x.key], self._numbers(x.slot), self._layout.at[x.slot]) for x in due.updates]
         tables = (np.array(x, np.int64).reshape(-1, n) for x, n in ((outputs, 2), (fresh, 3)))
         self._made.add_due(which, [*streams, *before], behind, due.reads_vdot, updates, *tables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,14 +13,57 @@ from soacraft.sim.breaks import Breaks
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.runs.signals import Columns
 from soacraft.sim.systems.plants.masses import require_masses
-from soacraft.sim.systems.running.calls import Call, getter
-from soacraft.sim.systems.running.compiled import CompiledFlow, forms_of, obstacle
+from soacraft.sim.systems.running.calls import Call, Knot, getter
+from soacraft.sim.systems.running.compiled import CompiledFlow, obstacle
 from soacraft.sim.systems.running.kinds import KindError
 from soacraft.sim.systems.running.schedule import Schedule
+from soacraft.sim.systems.running.slot_layout import forms_of
 from soacraft.sim.systems.running.ticks import Ticks
-from soacraft.sim.systems.running.values import Values, total_of
+from soacraft.sim.systems.running.values import Steps, Values, total_of
 from soacraft.sim.systems.wiring import Link
 from soacraft.spatial.checks import Array
+
+
+class Record(NamedTuple):
+    """Signals that are recorded: their slots, the calls for them alone, and what reads their values."""
+
+    columns: Columns
+    slots: list[int]
+    calls: list[list[Call | Knot]]
+    before: Steps
+    behind: Steps
+    """Steps behind the accelerations."""
+    numbers: Callable[[list[Any]], tuple[Any, ...]]
+    arrays: Callable[[list[Any]], tuple[Any, ...]]
+
+
+class PlantSlots(NamedTuple):
+    """Slots of the coordinates, velocities, accelerations and forces of plants; all empty where there is none."""
+
+    arrays: list[tuple[int, int, int, slice, slice]]
+    """Slots of q, v and vdot of each plant as arrays, and its places in those of the model that is moved."""
+    q: slice
+    """Slots of the elements of q of all plants, in a row,"""
+    v: slice
+    vdot: slice
+    single: tuple[Any, Any]
+    """Numbers of the forces on single dofs, and these dofs,"""
+    dofs: list[int]
+    pushes: Callable[[list[Any]], tuple[Any, ...]]
+    wide: list[tuple[int, Any, int]]
+    """Number, function and slot of each other force."""
+
+    @classmethod
+    def of(cls, s: Schedule) -> PlantSlots:
+        """Slots of a schedule."""
+        arrays = [(s.slots[x.q], s.slots[x.v], s.slots[x.vdot], x.seat.q, x.seat.v) for x in s.plants]
+        first = [slot + len(s.plants) for slot in arrays[0][:3]] if arrays else [0, 0, 0]
+        nq, nv = (s.plants[-1].seat.q.stop, s.plants[-1].seat.v.stop) if arrays else (0, 0)
+        q, v, vdot = (slice(at, at + n) for at, n in zip(first, (nq, nv, nv), strict=True))
+        alone = [(i, x.push.number, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is not None]
+        rows, dofs = (np.array([x[i] for x in alone], dtype=np.intp) for i in (0, 1))
+        wide = [(i, x.push.spread, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is None]
+        return cls(arrays, q, v, vdot, (rows, dofs), dofs.tolist(), getter([x for _, _, x in alone]), wide)
 
 
 class Flow:
@@ -54,39 +97,26 @@ class Flow:
         self._nominal = np.concatenate(
             [np.zeros(0), *(np.full(int(np.prod(x.shape)), x.nominal) for x in schedule.places)]
         )
-        self._place_plant()
+        self._plant = PlantSlots.of(schedule)
         self._inertias_of = -1  # the version of the parameters that inertias are of
         self._breaks: tuple[list[float], Breaks] = [], Breaks()
         self.record({})
 
     def record(self, columns: Columns) -> None:
         """Which signals `sample` gives."""
-        s, self.columns = self._s, columns
-        slots = [s.slots[key] for key in columns]
-        known = {id(x) for part in s.stage for x in part}
+        s, slots = self._s, [self._s.slots[key] for key in columns]
+        staged = {id(x) for part in s.stage for x in part}
         late = s.select([key for key in columns if key in s.needs])
-        self._recorded = slots, [[x for x in part if id(x) not in known] for part in late]
-        self._late = [self._values.steps(x) for x in self._recorded[1]]
-        self._late_vdot = bool(self._late[1])
+        calls = [[x for x in part if id(x) not in staged] for part in late]
+        before, behind = (self._values.steps(x) for x in calls)
         shaped = [(slot, bool(shape)) for slot, (shape, *_) in zip(slots, columns.values(), strict=True)]
-        self._plain, self._shaped = (getter([slot for slot, x in shaped if x is y]) for y in (False, True))
+        numbers, arrays = (getter([slot for slot, x in shaped if x is y]) for y in (False, True))
+        self._record = Record(columns, slots, calls, before, behind, numbers, arrays)
 
-    def _place_plant(self) -> None:
-        s = self._s
-        self._plant = bool(s.plants)
-        if not s.plants:
-            return
-        self._parts = [(s.slots[x.q], s.slots[x.v], s.slots[x.vdot], x.seat.q, x.seat.v) for x in s.plants]
-        nq, nv = s.plants[-1].seat.q.stop, s.plants[-1].seat.v.stop
-        first = (slot + len(s.plants) for slot in self._parts[0][:3])
-        self._q_each, self._v_each, self._vdot_each = (
-            slice(at, at + n) for at, n in zip(first, (nq, nv, nv), strict=True)
-        )
-        single = [(i, x.push.number, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is not None]
-        self._single = tuple(np.array([x[i] for x in single], dtype=np.intp) for i in (0, 1))
-        self._dofs: list[int] = self._single[1].tolist()
-        self._pushes = getter([slot for _, _, slot in single])
-        self._wide = [(i, x.push.spread, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is None]
+    @property
+    def columns(self) -> Columns:
+        """Signals that `sample` gives."""
+        return self._record.columns
 
     def _refresh(self) -> None:
         """Have the inertias of bodies that are asked for as the model has them now."""
@@ -102,7 +132,7 @@ class Flow:
         if self._compiled is None:
             parts = self._s, self.ticks, self._values, self._forms
             self._compiled = CompiledFlow(*parts, self.signs, self._nominal)
-        self._compiled.record(*self._recorded)
+        self._compiled.record(self._record.slots, self._record.calls)
         return self._compiled
 
     def state(self, key: str) -> Any:
@@ -174,10 +204,10 @@ class Flow:
         self._refresh()
         V = self.values
         V[0] = float(t)
-        if self._plant:
-            V[self._q_each], V[self._v_each] = q.tolist(), v.tolist()
-            for at_q, at_v, _, own_q, own_v in self._parts:
-                V[at_q], V[at_v] = q[own_q], v[own_v]
+        plant = self._plant
+        V[plant.q], V[plant.v] = q.tolist(), v.tolist()
+        for at_q, at_v, _, of_q, of_v in plant.arrays:
+            V[at_q], V[at_v] = q[of_q], v[of_v]
         if self._numbers:
             V[self._flat] = z[: self._numbers].tolist()
         for x in self._arrays:
@@ -196,8 +226,8 @@ class Flow:
         V = self.values
         given = self._pushed()
         if given:
-            forces[self._single] = given
-        for i, spread, slot in self._wide:
+            forces[self._plant.single] = given
+        for i, spread, slot in self._plant.wide:
             value = V[slot]
             if not np.isfinite(value).all():
                 self._values.blame()
@@ -205,7 +235,7 @@ class Flow:
 
     def _pushed(self) -> tuple[float, ...]:
         """The forces on single dofs, finite."""
-        given = self._pushes(self.values)
+        given = self._plant.pushes(self.values)
         total = total_of(given)
         if total - total != 0.0:
             self._values.blame()
@@ -214,13 +244,13 @@ class Flow:
     def total(self, q: Array, v: Array) -> tuple[Array, Array]:
         """The sum of the generalized forces, and the power of each. Numbers are added in the order of their names, as
         `push` has them."""
-        if not self._plant or self._wide:
+        plant = self._plant
+        if plant.wide:
             forces = np.zeros((len(self.names), len(v)))
-            if self._plant:
-                self.push(q, forces)
+            self.push(q, forces)
             return forces.sum(axis=0), np.asarray(forces @ v)
-        speeds, total, powers = self.values[self._v_each], [0.0] * len(v), []
-        for i, force in zip(self._dofs, self._pushed(), strict=True):
+        speeds, total, powers = self.values[plant.v], [0.0] * len(v), []
+        for i, force in zip(plant.dofs, self._pushed(), strict=True):
             total[i] += force
             powers.append(force * speeds[i])
         return np.array(total), np.array(powers)
@@ -228,9 +258,9 @@ class Flow:
     def accelerate(self, vdot: Array) -> None:
         """Have the values of accelerations."""
         V = self.values
-        V[self._vdot_each] = vdot.tolist()
-        for _, _, at, _, own in self._parts:
-            V[at] = vdot[own]
+        V[self._plant.vdot] = vdot.tolist()
+        for _, _, at, _, of_v in self._plant.arrays:
+            V[at] = vdot[of_v]
 
     def rates(self, vdot: Array) -> Array:
         """dz/dt."""
@@ -266,7 +296,7 @@ class Flow:
     @property
     def on_nodes(self) -> tuple[str, ...]:
         """Names of the forces that are wrenches on nodes."""
-        return tuple(self.names[i] for i, spread, _ in self._wide if spread is not None) if self._plant else ()
+        return tuple(self.names[i] for i, spread, _ in self._plant.wide if spread is not None)
 
     def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
         """Ask this for the forces of closures."""
@@ -391,11 +421,12 @@ class Flow:
 
     def sample(self, accelerations: Callable[[], Array]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The values of the signals that are recorded, numbers and arrays; what no rate needs is evaluated here."""
-        self._values.walk(self._late[0])
-        if self._late_vdot:
+        record = self._record
+        self._values.walk(record.before)
+        if record.behind:
             self.accelerate(accelerations())
-            self._values.walk(self._late[1])
-        numbers, arrays = self._plain(self.values), self._shaped(self.values)
+            self._values.walk(record.behind)
+        numbers, arrays = record.numbers(self.values), record.arrays(self.values)
         total = total_of(numbers)
         for x in arrays:
             total += x.sum()
