@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from typing import Any
 
+import elastic_crank
 import numpy as np
 import pinocchio as pin
 from growth import table
 from measure import Work, growth, microseconds
 from peer import PinocchioChain
-from tests.loops import elastic_crank
 
 import soacraft as sc
 from soacraft import flexible as fx

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "loops/job.hpp"
-#include "sim/contact_setting.hpp"
+#include "sim/contact/contact_setting.hpp"
 #include "soacraft/contact/lanes/pair_job.hpp"
 #include "soacraft/contact/moving/plan.hpp"
 #include "soacraft/kinematics/limb.hpp"
@@ -12,7 +12,7 @@
 #include "soacraft/rigid/drivers/job.hpp"
 
 // What each build of `rigid/kernels.cpp`, `loops/kernels.cpp`, `kinematics/kernels.cpp`, `program/kernels.cpp`,
-// `contact/kernels.cpp` and `sim/contact_kernels.cpp` exports.
+// `contact/kernels.cpp` and `sim/contact/contact_kernels.cpp` exports.
 #define SOACRAFT_BUILD(target)                    \
     namespace soacraft {                          \
     namespace rigid {                             \

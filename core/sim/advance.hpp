@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "hold_watch.hpp"
-#include "lookout.hpp"
+#include "sim/components/lookout.hpp"
 #include "methods.hpp"
 #include "soacraft/interrupt.hpp"
 

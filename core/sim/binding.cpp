@@ -1,8 +1,8 @@
 // `_core.advance`: many steps of a motion in one call.
 #include "advance.hpp"
-#include "contact_rollout.hpp"
-#include "contact_tables.hpp"
-#include "python_visits.hpp"
+#include "sim/contact/contact_rollout.hpp"
+#include "sim/contact/contact_tables.hpp"
+#include "sim/calls/python_visits.hpp"
 #include "setting_reader.hpp"
 #include "signals.hpp"
 

@@ -1,5 +1,5 @@
 // `_core.Lanes`: states that go on step by step under the numbers of their controls.
-#include "contact_tables.hpp"
+#include "sim/contact/contact_tables.hpp"
 #include "lanes.hpp"
 #include "setting_reader.hpp"
 #include "signals.hpp"

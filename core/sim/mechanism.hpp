@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "chart.hpp"
-#include "contact_setting.hpp"
-#include "functions.hpp"
+#include "sim/contact/contact_setting.hpp"
+#include "sim/calls/functions.hpp"
 #include "implicit.hpp"
 #include "loops/job.hpp"
 #include "mixed_dynamics.hpp"
-#include "plan.hpp"
+#include "sim/components/plan.hpp"
 #include "rigid/algorithms.hpp"
 
 namespace soacraft {

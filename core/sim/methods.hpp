@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "contact_setting.hpp"
+#include "sim/contact/contact_setting.hpp"
 #include "variational.hpp"
 
 namespace soacraft {

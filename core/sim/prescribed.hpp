@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "functions.hpp"
+#include "sim/calls/functions.hpp"
 
 namespace soacraft {
 namespace sim {

@@ -7,9 +7,9 @@
 #include "fields.hpp"
 #include "loops/closed_solver.hpp"
 #include "methods.hpp"
-#include "plan_object.hpp"
+#include "sim/components/plan_object.hpp"
 #include "prescribed.hpp"
-#include "python_functions.hpp"
+#include "sim/calls/python_functions.hpp"
 #include "rigid/wrenches.hpp"
 
 namespace soacraft {

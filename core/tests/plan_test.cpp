@@ -1,8 +1,8 @@
 // Plans of systems: ticks never slip, calls run in order, what fails leaves the slots as they were; twins by hand.
 #include <limits>
 
-#include "../sim/plan.hpp"
-#include "../sim/twins.hpp"
+#include "../sim/components/plan.hpp"
+#include "../sim/components/twins.hpp"
 #include "support.hpp"
 
 namespace soacraft {

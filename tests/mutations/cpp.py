@@ -87,7 +87,7 @@ TESTS = (
     (("interrupt", "signals"), ("core/test_interrupt.py",)),
     (("contact/passage",), ("contact/geometry/test_passage.py", "sim/forces/test_touching.py")),
     (
-        ("sim/lanes", "sim/contact_tables"),
+        ("sim/lanes", "sim/contact/contact_tables"),
         ("sim/test_lanes.py", "sim/steppers/test_stepper.py", "sim/steppers/test_lanes.py",
          "sim/steppers/test_pushes.py", "sim/steppers/test_parameters.py", "sim/steppers/test_record.py"),
     ),
@@ -106,14 +106,14 @@ TESTS = (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
         ("sim/test_compiled_contact.py", "sim/test_compiled_contact_loops.py", "contact/test_stepping.py"),
     ),
-    (("sim/crossing", "sim/lookout"), ("sim/systems/test_compiled_crossings.py",)),
+    (("components/crossing", "components/lookout"), ("sim/systems/test_compiled_crossings.py",)),
     (
-        ("sim/python_", "sim/user_calls"),
+        ("sim/calls"),
         ("sim/test_visits.py", "sim/forces/test_evaluation.py", "sim/forces/test_evaluated.py",
          "sim/test_compiled_refusals.py"),
     ),
     (
-        ("sim/plan", "sim/twins"),
+        ("sim/components"),
         ("sim/components/test_twins.py", "sim/systems/test_edited.py", "sim/systems/test_compiled.py",
          "sim/systems/test_plan.py", "sim/systems/test_compiled_crossings.py", "sim/systems/test_reactions.py"),
     ),

@@ -6,7 +6,7 @@ MOVING = "core/include/soacraft/contact/moving"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
-        "core/sim/crossing.hpp",
+        "core/sim/components/crossing.hpp",
         "return at != 0 && at != FINE && least < near;",
         "return at != 0 && at != FINE && least <= near;",
     ): "an extremum just as near as is looked at is one more or less step that Python looks at",
@@ -407,12 +407,12 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "sum -= d * d;",
     ): "a lower bound that is no number leaves out nothing: slower, and no more",
     (
-        "core/sim/python_functions.hpp",
+        "core/sim/calls/python_functions.hpp",
         "return std::fabs(t - near) <= 1e-15 * std::fabs(t) + 1e-16 ? near : t;",
         "return std::fabs(t - near) < 1e-15 * std::fabs(t) + 1e-16 ? near : t;",
     ): "a difference that is on the bound to the last bit",
     (
-        "core/sim/user_calls.hpp",
+        "core/sim/calls/user_calls.hpp",
         "if (!restored || !now) return -1;",
         "if (!restored && !now) return -1;",
     ): "neither fails: they set and read attributes that are there",
@@ -596,7 +596,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads = threads <= 1 ? 1 : threads > packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;",
     ): "1 is 1",
     (
-        "core/sim/contact_search.hpp",
+        "core/sim/contact/contact_search.hpp",
         "const int least = x <= y && x <= z ? 0 : y <= z ? 1 : 2;",
         "const int least = x <= y && x <= z ? 0 : y < z ? 1 : 2;",
     ): "of two components that are equal either gives tangents, and cones are round",

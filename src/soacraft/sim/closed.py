@@ -196,7 +196,7 @@ class Closed:
         return f"{rolling!r} rolls, and constraint embedding of it is written in Python" if rolling else ""
 
     def chain(self, q: Array, v: Array, driven: Sequence[int] = ()) -> Chain | None:
-        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first.
+        """Parts of the solver for compiled steps from a state; None where Python must look at it first.
         `driven` are dofs with motions of their own."""
         if self.obstacle:
             return None

@@ -120,7 +120,7 @@ class Setting(NamedTuple):
     slowest: float
     """The rate that gravity gives, per second."""
     forces: Mapping[Any, Any]
-    """Those of `mb.set_force`."""
+    """Forces of `mb.set_force`."""
     frames: Mapping[Any, bytes]
     chain: Chain | None
     contact: CompiledContact | None = None

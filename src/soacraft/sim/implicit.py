@@ -70,7 +70,7 @@ class Servos(NamedTuple):
 
     @classmethod
     def of(cls, m: Mechanism) -> Servos | None:
-        """Those of a mechanism; None without any."""
+        """Servos of a mechanism; None without any."""
         loads = m.loads
         if m.servos is None or m.servos[0] != m.edition:
             places = [
@@ -89,12 +89,12 @@ class Servos(NamedTuple):
 
     @property
     def stiffness(self) -> Array:
-        """How their generalized forces fall along their dofs,"""
+        """Rates at which their generalized forces fall along their dofs,"""
         return np.asarray(-self.laws.numbers[2] * self.gear * self.laws.along[np.arange(len(self.dofs)), self.dofs])
 
     @property
     def damping(self) -> Array:
-        """and with velocities."""
+        """and with their velocities."""
         return np.asarray(-self.laws.numbers[3] * self.gear**2)
 
     def numbers(self, m: Mechanism, t: float, q: Array, v: Array) -> Array:

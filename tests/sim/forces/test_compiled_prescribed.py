@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import (
     BPoly,
@@ -15,6 +15,7 @@ from scipy.interpolate import (
     make_interp_spline,
 )
 from tests.loops.test_case_four_bars import spatial_loop
+from tests.profiles import tries
 from tests.sim.chains import slider_crank
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, bent, in_python, is_compiled, sprung
@@ -169,7 +170,7 @@ def test_other_motions_are_functions():
         assert piecewise_of(motion) is None
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(mb=rigid_trees(), seed=st.integers(0, 99))
 def test_random_trees(mb, seed):
     """Some dofs that have coordinates of their own, of all hinges."""

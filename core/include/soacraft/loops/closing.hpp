@@ -32,7 +32,6 @@ struct ClosingWork {
 };
 
 constexpr int MOST_BACK = 200;  // steps towards the start
-constexpr double NOTHING = 1e-13;  // a velocity that a change leaves this small next to itself is rounding
 
 struct Closing {
     LoopWork& w;
@@ -195,7 +194,7 @@ inline bool keep_closed(LoopWork& w, MotionWork& m, ClosingWork& c, const double
     for (index k = 0; k < allowed.count; ++k) {
         const index dof = allowed.free[k];
         to[dof] += c.y[k] / w.plan.unit[dof];
-        if (std::fabs(to[dof] * w.plan.unit[dof]) <= NOTHING * most) to[dof] = 0.0;
+        if (std::fabs(to[dof] * w.plan.unit[dof]) <= w.plan.tolerances.settled * most) to[dof] = 0.0;  // rounding
     }
     return true;
 }

@@ -1,4 +1,4 @@
-"""The twins of the components that come along, from `core/sim/twins.cpp`."""
+"""The twins of the components that come along, from `core/sim/components/twins.cpp`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ControlLaws(NamedTuple):
 
     @classmethod
     def of(cls, controls: Sequence[Control]) -> ControlLaws:
-        """Those of some controls, at least one."""
+        """Laws of some controls, at least one."""
         rows, along, lengths = (np.array([getattr(x, name) for x in controls]) for name in ("row", "along", "length"))
         numbers = np.ascontiguousarray(np.array([x.law for x in controls]).T)
         return cls(tuple(controls), tuple(x.tuned_law for x in controls), rows, along, lengths, numbers)

@@ -44,7 +44,7 @@ class Guard(NamedTuple):
     evaluations: Evaluations
     mb: Multibody
     forces: dict[Frame, Wrench]
-    """Those of `mb.set_force`: always the same dictionary."""
+    """Forces of `mb.set_force`: always the same dictionary."""
 
 
 class Evaluated:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from soacraft.sim.systems.running.clocks import Clock
 from soacraft.sim.systems.running.noise import Stream
 
-#: What a node has that compiled code computes, in the order of core/sim/plan.hpp.
+#: What a node has that compiled code computes, in the order of core/sim/components/plan.hpp.
 OF_NODE = ("rotation", "position", "angular_velocity", "velocity")
 
 

@@ -38,7 +38,7 @@ from soacraft.spatial.checks import Array
 
 #: What a call costs next to a step of one body: into Python, of a twin, and of a node.
 _PYTHON, _TWIN, _NODE = 0.05, 0.005, 0.1
-#: Kinds of forces at nodes, in core/sim/plan.hpp.
+#: Kinds of forces at nodes, in core/sim/components/plan.hpp.
 _WRENCHES = ("force", "moment", "wrench")
 #: Clocks, and parts of a period, that compiled code counts.
 _CLOCKS, _PERIOD = 64, 2**62

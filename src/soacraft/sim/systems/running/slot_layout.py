@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from soacraft.sim.systems.running.schedule import Schedule
 
-#: Kinds of arguments and results, in core/sim/plan_object.cpp.
+#: Kinds of arguments and results, in core/sim/components/plan_object.cpp.
 NUMBER, WHOLE, TRUTH, ARRAY, OBJECT, COUNT, CONSTANT = range(7)
 _SINGLE = (NUMBER, WHOLE, TRUTH)
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "dense_points.hpp"
+#include "sim/dense_points.hpp"
 
 namespace soacraft {
 namespace sim {

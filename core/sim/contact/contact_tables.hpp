@@ -2,7 +2,7 @@
 #pragma once
 
 #include "array.hpp"
-#include "contact_setting.hpp"
+#include "sim/contact/contact_setting.hpp"
 
 namespace soacraft {
 namespace sim {

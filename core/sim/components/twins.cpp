@@ -1,7 +1,7 @@
 // The equations of the components that come along, in the order of operations that Python has, so that both give the same
 // bits: this file is built without fused multiplications (-ffp-contract=off). p has the fields of a component's parameters in
 // their order; where they say None or a text it has one NaN.
-#include "twins.hpp"
+#include "sim/components/twins.hpp"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "methods.hpp"
+#include "sim/methods.hpp"
 #include "soacraft/interrupt.hpp"
 
 namespace soacraft {

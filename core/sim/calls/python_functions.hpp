@@ -1,9 +1,9 @@
 // `Functions` of a user in Python (`Evaluation` of sim/forces/evaluation.py), and prescribed motions that are functions of time.
 #pragma once
 
-#include "functions.hpp"
-#include "load.hpp"
-#include "user_calls.hpp"
+#include "sim/calls/functions.hpp"
+#include "sim/load.hpp"
+#include "sim/calls/user_calls.hpp"
 
 namespace soacraft {
 namespace sim {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "contact_search.hpp"
+#include "sim/contact/contact_search.hpp"
 #include "soacraft/contact/dynamics/scaling.hpp"
 #include "soacraft/rigid/drivers/rollout_task.hpp"
 

@@ -1,7 +1,7 @@
 // The points of contact of a tree, where it is: shapes on its elements, and their surfaces.
 #pragma once
 
-#include "contact_setting.hpp"
+#include "sim/contact/contact_setting.hpp"
 #include "soacraft/contact/dynamics/tree_rows.hpp"
 
 namespace soacraft {

@@ -1,5 +1,5 @@
 // The contacts of steps, built once for each instruction set.
-#include "contact_step.hpp"
+#include "sim/contact/contact_step.hpp"
 
 namespace soacraft {
 namespace sim {

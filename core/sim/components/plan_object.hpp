@@ -2,7 +2,7 @@
 #pragma once
 
 #include "array.hpp"
-#include "plan.hpp"
+#include "sim/components/plan.hpp"
 #include "rigid/rigid_model.hpp"
 
 namespace soacraft {

@@ -1,7 +1,7 @@
 // The compiled twins of the components that come along (src/soacraft/sim/library), by name.
 #pragma once
 
-#include "plan.hpp"
+#include "sim/components/plan.hpp"
 
 namespace soacraft {
 namespace sim {

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "functions.hpp"
+#include "sim/calls/functions.hpp"
 #include "soacraft/program/numbers.hpp"
-#include "user_calls.hpp"
+#include "sim/calls/user_calls.hpp"
 
 namespace soacraft {
 namespace sim {

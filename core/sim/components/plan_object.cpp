@@ -1,8 +1,8 @@
 // `_core.SystemPlan` and `_core.twins`.
-#include "plan_object.hpp"
+#include "sim/components/plan_object.hpp"
 
 #include "numpy_array.hpp"
-#include "twins.hpp"
+#include "sim/components/twins.hpp"
 
 namespace soacraft {
 namespace sim {

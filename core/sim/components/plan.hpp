@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "crossing.hpp"
+#include "sim/components/crossing.hpp"
 #include "soacraft/rigid/model/model.hpp"
 #include "soacraft/workspace.hpp"
 
