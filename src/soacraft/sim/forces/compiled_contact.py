@@ -19,7 +19,7 @@ STATES = ("open", "stick", "slip")
 
 
 class CompiledContact(NamedTuple):
-    """What touches in a run: shapes and their surfaces, limits and dry hinges (core/sim/contact/contact_setting.hpp)."""
+    """Shapes and their surfaces, limits and dry hinges, as read by core/sim/contact/contact_setting.hpp."""
 
     scene: ContactScene
     body: Integers
