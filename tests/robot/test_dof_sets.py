@@ -41,7 +41,8 @@ NEITHER = {
     *(f"Solver.{x}" for x in (
         "bias_force", "binding", "compiled_parts", "constraint_matrix", "driving_parts", "follow", "forward_dynamics",
         "gravity_force", "independent", "inverse_dynamics", "jacobian", "mass_matrix", "mass_matrix_inverse",
-        "mixed_dynamics", "operational_space_compliance", "operators", "project", "project_velocity", "sko", "velocity_map")),
+        "mixed_dynamics", "operational_space_compliance", "operators", "project", "project_velocity", "sko",
+        "velocity_map")),
 }  # fmt: skip
 
 
