@@ -37,7 +37,7 @@ struct RandomTree {
         index nq = 0, nv = 0;
         for (index k = 0; k < n; ++k) {
             Element& e = elements[k];
-            e.parent = k - 1;
+            e.parent = k - 1, e.flexible = e.spot = -1;
             while (e.parent >= 0 && random.integer(0, 3) == 0) e.parent = at(e.parent).parent;
             if (e.parent >= 0) ++children[e.parent];
             e.kind = random.integer(REVOLUTE, ROLLING);
