@@ -135,7 +135,7 @@ class Bogie(sim.Assembly):
 
     def build(self, p, at):
         arm = sc.Inertia(2.0, (0.05, 0, -0.1), 0.1 * np.eye(3))
-        self.add_body("arm", None, sc.Pin((0, 1, 0)), inertia=arm, inboard=sc.Pose(translation=(0, p.y, 0)))
+        self.add_body("arm", None, sc.Pin((0, 1, 0)), arm, sc.Pose(translation=(0, p.y, 0)))
         for name, x in (("front", 0.4), ("rear", -0.4)):
             self.add(name, Wheel(x=x), at=self.node("arm"))
         self.export("voltage", "*.voltage")

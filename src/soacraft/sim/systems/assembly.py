@@ -72,12 +72,12 @@ class Assembly:
         system, prefix = self._building
         return system.add(f"{prefix}/{name}", part, **how)
 
-    def add_body(self, name: str, parent: Any = None, hinge: Hinge | None = None, **more: Any) -> Body:
+    def add_body(self, name: str, parent: Any = None, hinge: Hinge | None = None, *rest: Any, **more: Any) -> Body:
         """Add a body to the plant that the assembly is mounted at, as `Multibody.add_body`, under the name of the
         assembly: "rover/left/wheel". It hangs on what the assembly is mounted at (a node or a body), on a body of the
         assembly by its own name, or on one of the plant."""
         mb, full, on = self._plant().mb, self._own(name), self._frame(parent)
-        return self._grow(f"the body {full!r}", lambda: mb.add_body(full, on, hinge, **more), mb.remove)
+        return self._grow(f"the body {full!r}", lambda: mb.add_body(full, on, hinge, *rest, **more), mb.remove)
 
     def add_node(self, name: str, on: str | None = None, pose: Pose | None = None, role: str = "") -> Node:
         """Add a node to a body of the assembly, or to what it is mounted at, as `Body.add_node`: for a sensor, say.
