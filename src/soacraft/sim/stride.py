@@ -61,7 +61,7 @@ class Walked(NamedTuple):
     """None where the next step is to be taken in Python."""
     memory: StepMemory
     raised: BaseException | None = None
-    """What a function or an equation raised after the last of them, or an interrupt."""
+    """Error of a function or an equation after the last step, or an interrupt."""
 
     def require_fine(self) -> None:
         """Raise what was raised."""

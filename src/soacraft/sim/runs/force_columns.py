@@ -24,7 +24,7 @@ class ForceColumns:
 
     @classmethod
     def of(cls, problem: Mechanism) -> ForceColumns:
-        """Those of a problem: of a control from the first to the last dof of its row, of others all."""
+        """Columns of a problem: from the first to the last dof of the row of a control, all dofs of other loads."""
         may = np.ones((len(problem.names), problem.mb.nv), dtype=bool)
         for i, load in enumerate(problem.functions_and_controls):
             if isinstance(load, Control):

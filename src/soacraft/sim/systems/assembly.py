@@ -130,7 +130,7 @@ class Assembly:
         return frame
 
     def _frame(self, name: Any) -> Any:
-        """What the assembly is mounted at, a frame of the assembly by its own name, or one of the plant."""
+        """Frame that the assembly is mounted at, one of the assembly by its name in it, or one of the plant."""
         mb = self._plant().mb
         if name is None:
             return self._on(mb)

@@ -221,7 +221,7 @@ class Switchboard:
 
     @contextmanager
     def growing(self) -> Iterator[None]:
-        """What is added to models meanwhile is taken out again where that fails."""
+        """Take additions to models out again if the block fails."""
         count = len(self._grown)
         try:
             yield
