@@ -73,6 +73,7 @@ class ComposedModel(Lookup, Drawn, Stated, FrameMotion):
         attributes of a user's own hinge change. Handles, states and expressions stay valid then, with the new numbers.
 
         >>> from soacraft.model import serial_chain
+        >>> from soacraft.spatial import Inertia
         >>> mb = serial_chain(2)
         >>> before = mb.version, mb.parameters
         >>> mb["link1"].inertia = Inertia(2.0)
