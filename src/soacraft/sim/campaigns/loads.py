@@ -1,4 +1,5 @@
-"""Force elements of a plant under many runs at once: those whose force is a function of time and state alone.
+"""Forces on the plants of many runs at once: of components, and of force elements whose force is a function of time and
+state alone; the accelerations under them.
 
 Drag is evaluated for all runs at once. A field of gravity is a function of the user's that takes one place, so that it
 is called run by run. Elements that stick, lean or remember have one state, and go one by one.
@@ -13,15 +14,69 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.campaigns.lane_step import Point
+from soacraft.sim.campaigns.closures import closures_of
+from soacraft.sim.campaigns.lane_step import Point, Settle
+from soacraft.sim.campaigns.lanes import Lanes, Values, linked
+from soacraft.sim.campaigns.models import LaneModels
 from soacraft.sim.forces.elements import Drag
 from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.gravity import GravityField
 from soacraft.sim.forces.loads import Load
+from soacraft.sim.systems.wiring import Contribution
 from soacraft.spatial.checks import Array
 
 #: The generalized force of all runs, (runs, nv), at times and a point.
 LaneForce = Callable[[Any, Point], Array]
+
+
+class LaneForces:
+    """All that accelerates the plants of some runs, which are the model `mb` together."""
+
+    def __init__(
+        self, lanes: Lanes, mb: Multibody, loads: Sequence[Load], contributions: Sequence[Contribution]
+    ) -> None:
+        plants = lanes.system.diagram.plants
+        self._mb, self._loads = mb, lane_forces(mb, loads)
+        self._closures = closures_of(lanes.system)
+        self.models = LaneModels(mb, plants, lanes.models)
+        """The models of the runs."""
+        self.settle: Settle | None = None if self._closures is None else self._closures.settle
+        """Puts coordinates and velocities on closures."""
+        self._of_dofs = [(x.push.number, linked(x.link)) for x in contributions if x.push.number is not None]
+        rest = [x for x in contributions if x.push.number is None]
+        self._of_plants = [(plants[x.plant].seat.v, linked(x.link)) for x in rest if x.push.node is None]
+        self._at_nodes = [(x.push.node, linked(x.link)) for x in rest if x.push.node is not None]
+
+    def accelerations(self, V: Values, t: Any, point: Point) -> Array:
+        """vdot of the runs with these values, of which those of components have been evaluated."""
+        q, v, _ = point
+        force = np.zeros(v.shape)
+        for load in self._loads:
+            force += load(t, point)
+        for number, get in self._of_dofs:
+            force[:, number] += get(V)
+        for dofs, get in self._of_plants:
+            force[:, dofs] += get(V)
+        if self._at_nodes:
+            force += self._pushed(V, q)
+        if self._closures is not None:
+            return self._closures.accelerations(q, v, force)
+        return self.models.accelerations(q, v, force, V["runs"]) if v.shape[1] else force
+
+    def _pushed(self, V: Values, q: Array) -> Array:
+        """J* f of forces at nodes."""
+        total = np.zeros((len(q), self._mb.nv))
+        for axes in ("inertial", "node"):
+            some = [(x, get) for x, get in self._at_nodes if x[2] == (axes == "node")]
+            if not some:
+                continue
+            J = dyn.jacobian(self._mb, q, [x[0] for x, _ in some], axes, threads=1)
+            f = np.zeros((len(q), 6 * len(some)))
+            for i, ((_, kind, _), get) in enumerate(some):
+                rows = {"force": slice(6 * i + 3, 6 * i + 6), "moment": slice(6 * i, 6 * i + 3)}
+                f[:, rows.get(kind, slice(6 * i, 6 * i + 6))] = get(V)
+            total += np.matmul(f[:, None, :], J)[:, 0, :]
+        return total
 
 
 def obstacle_of_loads(loads: Sequence[Load], alone: bool, weighed: bool) -> str:
