@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import CampaignError, SoacraftError
-from soacraft.sim.campaigns.batch import march
+from soacraft.sim.campaigns.batches.batch import march
+from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.rows import Recorded
 from soacraft.sim.campaigns.draws import seed_of
 from soacraft.sim.campaigns.folder import Row, Settings, number, told
-from soacraft.sim.campaigns.lanes import Lanes
 from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, OfRun, Series, read_measure, signals_of, value_of
-from soacraft.sim.campaigns.rows import Recorded
 from soacraft.sim.campaigns.source import Maker, Source
 from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of, is_argument
 from soacraft.sim.runs.run import Run

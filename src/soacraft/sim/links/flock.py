@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from soacraft.markup import Text
-from soacraft.sim.campaigns.evaluation import read_evaluation
-from soacraft.sim.campaigns.lane_step import Point
-from soacraft.sim.campaigns.lanes import Lanes
-from soacraft.sim.campaigns.obstacles import obstacle
+from soacraft.sim.campaigns.batches.evaluation import read_evaluation
+from soacraft.sim.campaigns.batches.lane_step import Point
+from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.obstacles import obstacle
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System

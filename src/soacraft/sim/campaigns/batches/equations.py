@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from soacraft.sim.campaigns.lanes import Lane, Lanes
+from soacraft.sim.campaigns.batches.lanes import Lane, Lanes
 from soacraft.sim.systems.running.order import in_order, upstream
 
 

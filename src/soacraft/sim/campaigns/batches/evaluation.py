@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.model.tree.frames.frame import Frame
-from soacraft.sim.campaigns.equations import LaneEquations, Selection, read_equations
-from soacraft.sim.campaigns.lane_step import LaneStep, Point
-from soacraft.sim.campaigns.lanes import Lane, Lanes, Together, Values, require_numbers
-from soacraft.sim.campaigns.loads import LaneForces
+from soacraft.sim.campaigns.batches.equations import LaneEquations, Selection, read_equations
+from soacraft.sim.campaigns.batches.lane_step import LaneStep, Point
+from soacraft.sim.campaigns.batches.lanes import Lane, Lanes, Together, Values, require_numbers
+from soacraft.sim.campaigns.batches.loads import LaneForces
 from soacraft.sim.campaigns.measures import split
 from soacraft.sim.integrators.manifold import Coordinates
 from soacraft.sim.systems.frames import OF_FRAME

@@ -14,10 +14,10 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.campaigns.closures import closures_of
-from soacraft.sim.campaigns.lane_step import Point, Settle
-from soacraft.sim.campaigns.lanes import Lanes, Values, linked
-from soacraft.sim.campaigns.models import LaneModels
+from soacraft.sim.campaigns.batches.closures import closures_of
+from soacraft.sim.campaigns.batches.lane_step import Point, Settle
+from soacraft.sim.campaigns.batches.lanes import Lanes, Values, linked
+from soacraft.sim.campaigns.batches.models import LaneModels
 from soacraft.sim.forces.elements import Drag
 from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.gravity import GravityField

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from soacraft.sim.campaigns.crossings import Found, LaneWatch, Mask
-from soacraft.sim.campaigns.evaluation import Evaluation, values_of
-from soacraft.sim.campaigns.lane_step import LaneStep, Point
-from soacraft.sim.campaigns.lanes import Values, require_numbers
-from soacraft.sim.campaigns.rows import Rows
+from soacraft.sim.campaigns.batches.crossings import Found, LaneWatch, Mask
+from soacraft.sim.campaigns.batches.evaluation import Evaluation, values_of
+from soacraft.sim.campaigns.batches.lane_step import LaneStep, Point
+from soacraft.sim.campaigns.batches.lanes import Values, require_numbers
+from soacraft.sim.campaigns.batches.rows import Rows
 from soacraft.sim.events import unmoved
 from soacraft.spatial.checks import Array
 

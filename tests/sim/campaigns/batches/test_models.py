@@ -11,7 +11,7 @@ from soacraft import dynamics as dyn
 from soacraft import sim
 from soacraft.analysis import set_parameters
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.models import LaneModels
+from soacraft.sim.campaigns.batches.models import LaneModels
 
 PAIRS = ("xx", "xy", "xz", "yy", "yz", "zz")
 INERTIAL = ("mass", "com_x", "com_y", "com_z", *(f"moment_{x}" for x in PAIRS))

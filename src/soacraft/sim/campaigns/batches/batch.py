@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from soacraft.sim.campaigns.evaluation import read_evaluation
-from soacraft.sim.campaigns.lanes import Lanes
-from soacraft.sim.campaigns.localization import LaneState, Localization
+from soacraft.sim.campaigns.batches.evaluation import read_evaluation
+from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.localization import LaneState, Localization
+from soacraft.sim.campaigns.batches.rows import Rows
 from soacraft.sim.campaigns.measures import split
-from soacraft.sim.campaigns.rows import Rows
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 
 
