@@ -109,7 +109,7 @@ def find_dof(mb: Multibody, name: str) -> tuple[int, int]:
         body = next(x for x in mb.bodies if mb.v_slice(x).start <= number < mb.v_slice(x).stop)
         assert not has_coordinates(body.hinge)
         raise ModelError(
-            f"dof {name!r} of {mb.name!r} has no coordinate of its own: hinge {body.hinge_name!r} is a "
+            f"dof {name!r} of {mb.name!r} has no single coordinate: hinge {body.hinge_name!r} is a "
             f"{type(body.hinge).__name__}, whose coordinates are a quaternion. Use a Gimbal in its place."
         )
     return number, known[name]
