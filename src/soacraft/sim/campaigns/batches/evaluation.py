@@ -1,7 +1,7 @@
 """Values of the signals of many runs at times and points; steps of RK4 from there.
 
 A value has a leading axis of runs. `Values` hold what lasts from point to point (states of sampled components, outputs
-that these hold, what is constant) besides what was computed last; so some of the runs go on with values of their own.
+that these hold, constants) and what was computed last. Some of the runs go on with a copy of theirs.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Evaluation:
     space: Coordinates
     forces: LaneForces
     nodes: Sequence[tuple[str, str, Frame]]
-    """What nodes have that is used: its key, port and frame."""
+    """Key, port and frame of each quantity of a node that is used."""
     stage: Selection
-    """What slopes need,"""
+    """Outputs that slopes need,"""
     at_end: Selection
-    """what is recorded, and what crossings and jumps need."""
+    """that are recorded, and that crossings and jumps need."""
     at_crossing: Selection
 
     def values(self) -> Values:

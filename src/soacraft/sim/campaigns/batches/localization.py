@@ -1,7 +1,7 @@
 """Steps of many runs in which something crosses: parts up to the crossing and from there, and what jumps.
 
-The search is that of single runs (`sim.events`); a run with a crossing goes on in parts of its step, with values of its
-own, while the others wait at its end.
+The search is that of single runs (`sim.events`); a run with a crossing goes on in parts of its step, with a copy of its
+values, while the others wait at its end.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Localization:
         if calm.all():
             return step.end.where(going, point)
         runs, some = np.flatnonzero(~calm), state.of(~calm)
-        own = self._in_parts(t0, end, some)
+        after = self._in_parts(t0, end, some)
         ends = step.end.where(going & calm, point)
-        for x, new in [(ends.q, own.q), (ends.v, own.v), *((ends.z[key], own.z[key]) for key in ends.z)]:
+        for x, new in [(ends.q, after.q), (ends.v, after.v), *((ends.z[key], after.z[key]) for key in ends.z)]:
             x[runs] = new
         for key in self.evaluation.equations.jumped:
             V[key] = np.array(V[key])
