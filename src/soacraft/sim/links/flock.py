@@ -1,6 +1,6 @@
-"""Many copies of a system that march as one batch, each begun anew when it likes.
+"""Many copies of a system that march as one batch; each can restart at its own time.
 
-Copies are at different times of their own, so that this is for systems whose equations do not take the time, and whose
+Copies are at different times, so that this is for systems whose equations do not take the time, and whose
 ticks are in the same places of every period in which an action is held.
 """
 
@@ -25,7 +25,7 @@ _SECOND = 10**9
 
 
 class Source(Protocol):
-    """What builds a system."""
+    """Builder of copies of a system."""
 
     every: int
     observed: list[str]
@@ -41,7 +41,7 @@ class Source(Protocol):
 
 
 def obstacle_to_flock(source: Source) -> str:
-    """Why copies go one by one; empty where they may march as a batch."""
+    """Reason why copies go one by one; empty if they can march as a batch."""
     system, _ = source.built(0)
     why = obstacle(system, [], [])
     if why:
@@ -102,7 +102,7 @@ class Flock:
         return sorted(ticks.items())
 
     def begin(self, systems: Mapping[int, System]) -> None:
-        """Begin some copies anew, each from a system that is at its start."""
+        """Restart some copies, each from a system that is at its start."""
         V = self._batch.V
         for i, system in systems.items():
             for plant in self._plants:
@@ -157,7 +157,7 @@ class Flock:
                     self._ticked[path] += 1
 
     def seen(self) -> dict[str, Array]:
-        """What is observed of all copies, by name."""
+        """Observations {name: array} of all copies."""
         self._batch.look(0.0, self._point)
         return {x: np.array(self._batch.V[x]) for x in self._source.observed}
 
@@ -171,7 +171,7 @@ class FlockFleet:
         self._source, self._begin, self._flock = source, begin, Flock(source, count)
 
     def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
-        """Begin some anew, each by its generator."""
+        """Restart some copies, each by its generator."""
         systems = {}
         for i in which:
             system, _ = self._source.built(int(generators[i].integers(2**63)))
@@ -191,7 +191,7 @@ class FlockFleet:
         return {}
 
     def look(self, t: Array) -> dict[str, Array]:
-        """What is observed, by name, with a row for each."""
+        """Observations {name: array}, with a row for each copy."""
         return self._flock.seen()
 
     def report(self) -> Text:
