@@ -55,7 +55,7 @@ def headline(result: dict[str, Any], facts: dict[str, str]) -> str:
         "Pinocchio's time over soacraft's, called from Python in the same run; above 1 soacraft is faster.\n\n"
         f"{table(['work', *HEADLINE_MODELS], rows, 1)}\n\n"
         f"{_faster_forms(result, HEADLINES, HEADLINE_MODELS)}"
-        f"`{facts['command']}`, {facts['date']}, {facts['processor']}, {facts['cores']} cores; a batch has 4,096 states "
+        f"`{facts['command']}`, {facts['date']}, {facts['processor']}, {facts['cores']} cores; a batch: 4,096 states "
         "on one thread. [Benchmarks](docs/benchmarks/index.md) have the rest, with the rows in which a peer is faster: "
         "operators, closed chains, motion, contact, robots, flexible bodies."
     )
