@@ -49,7 +49,7 @@ class Acting:
     @property
     def mb(self) -> Multibody:
         """The model, if its structure is still the one it was."""
-        if not self.is_current:
+        if self._mb.version != self._version:
             raise StaleError(
                 f"the structure of {self._mb.name!r} changed after this propagator was made; make a new one with "
                 "sc.sim.Propagator(mb, t=p.t)."
@@ -80,14 +80,17 @@ class Acting:
     @property
     def breaks(self) -> list[Breaks]:
         """Times at which steps end: the breaks of all that acts, and the samples of controls."""
+        if not self._breaks and not self.controls and self.carried is None:
+            return []
         controls = [x.knots for x in self.controls.values()]
         carried = [] if self.carried is None else [self.carried.breaks]
         return [x for x in (*self._breaks.values(), *controls, *carried) if x.ns]
 
     def begin(self) -> Mechanism:
         """The problem with all that acts now."""
-        if self._problem is None or self._problem.parameters != self.mb.parameters:
-            self._problem = Mechanism(self.mb, self.all, self.prescribed, self.closed, self.carried)
+        mb = self.mb
+        if self._problem is None or self._problem.parameters != mb.parameters:
+            self._problem = Mechanism(mb, self.all, self.prescribed, self.closed, self.carried)
         return self._problem
 
     def add(self, loads: Sequence[Load | Callable[[float, State], Any]], breaks: Any = ()) -> list[Load]:

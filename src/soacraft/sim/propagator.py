@@ -480,9 +480,11 @@ class Propagator(Uncopied, Strict):
         """
         self._acting.alone.require_free("advance_to")
         write = None if checkpoint is None else checkpoints.writer(self, checkpoint)
-        documents = partial(checkpoints.documents, self.mb)
+        documents: Callable[[], dict[str, bytes]] = dict if log is None else partial(checkpoints.documents, self.mb)
         keeping = Keeping.of(log, checkpoint, checkpoint_every, self._restored, write, documents)
-        keeping.origin, self._restored = self._runner.origin, None
+        keeping.origin = self._runner.present.steps.origin
+        if self._restored is not None:
+            self._restored = None
         return self.advance(t, keeping, progress, until, pace, overrun)
 
     def advance(
