@@ -134,6 +134,22 @@ class Acting:
         for name, u in numbers.items():
             self.controls[name].set(u)
 
+    def recall(self, numbers: Mapping[str, float]) -> None:
+        """Let controls have the numbers of a state, also in place of samples and functions: a callback had given a
+        number there."""
+        for name, u in numbers.items():
+            if self.controls[name].is_number:
+                self.controls[name].set(u)
+            else:
+                self.control(name, u)
+
+    def put_back(self, controls: Mapping[str, Control]) -> None:
+        """Let these be the controls again, of which others have taken the place since."""
+        for name, old in controls.items():
+            if self._problem is not None and self.controls[name] is not old:
+                self._problem.replace(self.controls[name], old)
+            self.controls[name] = old
+
     def set_number(self, name: Any, u: Any) -> bool:
         """Let a control that is a number be another one; False where it is none, or u is no finite number."""
         old = self.controls.get(name) if isinstance(name, str) else None

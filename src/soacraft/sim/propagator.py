@@ -268,9 +268,10 @@ class Propagator(Uncopied, Strict):
             if self._runner.is_new:  # later on numbers are part of the state
                 self._prints[f"the control of {name!r}"] = fingerprint(u)
             return
-        taken = fingerprint(u)
+        taken, known = fingerprint(u), isinstance(name, str) and name in self._acting.controls
         self._acting.control(name, u, breaks)
-        self._prints[f"the control of {name!r}"] = taken
+        if self._runner.is_new or not known or not self._acting.controls[name].is_number:
+            self._prints[f"the control of {name!r}"] = taken
 
     def _control_by(
         self, name: str | Callable[[float, State], Any], u: Any, breaks: Sequence[float], every: float | None

@@ -279,10 +279,11 @@ class Runner:
         else:
             refuse_other(value, fit(parts), whose)
             mb = parts.acting.mb
-            vdot, before = np.array(mb.vdot), self.state()
+            vdot, before, controls = np.array(mb.vdot), self.state(), dict(parts.acting.controls)
             try:
                 self._show(resumed(parts, value))
             except (SoacraftError, LookupError, ValueError, TypeError, OverflowError) as wrong:
+                parts.acting.put_back(controls)
                 self._show(resumed(parts, before))
                 mb.set_state(before.q, before.v, vdot)
                 raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong

@@ -100,7 +100,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
     problem = parts.acting.begin()
     mb = problem.mb
     mb.set_state(value.q, value.v)
-    parts.acting.set_numbers(value.controls)
+    parts.acting.recall(value.controls)
     parts.stride.begin_anew()
     parts.stability.forget()
     if problem.closed is not None:
@@ -126,14 +126,15 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
 
 def fit(parts: RunParts) -> Fit:
     """Return what a state must fit to."""
-    problem = parts.acting.begin()
+    problem, numbers = parts.acting.begin(), parts.acting.numbers
     ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
     return Fit(
         problem.mb,
         tuple(problem.names),
         tuple(x.name for x in parts.watch.events),
         tuple(x.period for x in parts.callbacks),
-        tuple(sorted(parts.acting.numbers)),
+        tuple(sorted(numbers)),
+        tuple(sorted(set(parts.acting.controls) - set(numbers))),
         len(ticks),
         0 if problem.carried is None else problem.carried.size,
         held,
