@@ -21,7 +21,7 @@ def arm():
     return mb
 
 
-def told(p):
+def driven(p):
     p.control(p.mb.dof_names[0], 0.5)
     return p
 
@@ -58,16 +58,16 @@ EDITS = {
     "force": (None, pushed),
     "another force": (pushed, lambda p: p.mb.set_force(p.mb.bodies[-1], [0.0, 0.0, 0.0, 0.0, 0.0, 7.0])),
     "no force": (pushed, lambda p: p.mb.set_force(p.mb.bodies[-1], None)),
-    "number": (told, lambda p: p.control(p.mb.dof_names[0], -4.0)),
-    "samples for a number": (told, lambda p: p.control(p.mb.dof_names[0], ([0.0, 1.0], [0.0, 30.0]))),
-    "function for a number": (told, lambda p: p.control(p.mb.dof_names[0], lambda t, state: 3.0 * state.q[1])),
-    "control": (None, told),
+    "number": (driven, lambda p: p.control(p.mb.dof_names[0], -4.0)),
+    "samples for a number": (driven, lambda p: p.control(p.mb.dof_names[0], ([0.0, 1.0], [0.0, 30.0]))),
+    "function for a number": (driven, lambda p: p.control(p.mb.dof_names[0], lambda t, state: 3.0 * state.q[1])),
+    "control": (None, driven),
     "load": (None, dragged),
-    "second load": (told, dragged),
+    "second load": (driven, dragged),
     "prescribed": (None, led),
     "let go": (led, lambda p: p.prescribe(p.mb.dof_names[1], None)),
     "state": (None, lambda p: p.mb.set_state(p.mb.neutral(), np.ones(p.mb.nv))),
-    "velocities": (told, lambda p: p.mb.set_state(v=np.zeros(p.mb.nv))),
+    "velocities": (driven, lambda p: p.mb.set_state(v=np.zeros(p.mb.nv))),
     "node": (None, lambda p: p.mb.bodies[-1].add_node("far", sc.Pose(translation=(0, 0, 30.0)))),
 }
 
@@ -94,7 +94,7 @@ def test_what_changes_between_runs_acts_in_the_next(edit, integrator):
         if action is not None and edit not in ("state", "velocities", "let go", "node"):
             action(fresh)
     if edit == "velocities":
-        told(fresh)
+        driven(fresh)
     if edit == "no force":
         assert not fresh.mb.acting_forces
     run, other = p.run(0.05), fresh.run(0.05)

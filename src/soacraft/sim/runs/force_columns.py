@@ -82,7 +82,7 @@ class ForceColumns:
 
 
 class Forces(Mapping[str, Array]):
-    """The generalized forces of a run by name, (rows, dofs), each made when it is first read."""
+    """The generalized forces of a run, {name: array (rows, dofs)}, each computed when it is first read."""
 
     def __init__(self, numbers: Mapping[str, int], columns: ForceColumns, compact: Array) -> None:
         self._numbers, self._columns, self._compact = numbers, columns, compact

@@ -173,8 +173,8 @@ class Recorder:
         nq, _, nv = problem.sizes
         work, q, v = nq + nv + len(problem.names), x[:, :nq], x[:, nq : nq + nv]
         try:
-            given = energies is not None and np.isfinite(energies).all() and np.isfinite(x).all()
-            kinetic, potential, springs = energies.T if given and energies is not None else self._energies(x)
+            finite = energies is not None and np.isfinite(energies).all() and np.isfinite(x).all()
+            kinetic, potential, springs = energies.T if finite and energies is not None else self._energies(x)
         except SoacraftError as wrong:
             self._pending, samples, self._samples = [], self._samples, []
             good = next((i for i in range(len(t)) if not self._is_good(x[i : i + 1])), len(t) - 1)
@@ -252,13 +252,13 @@ class Recorder:
         work = dict(zip(acting, rows["work"].T[[*acting.values()]], strict=True))
         forces = Forces(acting, self._columns, compact)
         steps = self._steps if dense else None
-        made = self._integrator, stopped_by, steps, self.explained, self._acting, facts.labels
+        about = self._integrator, stopped_by, steps, self.explained, self._acting, facts.labels
         touch = problem.contact
         contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
         signals = None
         if problem.carried is not None:
             signals = Signals(problem.carried.columns, rows["signals"])
-        run = Run(rows, work, forces, self.events, *made, contacts, signals, paced)
+        run = Run(rows, work, forces, self.events, *about, contacts, signals, paced)
         if self._log is not None:
             self._log.finish(stopped_by)
         return run
