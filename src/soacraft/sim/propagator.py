@@ -268,9 +268,9 @@ class Propagator(Uncopied, Strict):
             if self._runner.is_new:  # later on numbers are part of the state
                 self._prints[f"the control of {name!r}"] = fingerprint(u)
             return
-        taken, known = fingerprint(u), isinstance(name, str) and name in self._acting.controls
+        taken, replaces = fingerprint(u), isinstance(name, str) and name in self._acting.controls
         self._acting.control(name, u, breaks)
-        if self._runner.is_new or not known or not self._acting.controls[name].is_number:
+        if self._runner.is_new or not replaces or not self._acting.controls[name].is_number:
             self._prints[f"the control of {name!r}"] = taken
 
     def _control_by(
