@@ -16,7 +16,7 @@ KNOTS = {"algebra": (16, 14), "ops": (33, 25), "robot": (30, 6), "sim": (35, 4)}
 KNOT = 4
 
 #: Imports inside functions, and those of them without a comment that gives the reason.
-LATE, BARE = 146, 140
+LATE, BARE = 148, 142
 
 #: Reaches into private fields of objects of other files, by package; none in packages that are not listed.
 REACHES = {
