@@ -38,7 +38,7 @@ class Point(NamedTuple):
             x[runs] = some.z[key]
 
     def copy(self) -> Point:
-        """The same numbers in other arrays."""
+        """Copy of all arrays."""
         return Point(np.array(self.q), np.array(self.v), {key: np.array(x) for key, x in self.z.items()})
 
 

@@ -64,14 +64,14 @@ class Localization:
         return LaneWatch([x.direction for x in crossings], values)
 
     def whole(self, t: Array, end: Array, state: LaneState) -> tuple[LaneState, Mask]:
-        """From times to the ends of steps, and the runs in which nothing crosses on the way."""
+        """Steps from times to their ends, and the runs in which nothing crosses on the way."""
         V, point, watch = state
         step = self.evaluation.step(V, t, end - t, point)
         calm = watch.calm(self._margins_in(V, step), len(t))
         return LaneState(V, step.end, watch), calm
 
     def in_parts(self, t: Array, end: Array, state: LaneState) -> LaneState:
-        """From times to the ends of steps in parts, each to the first crossing of a run."""
+        """Steps from times to their ends in parts, each to the first crossing of a run."""
         V, point, watch = state
         active = self._going(V)
         for _ in range(_PARTS):

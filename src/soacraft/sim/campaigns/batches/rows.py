@@ -32,7 +32,7 @@ class Recorded:
         return self._rows[base] if element is None else self._rows[base][:, :, element]
 
     def times(self, event: str) -> list[float]:
-        """When an event happened."""
+        """Times of an event."""
         return [t for t, name in self._events if name == event]
 
 
