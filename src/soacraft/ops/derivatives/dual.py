@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.answers.explanation import Step
 from soacraft.algebra.descriptions import cost, explain
 from soacraft.algebra.descriptions.printing import before_dot
 from soacraft.algebra.expressions.dispatch import no_rule
@@ -83,7 +84,7 @@ class Steps(Machine):
     """
 
     def __init__(self, why: str) -> None:
-        self.why, self.steps, self.runs, self.kept = why, list[explain.Step](), list[Operator](), 0
+        self.why, self.steps, self.runs, self.kept = why, list[Step](), list[Operator](), 0
 
     def times(self, x: Operator, T: bool, *ys: Any) -> tuple[Any, ...]:
         vectors = sum(y is not None for y in ys)
@@ -101,7 +102,7 @@ class Steps(Machine):
             name = x.called if isinstance(x, Derivative) else x.text()
             if T:
                 name = f"{name if isinstance(x, (Leaf, Derivative)) else f'({name})'}.T"
-            self.steps.append(explain.Step("sparse", name, "O(n)", self.why or "blocks kept for the state"))
+            self.steps.append(Step("sparse", name, "O(n)", self.why or "blocks kept for the state"))
         return True
 
     def add(self, x: Any, y: Any, c: float = 1.0) -> Any:
@@ -310,10 +311,10 @@ class Delta(Derivative):
 
 
 @explain.steps.register
-def _(expr: Derivative, transposed: bool, why: str) -> list[explain.Step]:
+def _(expr: Derivative, transposed: bool, why: str) -> list[Step]:
     if expr.pattern() is not None:
         name = expr.called + (".T" if transposed else "")
-        return [explain.Step("sparse", name, "O(n)", why or "blocks kept for the state")]
+        return [Step("sparse", name, "O(n)", why or "blocks kept for the state")]
     return expr.listed(transposed, why).steps
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.descriptions.explain import Explanation, Step
+from soacraft.algebra.answers.explanation import Explanation, Step
 from soacraft.algebra.expressions.compiled import Compiled
 from soacraft.algebra.expressions.nodes import Inverse
 from soacraft.algebra.expressions.operator import Operator

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.descriptions.explain import Explanation
+from soacraft.algebra.answers.explanation import Explanation
+from soacraft.algebra.answers.properties import Properties
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.spaces.block_colours import drawn_blocks, segment_borders
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.spaces.vectors import StackedVector
-from soacraft.algebra.values.properties import Properties
 from soacraft.citations import cite
 from soacraft.errors import SoacraftError
 from soacraft.mathml import math
