@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def _(value: np.ndarray, bodies: dict[str, int]) -> Data:
 @_card.register
 def _(value: Explanation, bodies: dict[str, int]) -> Data:
     made: Data = {"kind": "explanation", "text": f"{value.expression} : {value.spaces}", "plan": _plan(value)}
-    return made if value.source is None else {**made, **_formula(value.source)}
+    return made if value.source is None else {**made, **_formula(cast(Operator, value.source))}
 
 
 @_card.register
