@@ -19,13 +19,12 @@ from soacraft.kinematics.row_derivatives import RowDerivatives, row_derivatives
 from soacraft.kinematics.rows import LoopRows
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task, body_forces, in_state, states_of
+from soacraft.loops.solver import Solver
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
 if TYPE_CHECKING:
     from soacraft.kinematics.compiled import CompiledClosures
-    from soacraft.loops.solver import Solver
-
 Three = tuple[Array, Array, Array]
 Ties = tuple[tuple[str, ...], tuple[str, ...]]
 """The names of the loops and of the couplings."""

@@ -16,13 +16,12 @@ from soacraft.kinematics.rows import Constraints, seen_from
 from soacraft.kinematics.sizes import Sizes, sizes_of
 from soacraft.kinematics.tasks import states_of
 from soacraft.loops.derivatives import at_task
+from soacraft.loops.solver import Solver
 from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.dynamics.problem import Problem
-    from soacraft.loops.solver import Solver
-
 Names = tuple[str, ...]
 
 
