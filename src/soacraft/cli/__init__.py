@@ -73,11 +73,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> int:
+    # each command loads what it needs
     from soacraft.cli import model_files
 
     if given.verb == "models":
         return model_files.list_models()
     if given.verb == "include-dir":
+        # each command loads what it needs
         from soacraft.files.headers import include_dir
 
         print(include_dir())
@@ -88,22 +90,27 @@ def _run(given: argparse.Namespace) -> int:
         return campaigns.do(given)
     how = Loading.given(given)
     if given.verb == "tour":
+        # each command loads what it needs
         from soacraft.cli.tour import tour
 
         if given.model == "system":
+            # each command loads what it needs
             from soacraft.cli.tour_system import tour_system
 
             return tour_system()
         if given.model == "sim":
+            # each command loads what it needs
             from soacraft.cli.tour_sim import tour_sim
 
             return tour_sim()
         return tour(given.model, how)
     if given.verb == "shell":
+        # each command loads what it needs
         from soacraft.cli.shell import shell
 
         return shell(given.model, given.axes, given.command, how)
     if given.verb == "view":
+        # each command loads what it needs
         from soacraft.cli.view import view
 
         return view(given.model, given.port, not given.no_open, how)

@@ -154,6 +154,7 @@ class CompiledExpression(Compiled):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     (H * psi).compile().save(f"{folder}/H_psi.soacraft")
         """
+        # reading and writing files takes long to load
         from soacraft.files.core_file import core_path
         from soacraft.files.native import write_bytes
 
