@@ -56,7 +56,7 @@ class Localization:
         return LaneWatch([x.direction for x in crossings], values)
 
     def step(self, now: int, stop: int, state: LaneState) -> Point:
-        """From a nanosecond to the end of a step: runs in which something may cross by themselves, in parts."""
+        """Advance from a nanosecond to the end of a step: runs in which something may cross by themselves, in parts."""
         V, point, watch = state
         t0, end = now / 1e9, stop / 1e9
         if not self.evaluation.equations.crossings:
@@ -111,21 +111,21 @@ class Localization:
         return np.asarray((before != 0.0) & (after != 0.0) & (before != after) & watched)
 
     def _in_parts(self, t0: float, end: float, state: LaneState) -> Point:
-        """From a time to the end of a step in parts, each to the first crossing of a run."""
+        """Advance from a time to the end of a step in parts, each to the first crossing of a run."""
         V, point, watch = state
         active = self._going(V)
         t = np.full(len(active), t0)
         for _ in range(_PARTS):
             h = np.where(active, end - t, 0.0)
             step = self.evaluation.step(V, t, h, point)
-            found = watch.find(self._margins_in(V, step), h, active)
-            crossed = active & (found.theta <= 1.0)
+            zeros = watch.find(self._margins_in(V, step), h, active)
+            crossed = active & (zeros.theta <= 1.0)
             point = step.end.where(active & ~crossed, point)
             if not crossed.any():
                 return point
-            t, point, at_zero = self._cut(V, step, found, crossed, point, end)
+            t, point, at_zero = self._cut(V, step, zeros, crossed, point, end)
             self.rows.leave(V["runs"][crossed & ~at_zero], "the zero of a crossing is not found in a batch")
-            point = self._act(t, end, LaneState(V, point, watch), found, crossed & at_zero)
+            point = self._act(t, end, LaneState(V, point, watch), zeros, crossed & at_zero)
             active = crossed & self._going(V) & (t < end)
             if not active.any():
                 return point
