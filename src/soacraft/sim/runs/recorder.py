@@ -61,7 +61,7 @@ class Recorder:
         problem = self._problem
         q, v, _ = problem.parts(x)
         problem.place(t, x)
-        forces = problem.all_forces(t, q, v)
+        forces = problem.recorded_forces(t, q, v)
         if problem.carried is not None:
             sample = problem.carried.sample(lambda: problem.vdot_of(x, w))
             self._samples.append(sample)
