@@ -89,7 +89,8 @@ class Acting:
         """The problem with all that acts now."""
         if self._problem is None or self._problem.parameters != self.mb.parameters:
             self._problem = Mechanism(self.mb, self.all, self.prescribed, self.closed, self.carried)
-        self._problem.take_contact()
+        if self._problem.contact is not None:
+            self._problem.take_contact()
         return self._problem
 
     def add(self, loads: Sequence[Load | Callable[[float, State], Any]], breaks: Any = ()) -> list[Load]:

@@ -429,11 +429,12 @@ class Mechanism:
         q, v, _ = self.parts(x)
         if self.carried is None:
             a, forces = self._inertial(t, q, v)
-            return np.concatenate([self.tangent(q, v), a, self._with_rows(forces) @ v])
+            forces = forces if self.contact is None else self._with_rows(forces)
+            return np.concatenate([self.tangent(q, v), a, forces @ v])
         self.place(t, x)
         if self._loads or self._prescribed is not None or self._busy:
             a, forces = self._inertial(t, q, v)
-            powers = self._with_rows(forces) @ v
+            powers = (forces if self.contact is None else self._with_rows(forces)) @ v
             return np.concatenate([self.tangent(q, v), a, powers, self.carried.rates(self.coordinates.own(v, a))])
         total, powers = self.carried.total(q, v)  # nothing else acts
         a = self._straight(v, self._calm_accelerations(q, v, total))
@@ -496,9 +497,8 @@ class Mechanism:
         return self._with_rows(self.all_forces(t, q, v))
 
     def _with_rows(self, forces: Array) -> Array:
-        if self.contact is not None:
-            for load, number, force in self.contact.row_forces:
-                forces[load, number] += force
+        for load, number, force in () if self.contact is None else self.contact.row_forces:
+            forces[load, number] += force
         return forces
 
     def forces_with(self, t: float, q: Array, v: Array, reaction: Array) -> Array:

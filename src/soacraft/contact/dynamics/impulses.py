@@ -90,7 +90,7 @@ class ImpulseProblem:
         return float(p[: self.size] @ mean[: self.size])
 
     def gain(self, p: Array) -> float:
-        """The same with that of further rows that bounce."""
+        """Work of the contacts and of further rows that bounce."""
         strikes = self.size + np.flatnonzero(self.bounces)
         mean = 0.5 * (self.speeds(self.v) + self.speeds(self.after(p)))
         return self.work(p) + float(p[strikes] @ mean[strikes])

@@ -116,7 +116,7 @@ class _StepRows(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of the contact problem besides those of points."""
+    """Rows of the contact problem other than those of points."""
 
     further: Further
     bounces: Array

@@ -27,7 +27,7 @@ from soacraft.spatial.checks import Array
 
 
 class Stop(NamedTuple):
-    """A dof with limits, whose coordinate is a number of its own."""
+    """A dof with limits, and with a coordinate."""
 
     number: int
     place: int
