@@ -6,6 +6,7 @@ a part of a nanosecond, the next step leads back to a whole one.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +40,8 @@ class Instant(NamedTuple):
         Instant(ns=7, rest=5e-10)
         """
         total = (self.rest + seconds) * _PER_SECOND
-        whole = int(np.floor(total))
-        return Instant(self.ns + whole, (total - whole) / _PER_SECOND)
+        whole_ns = int(np.floor(total))
+        return Instant(self.ns + whole_ns, (total - whole_ns) / _PER_SECOND)
 
 
 def without_rounding(t: float) -> float:
@@ -49,8 +50,8 @@ def without_rounding(t: float) -> float:
     >>> 0.1 + 0.2, without_rounding(0.1 + 0.2), without_rounding(0.30000000025)
     (0.30000000000000004, 0.3, 0.30000000025)
     """
-    whole = round(t * _PER_SECOND) / _PER_SECOND
-    return whole if abs(t - whole) <= 1e-15 * abs(t) + 1e-16 else t
+    nearest = round(t * _PER_SECOND) / _PER_SECOND
+    return nearest if abs(t - nearest) <= 1e-15 * abs(t) + 1e-16 else t
 
 
 def nanoseconds(seconds: Any, what: str) -> int:
@@ -59,14 +60,15 @@ def nanoseconds(seconds: Any, what: str) -> int:
     >>> nanoseconds(0.01, "the period")
     10000000
     """
-    x = float(finite(seconds, (), what, StateError))
+    plain = type(seconds) is float and isfinite(seconds)
+    x = seconds if plain else float(finite(seconds, (), what, StateError))
     if abs(x) * _PER_SECOND >= _LAST:
         raise StateError(f"{what} must be less than {_LAST / _PER_SECOND:.3g} s, got {x:.6g} s.")
     return round(x * _PER_SECOND)
 
 
 def positive_nanoseconds(seconds: Any, what: str) -> int:
-    """The same for what must be a nanosecond or more."""
+    """Whole nanoseconds of a time that must be a nanosecond or more."""
     ns = nanoseconds(seconds, what)
     if ns < 1:
         raise StateError(f"{what} must be a nanosecond or more, got {float(seconds):.6g} s.")

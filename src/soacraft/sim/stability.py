@@ -1,4 +1,4 @@
-"""Whether fixed steps are too long for what is fast in a motion: its errors grow then, until nothing else is left.
+"""Check of fixed steps that are too long for fast modes of a motion: their errors grow until they dominate.
 
 Small motions u go as udot = J u, and a step of length h multiplies them by A(h J) (`Method.amplification`). Where a
 mode of J is too fast for the step, h |lambda| > 1, and A grows faster than exp(h J), what grows is none of the motion.
@@ -31,7 +31,8 @@ from soacraft.sim.implicit import Implicit, Linear
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.system import Mechanism, has_passive
+from soacraft.sim.model_facts import ModelFacts, has_passive
+from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
 #: Rows do not fit where coordinates miss the mean of the velocities by more than this part of it, and by more than the
@@ -39,15 +40,15 @@ from soacraft.spatial.checks import Array
 _MISSED, _SMALL = 1e-2, 1e-9
 #: A miss of less, in radians or lengths of the model, is rounding of the coordinates: what so moves is at rest.
 _ROUNDING = 1e-15
-#: Of a method that moves them so by itself: where velocities change by more than this part of themselves.
+#: Relative change of velocities above which a step is examined, of a method that moves coordinates by their mean.
 _CHANGED = 1e-3
 #: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
 _FAST, _LEAST = 1.0, 1e-4
 #: A mode that nothing damps: the real part of its rate is no more than this part of it.
 _UNDAMPED = 1e-2
-#: Of speeds and gravity, where nothing else makes a mode: ten times below.
+#: Bound of speeds and gravity, where nothing else makes a mode: ten times below.
 _SLOW = 0.1
-#: By how much such modes may grow.
+#: Growth that such modes may have.
 _GROWTH = 10.0
 #: Rows of a stretch, and states of it at which J is asked.
 _STRETCH, _STATES = 128, 8
@@ -78,13 +79,13 @@ class Stability:
 
     def begin(self, problem: Mechanism, t: float, x: Array) -> None:
         """Go on from a row: after those before, if it is the last of them."""
-        if not self._t or self._t[-1][-1] != t or not np.array_equal(self._x[-1][-1], x):
+        if not self._t or self._t[-1][-1] != t or self._x[-1][-1].tobytes() != x.tobytes():
             self.forget()
             self.add(problem, np.array([t]), x[None])
 
     def add(self, problem: Mechanism, t: Array, x: Array) -> None:
         """Rows that follow those before. Raise `Stiff` where they are none of the motion."""
-        if not self._method.limited or not problem.mb.nv:
+        if not self._method.limited or not problem.sizes[2]:
             return
         self._t.append(t)
         self._x.append(x)
@@ -93,19 +94,19 @@ class Stability:
             self.look(problem)
 
     def look(self, problem: Mechanism) -> None:
-        """At the rows since the last look."""
+        """Examine the rows since the last look."""
         if not self._new:
             return
         t, x, new = np.concatenate(self._t), np.concatenate(self._x), self._new
         self._t, self._x, self._new = [t[-1:]], [x[-1:]], 0
         nq, _, nv = problem.sizes
         t, x = t[-new - 1 :], x[-new - 1 :]
-        if _only_touches(problem, np.diff(t), x[:, nq : nq + nv]):
+        q, v, touch = x[:, :nq], x[:, nq : nq + nv], problem.contact
+        if touch is not None and _only_touches(problem, np.diff(t), v):
             return
-        q, v = x[:, :nq], x[:, nq : nq + nv]
-        even = self._method.even or _holds_functions(self._method, problem)
-        pressed = problem.contact is not None and problem.contact.presses
-        off = restless(problem.mb, q, v) if even else missed(problem.mb, t, q, v)
+        even = self._method.even or (touch is not None and _holds_functions(self._method, problem))
+        pressed = touch is not None and touch.presses
+        off = restless(problem.mb, q, v, problem.facts) if even else missed(problem.mb, t, q, v, problem.facts)
         steps = some_of(off, _OFTEN_STATES if even or pressed else _STATES)
         rates = []
         if steps.which:
@@ -123,17 +124,17 @@ class Stability:
 def _as_it_was(problem: Mechanism) -> Iterator[None]:
     """Rates at other rows are asked for here: what is carried along has its present values again afterwards."""
     carried = problem.carried
-    kept = None if carried is None else carried.keep()
+    saved = None if carried is None else carried.keep()
     try:
         yield
     finally:
         if carried is not None:
-            carried.restore(kept)
+            carried.restore(saved)
             problem.displaced()
 
 
 def _only_touches(problem: Mechanism, h: Array, v: Array) -> bool:
-    """Whether nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
+    """True if nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
     and coordinates miss the velocities because of impulses. O(rows nv), where J would take nv^2."""
     if problem.contact is None or problem.count or problem.has_passive or problem.closed is not None:
         return False
@@ -152,18 +153,20 @@ class Steps(NamedTuple):
 
 
 def some_of(off: npt.NDArray[np.bool_], states: int = _STATES) -> Steps:
-    """From the first to the last."""
-    steps = np.flatnonzero(off)
-    at = np.unique(np.linspace(0, len(steps) - 1, states).astype(int)) if len(steps) else np.zeros(0, dtype=int)
+    """Some of the steps of a mask, from the first to the last."""
+    (steps,) = off.nonzero()
+    if not len(steps):
+        return Steps([], 0)
+    at = np.unique(np.linspace(0, len(steps) - 1, states).astype(int))
     return Steps(steps[at].tolist(), len(steps))
 
 
-def restless(mb: Multibody, q: Array, v: Array) -> Any:
+def restless(mb: Multibody, q: Array, v: Array, facts: ModelFacts | None = None) -> Any:
     """Steps between rows (..., n, nq) in which a velocity changes by more than a small part of itself, and by more than
     what is nothing next to the fastest, or to what gravity gives, (..., n - 1). O(n nv)."""
     if not v.size or v.shape[-2] < 2:
         return np.zeros((*v.shape[:-2], max(v.shape[-2] - 1, 0)), dtype=bool)
-    measure = measure_of(mb, q.reshape(-1, mb.nq)[0])
+    measure = (ModelFacts(mb) if facts is None else facts).measure(q.reshape(-1, q.shape[-1])[0])
     fall = float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)) if measure.length > 0.0 else 0.0
     before, after = np.abs(v[..., :-1, :]) * measure.dofs, np.abs(v[..., 1:, :]) * measure.dofs
     with np.errstate(over="ignore", invalid="ignore"):
@@ -172,22 +175,25 @@ def restless(mb: Multibody, q: Array, v: Array) -> Any:
         return ~(change <= np.maximum(_CHANGED * (before + after), least)).all(axis=-1)
 
 
-def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
+def missed(mb: Multibody, t: Array, q: Array, v: Array, facts: ModelFacts | None = None) -> Any:
     """Steps between rows (..., n, nq) that do not move coordinates by the mean of the velocities, (..., n - 1); all of
     what rolls. O(n nv)."""
-    h = np.diff(t)[:, None]
-    if not all(x.hinge.holonomic for x in mb.bodies):
+    facts = ModelFacts(mb) if facts is None else facts
+    h = (t[1:] - t[:-1])[:, None]
+    if not facts.holonomic:
         return np.broadcast_to(h[:, 0] > 0.0, (*q.shape[:-2], len(h)))
     if not q.size or not len(h):
         return np.zeros((*q.shape[:-2], len(h)), dtype=bool)
-    unit = measure_of(mb, q.reshape(-1, mb.nq)[0]).dofs
-    ends = (np.ascontiguousarray(x).reshape(-1, mb.nq) for x in (q[..., :-1, :], q[..., 1:, :]))
+    nq = q.shape[-1]
+    unit = facts.measure(q.reshape(-1, nq)[0]).dofs
+    ends = [np.ascontiguousarray(q[..., :-1, :]).reshape(-1, nq), np.ascontiguousarray(q[..., 1:, :]).reshape(-1, nq)]
     before, after = v[..., :-1, :], v[..., 1:, :]
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(mb.difference(*ends).reshape(before.shape) - 0.5 * h * (before + after)) * unit
         way = (np.abs(before) + np.abs(after)) * (0.5 * h * unit)
-        fits = off <= np.maximum(np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True)), _ROUNDING)
-    return ~fits.all(axis=-1) & (h[:, 0] > 0.0)
+        small = _SMALL * np.maximum.reduce(way, axis=-1, keepdims=True)
+        fits = off <= np.maximum(np.maximum(_MISSED * way, small), _ROUNDING)
+    return ~np.logical_and.reduce(fits, axis=-1) & (h[:, 0] > 0.0)
 
 
 def require_stable(
@@ -244,7 +250,7 @@ def check_rollout(
 
 
 def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
-    """Which states of a rollout of a tree have a mode that may be too fast, at one of some of their rows."""
+    """States of a rollout of a tree that have a mode which may be too fast, at one of some of their rows."""
     state, row = np.array(places).T
     parts = np.array_split(np.arange(len(state)), 1 + len(state) // _TOGETHER)
     calm = np.concatenate([_is_calm(mb, h, Q[state[x], row[x]], V[state[x], row[x]]) for x in parts])
@@ -259,7 +265,7 @@ def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> 
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
-    """What limits the steps of a method at x; empty where steps of length h are short enough."""
+    """Text on the limit of the steps of a method at x; empty if steps of length h are short enough."""
     at = _Limit.of(method, problem, t, x, h) if method.limited else None
     if at is None:
         return ""
@@ -307,7 +313,7 @@ class _Modes:
         return np.asarray(np.linalg.eigvals(self.J))
 
     def is_fast(self, h: float) -> bool:
-        """Whether a mode is fast for a step."""
+        """True if a mode is fast for a step."""
         if h * _bound(self.J, self.nt) < _FAST:
             return False
         return h * least_rate(self.J) >= _FAST or bool(h * np.abs(self.rates).max() >= _FAST)
@@ -357,15 +363,15 @@ class _Modes:
 
 
 class _Limit(NamedTuple):
-    """What limits the steps of a method at a point: modes, and where contacts press also those at rest."""
+    """Limit of the steps of a method at a point: modes, and where contacts press also those at rest."""
 
     modes: _Modes
     still: _Modes | None
-    """Speeds make modes of their own, which contacts do not mind."""
+    """Modes at rest: speeds make further modes, which contacts do not mind."""
 
     @classmethod
     def of(cls, method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Limit | None:
-        """That at a point where steps have length h; None where it is not known."""
+        """Limit at a point where steps have length h; None where it is not known."""
         touch = problem.contact if method.implicit else None
         try:
             modes = _modes(method, problem, t, x, None)
@@ -386,7 +392,7 @@ class _Limit(NamedTuple):
 
 
 def _cause(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
-    """What limits the steps: forces, if it does at rest too; else how fast bodies turn."""
+    """Cause of the limit of the steps: forces, if they limit it at rest too; else the speed at which bodies turn."""
     at_rest = _Limit.of(method, problem, t, _still(problem, x), h)
     if at_rest is not None and at_rest.log_growth(h) <= 0.0:
         return "bodies turn by a radian"
@@ -394,7 +400,7 @@ def _cause(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> 
 
 
 def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Implicit | None) -> _Modes:
-    """Those at a point, under the forces that act in a step: springs far from rest, taken implicitly, push less."""
+    """Modes at a point, under the forces that act in a step: springs far from rest, taken implicitly, push less."""
     _, nt, nv = problem.sizes
     unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
     units = np.concatenate([unit, unit[:nv]])
@@ -426,8 +432,8 @@ def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, 
     def damped(modes: _Modes) -> float:
         rates = h * modes.rates
         fast = rates[(np.abs(rates) >= _FAST) & (np.abs(rates.real) <= _UNDAMPED * np.abs(rates.imag))]
-        kept = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
-        return float(np.log(1.0 / np.abs(kept).min())) if len(fast) else 0.0
+        damping = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
+        return float(np.log(1.0 / np.abs(damping).min())) if len(fast) else 0.0
 
     if h * _bound(modes.J, problem.sizes[1]) < _FAST:
         return 0.0
@@ -466,7 +472,7 @@ def _bound(J: Array, nt: int) -> float:
 
 
 def _is_calm(mb: Multibody, h: float, q: Array, v: Array) -> Any:
-    """Whether no mode of a tree is too fast for a step, at each of many states: by the bound of
+    """True if no mode of a tree is too fast for a step, at each of many states: by the bound of
     [[-ad_v/2, I], [dvdot/dq, dvdot/dv]]."""
     try:
         in_q, in_v, _ = dyn.forward_dynamics_derivatives(mb, q, v, np.zeros(mb.nv))
@@ -482,6 +488,6 @@ def _norm(A: Array) -> Array:
 
 
 def _least_norm(turn: Array, go: Array, push: Array, drag: Array) -> Any:
-    """Of [[turn, go], [push, drag]], from those of its parts, in the unit of time in which it is least: go rate with
-    rate^2 = push / go for both parts off the diagonal."""
+    """Norm of [[turn, go], [push, drag]], from those of its parts, in the unit of time in which it is least: go rate
+    with rate^2 = push / go for both parts off the diagonal."""
     return np.sqrt(push * go) + np.maximum(turn, drag)

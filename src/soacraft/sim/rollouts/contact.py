@@ -49,4 +49,4 @@ def rollout_contact(
             "Take a smaller step, or look at it with p.advance_to."
         )
     check_rollout(mb, None, method, step / 1e9, Q, V, loads)
-    return batch.given(Q, V)
+    return batch.shaped(Q, V)

@@ -1,4 +1,4 @@
-"""What a simulation gives: states over time, energy, work, events; with dense output and a check of the balance."""
+"""Results of a simulation: states over time, energy, work, events; with dense output and a check of the balance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from soacraft.sim.runs.labels import Labels
 from soacraft.sim.runs.modal_damping import MODAL_DAMPING, modal_damping_work
 from soacraft.sim.runs.reactions import reactions_at
 from soacraft.sim.runs.sample import Sample
-from soacraft.sim.runs.signals import Signals
+from soacraft.sim.runs.signals import NO_SIGNALS, Signals
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -48,6 +48,31 @@ class Run(Strict):
     those of the components of a `sc.sim.System`; where its structure changed, `segments` are the runs between.
     """
 
+    t: Array
+    q: Array
+    v: Array
+    vdot: Array
+    kinetic: Array
+    potential: Array
+    energy: Array
+    violation: Array
+    work: dict[str, Array]
+    forces: Mapping[str, Array]
+    events: list[Happened]
+    integrator: str
+    stopped_by: str
+    contacts: ContactHistory | None
+    labels: Labels | None
+    signals: Signals
+    _dense: list[tuple[float, Step | Block]] | None
+    _explained: float | None
+    _acting: tuple[object, ...]
+    _starts: Array | None
+    _pace: Paced | None
+    _cut: bool
+    _segments: tuple[Run, ...]
+    _documents: Mapping[str, str]
+
     _set_once = frozenset(
         "t q v vdot energy kinetic potential work forces violation events contacts integrator stopped_by labels "
         "signals".split()
@@ -69,20 +94,32 @@ class Run(Strict):
         signals: Signals | None = None,
         paced: Paced | None = None,
     ) -> None:
-        self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
-        self.kinetic, self.potential = rows["kinetic"], rows["potential"]
-        self.energy = self.kinetic + self.potential + rows["springs"]
-        self.violation = rows["violation"]
-        self.work, self.forces, self.events = dict(work), forces, list(events)
-        self.integrator, self.stopped_by, self.contacts = integrator, stopped_by, contacts
-        self._dense, self._explained, self._acting = dense, explained, acting
-        self.labels = labels
-        self.signals = Signals() if signals is None else signals
-        self._starts: Array | None = None
-        self._pace = paced
-        self._cut = False
-        self._segments: tuple[Run, ...] = ()
-        self._documents: Mapping[str, str] = {}
+        vars(self).update(  # at once: a setter for each would take longer than a short run
+            t=rows["t"],
+            q=rows["q"],
+            v=rows["v"],
+            vdot=rows["vdot"],
+            kinetic=rows["kinetic"],
+            potential=rows["potential"],
+            energy=rows["kinetic"] + rows["potential"] + rows["springs"],
+            violation=rows["violation"],
+            work=dict(work),
+            forces=forces,
+            events=list(events),
+            integrator=integrator,
+            stopped_by=stopped_by,
+            contacts=contacts,
+            labels=labels,
+            signals=NO_SIGNALS if signals is None else signals,
+            _dense=dense,
+            _explained=explained,
+            _acting=acting,
+            _starts=None,
+            _pace=paced,
+            _cut=False,
+            _segments=(),
+            _documents={},
+        )
 
     def __len__(self) -> int:
         return len(self.t)
@@ -100,12 +137,12 @@ class Run(Strict):
 
     @property
     def pace(self) -> Paced | None:
-        """How a run that was paced kept up with the clock; None of others."""
+        """Timing of a run that was paced by a clock; None for others."""
         return self._pace
 
     @property
     def cut(self) -> bool:
-        """Whether it was read from a log that has no end: the process was killed, or still writes."""
+        """True if it was read from a log that has no end: the process was killed, or still writes."""
         return self._cut
 
     @property
@@ -119,7 +156,7 @@ class Run(Strict):
 
     @property
     def documents(self) -> Mapping[str, str]:
-        """Of a run read from a log: "model" and "system" as they were at its start, in their native formats, and
+        """Documents of a run read from a log: "model" and "system" at its start, in their native formats, and
         "versions" of what it ran with."""
         return dict(self._documents)
 
@@ -132,7 +169,8 @@ class Run(Strict):
         return {**vars(self), "_versions": [getattr(x, "versions", None) for x in problems]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy of a model counts its changes anew: steps of the model as it was copied are those of the copy."""
+        """Take the fields of a pickle. A copy of a model counts its changes from zero: steps of the copied version are
+        those of the copy."""
         before = state.pop("_versions", [])
         self.__dict__.update(state)
         for old in before:
@@ -140,7 +178,7 @@ class Run(Strict):
 
     @property
     def has_dense_output(self) -> bool:
-        """Whether `at` knows the state between rows: of a run that was made here, and not read from a log."""
+        """True if `at` knows the state between rows: of a run that was made here, and not read from a log."""
         return self._dense is not None
 
     def at(self, t: Any) -> Sample:
@@ -166,8 +204,8 @@ class Run(Strict):
         else:
             outside = np.ones(t.shape, dtype=bool)
         if outside.any():
-            known = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
-            raise StateError(f"t = {t[outside][0]:.9g} s is not in this run, which covers {known}.")
+            covered = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
+            raise StateError(f"t = {t[outside][0]:.9g} s is not in this run, which covers {covered}.")
         if self._dense is None:
             raise StateError(
                 "a run read from a file has its rows alone and no dense output, and so has a copy of a run of a "
@@ -297,15 +335,15 @@ class Run(Strict):
         grown, worked = (np.concatenate([np.zeros(min(len(x), 1)), np.diff(x)]) for x in (energy, done))
         grown[1:][jumps], worked[1:][jumps] = 0.0, 0.0
         total = np.cumsum(grown)
-        left = total - np.cumsum(worked)
+        imbalances = total - np.cumsum(worked)
         swing = float(self.kinetic.max(initial=0.0) + np.ptp(self.potential) if len(energy) else 0.0)
         rounding = 1e-15 * max(len(energy), _ROUNDINGS) * (swing + float(np.abs(self.potential).max(initial=0.0)))
         accuracy = None if self._explained is None else self._explained * swing + rounding
         work = {name: float(x[-1]) for name, x in self.work.items() if len(x)}
         damping = modal_damping_work(self)
         if damping is not None:
-            left, work[MODAL_DAMPING] = left - damping, float(damping[-1])
-        imbalance = float(np.abs(left - left[0]).max()) if len(left) else 0.0
+            imbalances, work[MODAL_DAMPING] = imbalances - damping, float(damping[-1])
+        imbalance = float(np.abs(imbalances - imbalances[0]).max()) if len(imbalances) else 0.0
         gain, sunk = self._of_contacts(_GAIN * swing + rounding)
         return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy, gain, sunk)
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def advance(
     system: System, t: float, until: str | None, keeping: Keeping, how: tuple[Any, bool, float | None, str]
 ) -> Run:
-    """On to a time, or to an event or the beginning of a phase ("mission.landed"). The last segment, which knows those
-    before; they go into one log."""
-    goal, runs, happened = nanoseconds(t, "t"), list[Run](), list[Happened]()
+    """Advance to a time, or to an event or the beginning of a phase ("mission.landed"). Returns the last segment, which
+    refers to those before; they go into one log."""
+    goal, runs, happened, place = nanoseconds(t, "t"), list[Run](), list[Happened](), keeping.goes_on
     wanted = [] if until is None or _is_phase(system, until) else [until]
     try:
         if (
@@ -37,6 +37,8 @@ def advance(
             system.advance(system.board.start / 1e9, Keeping(), None, how[0], False, None, "catch_up")
         if system.board.is_begun and not system.take_up():  # in the middle of a run nothing is due
             _step(system, "", happened)
+        if place is not None and place.ended and system.board.ns == goal and not happened:
+            keeping.log = None  # it has this run to its end: the process was killed after the last checkpoint
         while not runs or system.board.ns < goal:
             stops, due = _stops(system)
             run = system.advance(min([goal, *due]) / 1e9, _segment(system, keeping, runs), [*wanted, *stops], *how)
@@ -44,18 +46,18 @@ def advance(
             happened.clear()
             runs.append(run)
             before = {path: _phase(system, path) for path in system.diagram.sequences}
-            known = len(run.events)
+            count = len(run.events)
             fired = _step(system, run.stopped_by, run.events)
             if keeping.log is not None:
-                keeping.log.note(run.events[known:])
+                keeping.log.note(run.events[count:])
             after = {path: _phase(system, path) for path in before}
             entered = [f"{path}.{after[path][0]}" for path in before if after[path] != before[path]]
             if until in [run.stopped_by, *entered] or (run.stopped_by and not fired):
                 break
         if keeping.write is not None:
-            write, log = keeping.write, keeping.log
-            place = None if log is None else log.place._replace(ended=True)
-            write(system.board.moved().state(), place)
+            if keeping.log is not None:
+                place = keeping.log.place._replace(ended=True)
+            keeping.write(system.board.moved().state(), place)
     finally:
         if keeping.log is not None:
             keeping.log.close()
@@ -65,7 +67,7 @@ def advance(
 
 
 def _segment(system: System, keeping: Keeping, runs: list[Run]) -> Keeping:
-    """What the next segment keeps on the disk: the same log, in which another one may follow."""
+    """Log and checkpoints of the next segment: the same log, in which another segment may follow."""
     keeping.stays_open = True
     if runs:
         keeping.goes_on = None
@@ -132,7 +134,7 @@ def _due(system: System, event: str) -> tuple[str, Transition] | None:
 
 
 def _values(system: System) -> dict[str, float]:
-    """What the signals of all conditions are now."""
+    """Present values of the signals of all conditions."""
     x = system.board.compiled()
     system.state_now()
     return {name: float(x.flow.signal(link)) for name, (link, _) in x.wiring.conditions.items()}
@@ -170,8 +172,8 @@ def do_actions(system: System, acts: list[Action]) -> None:
 
 def _do(system: System, act: Action) -> None:
     if act.do == "set":
-        known: Any = system.params if act.name in [*system.params] else system.states
-        known[act.name] = act.value
+        settings: Any = system.params if act.name in [*system.params] else system.states
+        settings[act.name] = act.value
         return
     if act.do in WIRES:
         getattr(system, act.do)(act.source, act.target)
