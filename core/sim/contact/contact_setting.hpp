@@ -28,7 +28,7 @@ struct Rub {
 struct LoadRow {
     index load, dof;
     double force = 0.0, part = 0.0;
-    double power = 0.0;  // of the load besides, at the end
+    double power = 0.0;  // of viscous friction, at the end
 };
 
 // Closures of what touches: their tree-augmented plan on the tree that answers impulses, and the coordinates of their hinges; those

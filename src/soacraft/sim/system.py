@@ -530,8 +530,7 @@ class Mechanism:
     def recorded_forces(self, t: float, q: Array, v: Array) -> Array:
         """The same as rows of a run have them: with what stops and friction pressed with in the last step, where they
         are rows of the contact problem. They have acted then."""
-        forces = self.all_forces(t, q, v)
-        return forces if self.contact is None else self._with_rows(forces)
+        return self._with_rows(self.all_forces(t, q, v))
 
     def _with_rows(self, forces: Array) -> Array:
         for load, number, force in () if self.contact is None else self.contact.row_forces:
