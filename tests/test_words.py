@@ -16,7 +16,7 @@ OPENINGS = {"sim": 91}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
-    "found": (602, 4),
+    "found": (602, 1),
     "told": (107, 4),
     "given": (199, 6),
     "made": (174, 3),
