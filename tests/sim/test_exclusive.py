@@ -111,7 +111,7 @@ def test_a_call_within_the_run_of_a_system_is_refused(call, tmp_path):
 
     s = system(act)
     s.run(1.0)
-    assert said[0].startswith(f"{call} was called within run of the system 'asks', by one of its own functions")
+    assert said[0].startswith(f"{call} was called within run of the system 'asks', by one of its functions")
     assert s.t == 1.0
     assert s.states["sum.x"] == pytest.approx(1.0)
     assert not (tmp_path / "a.h5").exists()
