@@ -209,10 +209,10 @@ def linearize(
     refuse_large((*p.batch, 2 * nv, 2 * nv), f"A of linearize for {g.name!r}", cure)
     A, B = np.zeros((*p.batch, 2 * nv, 2 * nv)), np.zeros((*p.batch, 2 * nv, nv))
     A[..., :nv, :nv], A[..., :nv, nv:] = kinematic_block(p), np.eye(nv)
-    found = forward_dynamics_derivatives(
+    derivatives = forward_dynamics_derivatives(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
-    A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = found
+    A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = derivatives
     vdot = forward_dynamics(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
