@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from soacraft.markup import Text
-from soacraft.sim.campaigns.batch import Batch
-from soacraft.sim.campaigns.lane_step import Point
-from soacraft.sim.campaigns.lanes import Lanes
-from soacraft.sim.campaigns.obstacles import obstacle
+from soacraft.sim.campaigns.batches.evaluation import read_evaluation
+from soacraft.sim.campaigns.batches.lane_step import Point
+from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.obstacles import obstacle
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System
@@ -78,12 +78,14 @@ class Flock:
         self._source, self.count = source, count
         self._system, self._held = source.built(0)
         self._lanes = Lanes(self._system, [], np.zeros((count, 0)), [0] * count)
-        self._batch = Batch(self._lanes, source.observed)
-        self._plants = self._batch.plants
+        self._evaluation = read_evaluation(self._lanes, source.observed)
+        self._values = self._evaluation.values()
+        self._plants, held = self._evaluation.plants, self._evaluation.equations.held
+        self._sampled = {x for keys in held.values() for x in keys}
         size = [sum(len(getattr(x.mb, name)) for x in self._plants) for name in ("q", "v")]
         self._q, self._v = (np.zeros((count, n)) for n in size)
-        self._z = {x.key: self._batch.V[x.key] for x in self._batch.rates}
-        self._clocks = {path: self._system.diagram.parts[path].clock for path in self._batch.held}
+        self._z = {x.key: self._values[x.key] for x in self._evaluation.equations.rates}
+        self._clocks = {path: self._system.diagram.parts[path].clock for path in held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
 
@@ -103,7 +105,7 @@ class Flock:
 
     def begin(self, systems: Mapping[int, System]) -> None:
         """Restart some copies, each from a system that is at its start."""
-        V = self._batch.V
+        V = self._values
         for i, system in systems.items():
             for plant in self._plants:
                 mb = system.diagram.plants[plant.path].mb
@@ -112,7 +114,7 @@ class Flock:
                 if key in self._lanes.states:
                     V[key] = np.array(V[key])
                     V[key][i] = system.states[key]
-                elif isinstance(V[key], np.ndarray) and key in self._batch.wiring.sources:
+                elif key in self._sampled:
                     V[key] = np.array(V[key])
                     V[key][i] = 0
             for name, streams in self._lanes.streams.items():
@@ -129,9 +131,9 @@ class Flock:
         """The tick at the start, of some alone."""
         if not self._clocks:
             return
-        V = self._batch.V
+        V = self._values
         before = {key: np.array(x) for key, x in V.items() if isinstance(x, np.ndarray)}
-        self._batch.tick(0.0, self._point, [*self._clocks], self._ticked)
+        self._evaluation.tick(V, 0.0, self._point, [*self._clocks], self._ticked)
         for streams in self._lanes.streams.values():  # the next tick of these is that after their first
             for i in which:
                 cast(_Late, streams[i]).first -= 1
@@ -144,22 +146,22 @@ class Flock:
     def step(self, actions: Mapping[str, Array]) -> None:
         """Hold an action of each copy, (count, ...) by input, for a period."""
         for name, value in actions.items():
-            self._batch.V[self._held[name]] = value
+            self._values[self._held[name]] = value
         now = 0
         for stop, due in self._stops:
             h = (stop - now) / _SECOND
-            end = self._batch.step(now / _SECOND, h, self._point).end
+            end = self._evaluation.step(self._values, now / _SECOND, h, self._point).end
             self._q, self._v, self._z = end
             now = stop
             if due:
-                self._batch.tick(now / _SECOND, self._point, due, self._ticked)
+                self._evaluation.tick(self._values, now / _SECOND, self._point, due, self._ticked)
                 for path in due:
                     self._ticked[path] += 1
 
     def seen(self) -> dict[str, Array]:
         """Observations {name: array} of all copies."""
-        self._batch.look(0.0, self._point)
-        return {x: np.array(self._batch.V[x]) for x in self._source.observed}
+        self._evaluation.look(self._values, 0.0, self._point, self._source.observed)
+        return {x: np.array(self._values[x]) for x in self._source.observed}
 
 
 class FlockFleet:

@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class Recording(Uncopied, Strict):
-    """What `step.record` gives: rows of what the stepper does from then on, until `stop()`.
+    """Rows of the motion of a stepper, from `step.record` on until `stop()`.
 
     `run()` is a `Run` of the rows so far: states, accelerations, energies, work and forces of all that acts, and what
     touched, as mean forces since the row before. It has no events and no dense output. A state that is set or reset
