@@ -86,10 +86,10 @@ def _towards(
     if not isinstance(target, tuple | list) or len(target) != 3:
         raise StateError(f"a target is (q_d, v_d, vdot_d), got {target!r:.60}.")
     q_d, v_d, a_d = target
-    given = dict(q=read_q(mb, q), v=read_v(mb, v), q_d=read_q(mb, q_d, "q_d"), v_d=read_v(mb, v_d, "v_d"),
+    arrays = dict(q=read_q(mb, q), v=read_v(mb, v), q_d=read_q(mb, q_d, "q_d"), v_d=read_v(mb, v_d, "v_d"),
                  vdot_d=read_v(mb, a_d, "vdot_d"))  # fmt: skip
-    batch = common_batch(**given)
-    q, v, q_d, v_d, a_d = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in given.values())
+    batch = common_batch(**arrays)
+    q, v, q_d, v_d, a_d = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values())
     to = approach(mb, q, v, q_d, v_d)
     kp, kd = in_graph_order(mb, kp, "kp"), in_graph_order(mb, kd, "kd")
     return q, v, to, to.acceleration(gain(kd, to.edot, "kd") + gain(kp, to.e, "kp"), a_d)
