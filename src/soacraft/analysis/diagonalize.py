@@ -56,14 +56,14 @@ class Coordinates:
                 f"the leading (batch) axes do not agree: {what} {values.shape}, diagonalized at "
                 f"{(*self.batch, self.nv)}."
             ) from None
-        return [values[..., where, None] for where in self.slices]
+        return [values[..., dofs, None] for dofs in self.slices]
 
     def stacked(self, blocks: Blocks) -> Array:
         """Columns by body as a vector with all batch axes."""
         lead = np.broadcast_shapes(self.batch, *{blocks[k].shape[:-2] for k in range(len(self.slices))})
         x = np.empty((*lead, self.nv))
-        for k, where in enumerate(self.slices):
-            x[..., where] = blocks[k][..., 0]
+        for k, dofs in enumerate(self.slices):
+            x[..., dofs] = blocks[k][..., 0]
         return x
 
 

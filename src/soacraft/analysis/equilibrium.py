@@ -276,7 +276,7 @@ def _newton(
     return Balanced(q, np.inf, MOST_STEPS, 0)
 
 
-def _refuse_singular(what: str, at: Balance, names: tuple[str, ...], where: str) -> None:
+def _refuse_singular(what: str, at: Balance, names: tuple[str, ...], when: str) -> None:
     """Raise `SingularError` where dofs have no stiffness, with their names."""
     d = root_of_diagonal(at.M)
     _, s, V = scipy.linalg.svd(at.K / np.outer(d, d))
@@ -288,6 +288,6 @@ def _refuse_singular(what: str, at: Balance, names: tuple[str, ...], where: str)
     which = [repr(names[i]) for i in order if share[i] > 0.1 * share[order[0]]]
     more = f" and {len(which) - NAMED} more" if len(which) > NAMED else ""
     raise SingularError(
-        f"{what}: the stiffness is singular {where}, {', '.join(which[:NAMED])}{more} are free without stiffness. Fix "
+        f"{what}: the stiffness is singular {when}, {', '.join(which[:NAMED])}{more} are free without stiffness. Fix "
         "them (fixed=...), give them springs, or start from another q."
     )

@@ -272,6 +272,6 @@ def kinematic_block(p: Problem) -> Array:
         rate = np.einsum("...jkm,...j->...km", dH, vs)  # Hdot* xi
         blocks = np.linalg.pinv(H_T) @ (along - rate - crm(times(H_T, vs)) @ H_T)
         for i in range(len(group.bodies)):
-            where = group.v_index[i]
-            N[..., where[:, None], where] = blocks[..., i, :, :]
+            dofs = group.v_index[i]
+            N[..., dofs[:, None], dofs] = blocks[..., i, :, :]
     return N

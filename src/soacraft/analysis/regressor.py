@@ -184,9 +184,9 @@ def _offset(p: Problem) -> Array:
     """J_a vdot, what flexible bodies take, less what external forces, springs and dampers do."""
     offset = np.zeros((*p.batch, p.nv)) - along_dofs(p)
     vdot, flexible = p.given["vdot"], p.layout.flexible
-    for J, where in zip(p.layout.armature, p.layout.hinge_v, strict=True):
+    for J, dofs in zip(p.layout.armature, p.layout.hinge_v, strict=True):
         if J is not None:
-            offset[..., where] += J * vdot[..., where]
+            offset[..., dofs] += J * vdot[..., dofs]
     forces = p.forces
     if p.passive and flexible:
         forces += tuple(x for x in compensation(p.graph) if p.layout.index[x[0].carrier] in flexible)  # type: ignore[index]

@@ -161,7 +161,7 @@ def _response(p: Problem, passive: Mask) -> tuple[Array, Array]:
 def _solve(p: Problem, passive: Mask, X: Array) -> Array:
     """Mcal_pp^-1 X by articulated bodies on the passive dofs."""
     m = p.linear
-    free = [np.flatnonzero(passive[where]) for where in p.layout.v_slices]
+    free = [np.flatnonzero(passive[dofs]) for dofs in p.layout.v_slices]
     H = [m.H(k)[..., free[k], :] for k in m.nodes]
     partly = SKOModel.trusted(m.tree, m.edges, H, [m.M(k) for k in m.nodes], lock=m.lock)
     ends = np.cumsum([0, *(len(part) for part in free)])

@@ -222,18 +222,18 @@ def _blocks(graph: Graph, parameters: Found) -> _Scaled:
     start = np.zeros(len(parameters))
     while i < len(parameters):
         if parameters[i].kind == "inertia":
-            where, m = slice(i, i + 10), parameters[i].owner.inertia.mass
-            units[where] = m * np.array([1.0] + 3 * [L] + 6 * [L * L])
-            start[where] = now[where] / units[where]
-            if float(np.linalg.eigvalsh(pseudo_inertia(start[where]))[0]) < _EDGE:
+            part, m = slice(i, i + 10), parameters[i].owner.inertia.mass
+            units[part] = m * np.array([1.0] + 3 * [L] + 6 * [L * L])
+            start[part] = now[part] / units[part]
+            if float(np.linalg.eigvalsh(pseudo_inertia(start[part]))[0]) < _EDGE:
                 start[i + 4 : i + 10] += 2.0 * _THICKER**2 * np.array([1.0, 0, 0, 1.0, 0, 1.0])
-            blocks.append(Block(where, BASIS, pseudo_inertia(start[where])))
+            blocks.append(Block(part, BASIS, pseudo_inertia(start[part])))
         else:
-            where = slice(i, i + 1)
+            part = slice(i, i + 1)
             units[i] = now[i] if now[i] > 0.0 else _SMALL_EXTRA * sizes[i]
             start[i] = 1.0
-            blocks.append(Block(where, np.ones((1, 1, 1)), np.ones((1, 1))))
-        i = where.stop
+            blocks.append(Block(part, np.ones((1, 1, 1)), np.ones((1, 1))))
+        i = part.stop
     return _Scaled(units, blocks, start)
 
 

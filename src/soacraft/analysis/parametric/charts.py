@@ -51,21 +51,21 @@ def charts_of(graph: Any, parameters: Found) -> list[Chart]:
                 f"optimize: {x.name!r} alone could make an inertia that no body has; give all of "
                 f"'{x.owner.name}.{x.kind}'."
             )
-        where = slice(i, i + count)
+        numbers = slice(i, i + count)
         if count == 1:
-            charts.append(_scaled(where, sizes[i], x0[i]))
+            charts.append(_scaled(numbers, sizes[i], x0[i]))
         else:
-            charts.append(_cholesky(where, x, unit_matrix(mass, scale_of(graph).length)))
+            charts.append(_cholesky(numbers, x, unit_matrix(mass, scale_of(graph).length)))
         i += count
     return charts
 
 
-def _scaled(where: slice, size: float, x0: float) -> Chart:
+def _scaled(numbers: slice, size: float, x0: float) -> Chart:
     size = max(size, abs(x0))
-    return Chart(where, lambda z: (size * z, np.array([[size]])), np.array([x0 / size]))
+    return Chart(numbers, lambda z: (size * z, np.array([[size]])), np.array([x0 / size]))
 
 
-def _cholesky(where: slice, x: Any, D: Array) -> Chart:
+def _cholesky(numbers: slice, x: Any, D: Array) -> Chart:
     """Log-Cholesky of the pseudo-inertia; for the moment alone of the one about the centre of mass, of unit mass."""
     moment = x.kind == "moment"
     keep = np.arange(6) if moment else np.arange(10)  # the first rows of L are of the second moments alone
@@ -90,7 +90,7 @@ def _cholesky(where: slice, x: Any, D: Array) -> Chart:
         ten, slopes = ten_of_pseudo(P * scale), np.array([ten_of_pseudo(d * scale) for d in dP[keep]]).T
         return (ten[4:], slopes[4:]) if moment else (ten, slopes)
 
-    return Chart(where, values, z0[keep])
+    return Chart(numbers, values, z0[keep])
 
 
 def bounds_of(graph: Any, parameters: Found, bounds: Any) -> tuple[Array, Array]:

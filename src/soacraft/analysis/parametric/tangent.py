@@ -71,8 +71,8 @@ def directions(p: Problem, parameters: Found) -> Directions:
     d = Directions(eta_in, np.zeros((n, 6, c)), np.zeros((n, 10, c)), {}, {x: np.zeros((p.nv, c)) for x in PER_DOF})
     for i, x in enumerate(parameters):
         if x.kind in PER_DOF:
-            where = p.layout.hinge_v[p.layout.index[x.owner]]
-            d.dofs[x.kind][where.start + x.number, i] = 1.0
+            dofs = p.layout.hinge_v[p.layout.index[x.owner]]
+            d.dofs[x.kind][dofs.start + x.number, i] = 1.0
         elif x.kind == "pose":
             d.nodes.setdefault(x.owner, np.zeros((6, c)))[:, i] = _twists(x.owner.pose)[:, x.number]
         else:
@@ -170,9 +170,9 @@ def inward(p: Problem, d: Directions, t: Tangent) -> Array:
             carried = df[..., k, :, :] + crf_with(f[..., k, :]) @ moved
             df[..., parent, :, :] += c.A[..., k, :, :] @ carried
     dT = np.zeros((*df.shape[:-3], p.nv, df.shape[-1]))
-    for k, where in enumerate(layout.hinge_v):
-        H = p.linear.H(k)[..., : where.stop - where.start, :6]
-        dT[..., where, :] = H @ (df[..., k, :, :] + crf_with(f[..., k, :]) @ d.eta_out[k])
+    for k, dofs in enumerate(layout.hinge_v):
+        H = p.linear.H(k)[..., : dofs.stop - dofs.start, :6]
+        dT[..., dofs, :] = H @ (df[..., k, :, :] + crf_with(f[..., k, :]) @ d.eta_out[k])
     return dT + _along_dofs(p, d)
 
 
@@ -189,9 +189,9 @@ def _along_dofs(p: Problem, d: Directions) -> Array:
 def _displacements(p: Problem, wanted: Array) -> Array:
     """q - rest by dof, for hinges whose stiffness is asked for."""
     u = np.zeros((*p.batch, p.nv))
-    for body, at, where in zip(p.layout.bodies, p.layout.hinge_q, p.layout.hinge_v, strict=True):
-        if wanted[where].any():
-            u[..., where] = displacement(body, p.full("q")[..., at])
+    for body, at, dofs in zip(p.layout.bodies, p.layout.hinge_q, p.layout.hinge_v, strict=True):
+        if wanted[dofs].any():
+            u[..., dofs] = displacement(body, p.full("q")[..., at])
     return u
 
 

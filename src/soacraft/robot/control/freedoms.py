@@ -185,9 +185,9 @@ def apart_dofs(mb: Multibody, motors: Mask) -> Mask:
     """Dofs of bodies that nothing joins to a motor, such as an object that lies about, (nv)."""
     branches: dict[int, Mask] = {}
     first: list[int] = []  # by body the first of its branch
-    for k, (parent, where) in enumerate(zip(mb.layout.parents, mb.layout.v_slices, strict=True)):
+    for k, (parent, dofs) in enumerate(zip(mb.layout.parents, mb.layout.v_slices, strict=True)):
         first.append(k if parent < 0 else first[parent])
-        branches.setdefault(first[k], np.zeros(mb.nv, dtype=np.bool_))[where] = True
+        branches.setdefault(first[k], np.zeros(mb.nv, dtype=np.bool_))[dofs] = True
     joined = motors
     while True:
         more = moved_with(mb, joined)
@@ -207,8 +207,8 @@ def sizes_of_dofs(mb: Multibody) -> Array:
 def by_dof(mb: Multibody, of: Callable[[Body], Array]) -> Array:
     """Numbers of the hinges, by dof (nv); zeros at dofs of flexible bodies."""
     values = np.zeros(mb.nv)
-    for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):
-        values[where] = of(body)
+    for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True):
+        values[dofs] = of(body)
     return values
 
 

@@ -148,15 +148,15 @@ def decoupled(
     wanted = finite(nudot, (...,), "nudot", StateError)
     if wanted.ndim and wanted.shape[-1] != mb.nv:
         raise StateError(f"nudot of {mb.name!r} is one number or {mb.nv}, got shape {wanted.shape}.")
-    hinges = ((body.name, where) for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True) if body.hinge.nv)
-    roots = [(where, *_root(d.D[name], d.D_rate[name], sizes[where])) for name, where in hinges]
+    hinges = ((body.name, dofs) for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True) if body.hinge.nv)
+    roots = [(dofs, *_root(d.D[name], d.D_rate[name], sizes[dofs])) for name, dofs in hinges]
     nu, turning = np.empty_like(d.eta), np.empty_like(d.eta)  # N eta, Ndot eta
-    for where, N, N_dot in roots:
-        eta = d.eta[..., where, None]
-        nu[..., where], turning[..., where] = (N @ eta)[..., 0], (N_dot @ eta)[..., 0]
+    for dofs, N, N_dot in roots:
+        eta = d.eta[..., dofs, None]
+        nu[..., dofs], turning[..., dofs] = (N @ eta)[..., 0], (N_dot @ eta)[..., 0]
     push = np.asarray(wanted - gain(damping, nu, "damping") - turning)  # N etadot, of which D etadot is N* times
-    for where, N, _ in roots:
-        push[..., where] = (N.mT @ push[..., where, None])[..., 0]
+    for dofs, N, _ in roots:
+        push[..., dofs] = (N.mT @ push[..., dofs, None])[..., 0]
     T = d.force_of(push + d.C_eta + d.load_eta, normalized=False)
     if q_d is not None:
         T = T + gain(kp, way(robot, q, read_q(mb, q_d, "q_d")), "kp")

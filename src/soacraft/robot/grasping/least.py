@@ -54,9 +54,9 @@ def _pushes(rows: Constraints, body: Body, rank: int) -> Array:
     """
     sizes, pushes = sizes_of(rows), []
     N = np.linalg.svd(sizes.scaled(rows.jacobian()))[0][:, rank:] / sizes.rows[:, None]
-    for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
+    for loop, (_, place) in zip(rows.loops, rows.places, strict=False):
         R, p = relative_pose(rows.state, loop.closure.a, body)[0], relative_pose(rows.state, loop.closure.b, body)[1]
-        w = loop.wrench(N[where])
+        w = loop.wrench(N[place])
         moment, force = R @ w[:3], R @ w[3:]
         pushes.append(np.concatenate([moment + skew(p) @ force, force]))
     return np.array(pushes).reshape(-1, 6, N.shape[1])

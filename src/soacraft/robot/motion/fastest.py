@@ -213,12 +213,12 @@ def _rows(mb: Multibody, curve: Curve, s: Array, limits: MotionLimits, tight: di
 
 
 def _require_held(mb: Multibody, strong: Any, c: Array, limit: Array) -> None:
-    for k, where in ((0, "beginning"), (-1, "end")):
+    for k, moment in ((0, "beginning"), (-1, "end")):
         over = np.abs(c[k]) / limit
         i = int(np.argmax(over))
         if over[i] > 1.0:
             raise StateError(
-                f"dof {mb.dof_names[strong[i]]!r} would need {abs(c[k, i]):.4g} to hold still at the {where} of the "
+                f"dof {mb.dof_names[strong[i]]!r} would need {abs(c[k, i]):.4g} to hold still at the {moment} of the "
                 f"path, and its limit of effort is {limit[i]:.4g}: take a lighter load, another configuration, or a "
                 "larger limit."
             )

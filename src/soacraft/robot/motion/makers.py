@@ -141,23 +141,23 @@ def rounded(robot: Robot, q: Array, part: Array) -> Curve:
     if not (way > 0.0).all():
         raise StateError("two configurations that follow each other are the same: leave one out.")
     u = d / way[:, None]
-    at, where, speed = [0.0], [q[0]], [u[0]]
+    at, points, speed = [0.0], [q[0]], [u[0]]
     for i in range(1, len(q) - 1):
         r = float(part[i - 1])
         before = at[-1] + way[i - 1] * (1.0 - r - (part[i - 2] if i > 1 else 0.0))
         if before > at[-1] + 1e-9 * way[i - 1]:
             at.append(before)
-            where.append(np.asarray(mb.integrate(q[i - 1], (1.0 - r) * d[i - 1])))
+            points.append(np.asarray(mb.integrate(q[i - 1], (1.0 - r) * d[i - 1])))
             speed.append(u[i - 1])
         at.append(at[-1] + r * (way[i - 1] + way[i]))
-        where.append(np.asarray(mb.integrate(q[i], r * d[i])))
+        points.append(np.asarray(mb.integrate(q[i], r * d[i])))
         speed.append(u[i])
     last = at[-1] + way[-1] * (1.0 - part[-1])
     if last > at[-1] + 1e-9 * way[-1]:
         at.append(last)
-        where.append(q[-1])
+        points.append(q[-1])
         speed.append(u[-1])
-    return hermite(mb, np.array(at), np.array(where), np.array(speed), np.zeros((len(at), mb.nv)))
+    return hermite(mb, np.array(at), np.array(points), np.array(speed), np.zeros((len(at), mb.nv)))
 
 
 def _swept(curve: Curve, T: float) -> PPoly:

@@ -102,74 +102,74 @@ def _known(kind: Any) -> None:
         raise StateError(f"there is no kind of message {kind!r:.80}{near(str(kind), KINDS)}")
 
 
-def _object(kind: str, fields_given: Any, where: str) -> Any:
+def _object(kind: str, fields_given: Any, place: str) -> Any:
     """A message as rosbags has it, from a dictionary; its nested ones too."""
     store = _store()
     _, fields = store.fielddefs[kind]
     if not isinstance(fields_given, dict):
-        raise StateError(f"{where} must be a dictionary, got {fields_given!r:.60}.")
+        raise StateError(f"{place} must be a dictionary, got {fields_given!r:.60}.")
     names = [name for name, _ in fields]
     for name in fields_given:
         if name not in names:
-            raise StateError(f"{where} has no field {name!r:.60}{near(str(name), names)}")
-    values = {name: _value(what, fields_given.get(name), f"{where}.{name}") for name, what in fields}
+            raise StateError(f"{place} has no field {name!r:.60}{near(str(name), names)}")
+    values = {name: _value(what, fields_given.get(name), f"{place}.{name}") for name, what in fields}
     return store.types[kind](**values)
 
 
-def _value(what: Any, content: Any, where: str) -> Any:
+def _value(what: Any, content: Any, place: str) -> Any:
     node, detail = int(what[0]), what[1]
     if node == 1:  # a number or a text
         name = detail[0]
         if name == "string":
             if content is not None and not isinstance(content, str):
-                raise StateError(f"{where} must be a text, got {content!r:.60}.")
+                raise StateError(f"{place} must be a text, got {content!r:.60}.")
             return content or ""
-        return (0.0 if name.startswith("float") else 0) if content is None else _number(name, content, where)
+        return (0.0 if name.startswith("float") else 0) if content is None else _number(name, content, place)
     if node == 2:  # a message
-        return _object(detail, {} if content is None else content, where)
+        return _object(detail, {} if content is None else content, place)
     inner, count = detail
     items = [] if content is None else content
     if int(inner[0]) == 1 and inner[1][0] != "string":
-        numbers = _numbers(items, _dtype(inner[1][0]), where)
+        numbers = _numbers(items, _dtype(inner[1][0]), place)
         if node == 3 and content is not None and len(numbers) != count:
-            raise StateError(f"{where} must be a list of {count} numbers, got {len(numbers)}.")
+            raise StateError(f"{place} must be a list of {count} numbers, got {len(numbers)}.")
         return np.zeros(count, numbers.dtype) if node == 3 and content is None else numbers
     if not isinstance(items, list | tuple):
-        raise StateError(f"{where} must be a list, got {content!r:.60}.")
+        raise StateError(f"{place} must be a list, got {content!r:.60}.")
     if node == 3 and content is None:
         items = [None] * count
     if node == 3 and len(items) != count:
-        raise StateError(f"{where} must be a list of {count}, got {len(items)}.")
-    return [_value(inner, x, f"{where}[{i}]") for i, x in enumerate(items)]
+        raise StateError(f"{place} must be a list of {count}, got {len(items)}.")
+    return [_value(inner, x, f"{place}[{i}]") for i, x in enumerate(items)]
 
 
-def _number(name: str, content: Any, where: str) -> Any:
+def _number(name: str, content: Any, place: str) -> Any:
     value = np.asarray(content)
     if value.ndim or not (np.issubdtype(value.dtype, np.number) or (value.dtype == bool and name == "bool")):
-        raise StateError(f"{where} must be a number, got {content!r:.60}.")
+        raise StateError(f"{place} must be a number, got {content!r:.60}.")
     if name.startswith("float"):
         return float(value)
     if name == "bool" and value.dtype != bool and value not in (0, 1):
-        raise StateError(f"{where} must be true or false, got {content!r:.60}.")
+        raise StateError(f"{place} must be true or false, got {content!r:.60}.")
     if not np.isfinite(value) or int(value) != value:
-        raise StateError(f"{where} must be a whole number, got {content!r:.60}.")
+        raise StateError(f"{place} must be a whole number, got {content!r:.60}.")
     return bool(value) if name == "bool" else int(value)
 
 
-def _numbers(items: Any, dtype: np.dtype[Any], where: str) -> Any:
+def _numbers(items: Any, dtype: np.dtype[Any], place: str) -> Any:
     """A list of numbers of a kind; one that is no such number is refused, not rounded."""
     if isinstance(items, bytes | bytearray):
         items = np.frombuffer(bytes(items), np.uint8)
     array = np.asarray(items)
     truth = holds_boolean(items) and dtype.kind != "b"
     if array.ndim != 1 or truth or (array.size and array.dtype.kind not in "iufb"):
-        raise StateError(f"{where} must be a list of numbers, got {items!r:.60}.")
+        raise StateError(f"{place} must be a list of numbers, got {items!r:.60}.")
     with np.errstate(over="ignore", invalid="ignore"):
         converted = np.ascontiguousarray(array, dtype=dtype)
     same = np.isfinite(converted) == np.isfinite(array) if dtype.kind == "f" else converted == array
     if not np.all(same):
         i = int(np.argmin(same))
-        raise StateError(f"{where}[{i}] does not fit into {dtype.name}, got {array[i]!r:.60}.")
+        raise StateError(f"{place}[{i}] does not fit into {dtype.name}, got {array[i]!r:.60}.")
     return converted
 
 

@@ -43,11 +43,11 @@ def reserve(points: Any, normals: Any, friction: Any, gravity: Any, center: Any 
     middle = p.mean(axis=0)
     size = float(np.linalg.norm(p - middle, axis=1).max()) or 1.0
     if center is None:  # unknowns: where c is along the axes, in sizes of the stance
-        c, where = np.zeros(3), np.concatenate([np.zeros((3, 2)), np.cross(axes, down).T])
+        c, shift = np.zeros(3), np.concatenate([np.zeros((3, 2)), np.cross(axes, down).T])
     else:
-        c, where = (finite(center, (3,), "the centre of mass", StateError) - middle) / size, np.zeros((6, 0))
-    forces, G, h, rays, cones = _cones((p - middle) / size, n, stuck(mu), where.shape[1])
-    A = np.concatenate([forces, where, np.zeros((6, 1))], axis=1)  # the last unknown is t
+        c, shift = (finite(center, (3,), "the centre of mass", StateError) - middle) / size, np.zeros((6, 0))
+    forces, G, h, rays, cones = _cones((p - middle) / size, n, stuck(mu), shift.shape[1])
+    A = np.concatenate([forces, shift, np.zeros((6, 1))], axis=1)  # the last unknown is t
     b = -np.concatenate([down, np.cross(c, down)])
     most = finite_or_refused(np.array(np.linalg.norm(b)), "the moment of the weight of a robot about its contacts")
     U, values, V = np.linalg.svd(A, full_matrices=False)

@@ -193,7 +193,7 @@ def _touching(mb: Multibody, frame: Frame, pose: Pose, n: Array, corners: Any) -
     return np.asarray(points[height <= height.min() + TOUCHES * length_of(mb)])
 
 
-def lowest(shape: Geometry, down: Array, where: str) -> Array:
+def lowest(shape: Geometry, down: Array, foot: str) -> Array:
     """Points of a shape among which the lowest are, (k, 3) in the axes of its body; `down` a unit vector in these."""
     R, at = np.asarray(shape.pose.rotation), np.asarray(shape.pose.translation)
     d = R.T @ down
@@ -213,6 +213,6 @@ def lowest(shape: Geometry, down: Array, where: str) -> Array:
         rim = radius * np.column_stack([np.cos(angle), np.sin(angle)])
         points = np.concatenate([np.column_stack([rim, np.full(_RIM, z)]) for z in (-0.5 * length, 0.5 * length)])
     else:
-        raise StateError(f"{where!r} has a shape of the kind {shape.kind!r}, whose lowest points are not known here: "
+        raise StateError(f"{foot!r} has a shape of the kind {shape.kind!r}, whose lowest points are not known here: "
                          "give corners=.")  # fmt: skip
     return np.asarray(points @ R.T + at)

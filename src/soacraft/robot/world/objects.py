@@ -197,8 +197,8 @@ class Objects(Strict):
         if frame is not None:
             place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
             carrier = None if frame is mb.root else frame.full_name
-        where = mb.mesh_folder if folder is None else read_path(folder, f"folder of object {name!r}").resolve()
-        shapes, records = read_parts(name, shape, where) if model is None else ((), None)
+        place_of_files = mb.mesh_folder if folder is None else read_path(folder, f"folder of object {name!r}").resolve()
+        shapes, records = read_parts(name, shape, place_of_files) if model is None else ((), None)
         if folder is not None and records is None:
             raise ModelError(f"object {name!r} has no geometry whose file could be in folder={folder!r:.60}.")
         return Item(shapes, None if model is None else model.copy(), place, on, carrier, records)

@@ -146,8 +146,8 @@ class World(Details):
         mb, rng, count = self._robot.mb, read_seed(rng, "rng"), whole_number(count, "count", 1, MOST_DRAWN)
         movable = movable_dofs(mb, self._robot.held)
         chosen, bodies = movable.copy(), {x for name in self._given for x in self._given[name]}
-        for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):
-            chosen[where] &= body.name not in bodies
+        for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True):
+            chosen[dofs] &= body.name not in bodies
         return draw(mb, rng, count, movable, chosen)
 
     # -- inside --------------------------------------------------------------------------------------------------
