@@ -49,6 +49,8 @@ from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.model_facts import ModelFacts
+from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 
@@ -105,7 +107,11 @@ class Mechanism:
         self._compliance: tuple[tuple[Any, ...], Array] | None = None  # at the coordinates where it was asked for last
         self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self._parameters = mb.parameters
-        self._judged = mb.parameters, has_passive(mb)
+        self._facts = ModelFacts(mb)
+        self._stored = mb.acting_forces
+        self.is_flexible = bool(mb.layout.flexible)
+        """True if a body has modes."""
+        self._columns: dict[int, ForceColumns] = {}  # of the last edition that was asked for
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
         given = prescribed is not None and bool(prescribed.dofs)
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
@@ -154,9 +160,16 @@ class Mechanism:
     def acting(self) -> tuple[object, ...]:
         """An account of what acts now, to be compared with a later one: how often loads were replaced, the numbers of
         controls, and the forces of `mb.set_force`."""
-        stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self.mb.acting_forces.items()]
-        numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
+        numbers = self._numbers if self._loads else ()
+        if not self._stored:
+            return self.edition, numbers, frozenset()
+        stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self._stored.items()]
         return self.edition, numbers, frozenset(stored)
+
+    @property
+    def _numbers(self) -> tuple[float, ...]:
+        """The numbers of controls that are numbers."""
+        return tuple([x.number for x in self._loads if isinstance(x, Control) and x.is_number])
 
     @property
     def loads(self) -> Sequence[Load]:
@@ -191,7 +204,15 @@ class Mechanism:
     @property
     def has_functions(self) -> bool:
         """True if a load is a function that the user wrote."""
-        return any(is_function(load) for load in self._loads)
+        return bool(self._loads) and any(is_function(load) for load in self._loads)
+
+    @property
+    def force_columns(self) -> ForceColumns:
+        """The entries of forces that may differ from zero, of the loads as they are now."""
+        if self.edition not in self._columns:
+            self._columns.clear()
+            self._columns[self.edition] = ForceColumns.of(self)
+        return self._columns[self.edition]
 
     def release_functions(self) -> None:
         """Let functions be called at every evaluation again."""
@@ -209,11 +230,16 @@ class Mechanism:
             self._values = before
 
     @property
+    def facts(self) -> ModelFacts:
+        """Facts of the model as it is now."""
+        if self._facts.revision != self.mb.revision:
+            self._facts = ModelFacts(self.mb)
+        return self._facts
+
+    @property
     def has_passive(self) -> bool:
         """Whether the model has springs, dampers and the like now."""
-        if self._judged[0] != self.mb.parameters:
-            self._judged = self.mb.parameters, has_passive(self.mb)
-        return self._judged[1]
+        return self.facts.has_passive
 
     @property
     def is_told(self) -> bool:
@@ -222,8 +248,11 @@ class Mechanism:
 
     def energy(self, x: Array) -> float:
         """Kinetic, potential, and that of springs."""
-        springs = dyn.passive_energy(self.mb, self.parts(x)[0], ignore_loops=True)
-        return self.mechanical_energy(x) + float(springs)
+        mb, (nq, _, nv) = self.mb, self.sizes
+        q, v = x[:nq], x[nq : nq + nv]
+        moving, stored = dyn.kinetic_energy(mb, q, v, ignore_loops=True), dyn.potential_energy(mb, q, ignore_loops=True)
+        springs = dyn.passive_energy(mb, q, ignore_loops=True) if self.facts.has_passive else 0.0
+        return float(moving + stored + springs)
 
     def mechanical_energy(self, x: Array) -> float:
         """Kinetic and potential: what grows by the work of all forces, springs included."""
@@ -299,7 +328,8 @@ class Mechanism:
 
     def place(self, t: float, x: Array) -> None:
         """Let what is carried along have the values of a point, and bodies the masses that it gives there."""
-        self._place(self.seen(t), x)
+        if self.carried is not None:
+            self._place(self.seen(t), x)
 
     def _place(self, t: float, x: Array) -> None:
         if self.carried is None or (self._placed is not None and self._placed[1] is x and self._placed[0] == t):
@@ -425,10 +455,14 @@ class Mechanism:
         """[v; a; powers; rates of what is carried along]."""
         q, v, _ = self.parts(x)
         if self.carried is None:
-            a, forces = self._inertial(t, q, v)
-            return np.concatenate([self.tangent(q, v), a, forces @ v])
+            if self._prescribed is not None or self._busy:
+                a, forces = self._inertial(t, q, v)
+                return np.concatenate([self.tangent(q, v), a, forces @ v])
+            vdot = self._calm_accelerations(q, v, np.zeros(len(v)))
+            a = self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
+            return np.concatenate([self.coordinates.tangent(q, v), a, np.zeros(len(self.names))])
         self.place(t, x)
-        if self._loads or self._prescribed is not None or self._busy:
+        if self._prescribed is not None or self._busy:
             a, forces = self._inertial(t, q, v)
             return np.concatenate([self.tangent(q, v), a, forces @ v, self.carried.rates(self.coordinates.own(v, a))])
         total, powers = self.carried.total(q, v)  # nothing else acts
@@ -463,7 +497,9 @@ class Mechanism:
 
     def _calm_accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """Accelerations at the calm v, under forces as they are at v."""
-        if not (self._floats and self.has_passive):
+        if not self._floats:
+            return self.accelerations(q, v, force)
+        if not self.has_passive:
             return self.accelerations(q, self._calm(v), force)
         if self.closed is not None:
             return self.accelerations(q, self._calm(v), force + self._damped(q, v))
@@ -472,7 +508,7 @@ class Mechanism:
 
     def _straight(self, v: Array, vdot: Array) -> Array:
         """a, from accelerations at the calm v."""
-        return self.coordinates.straight(self._calm(v), vdot)
+        return self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
 
     def implicit_rates(self, t: float, x: Array, implicit: Implicit) -> Array:
         """The same with forces of single dofs taken implicitly."""
@@ -669,7 +705,7 @@ class Mechanism:
     def _forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of every load, of what is carried along as it was placed last, and of what the model
         has itself, (loads, nv)."""
-        forces = np.zeros((self.count + len(self._silent), self.mb.nv))
+        forces = np.zeros((self.count + len(self._silent), self.sizes[2]))
         own = len(self._loads)
         if self.carried is not None and self.count > own:
             self.carried.push(q, forces[own : self.count])
@@ -684,7 +720,7 @@ class Mechanism:
 
     @property
     def _busy(self) -> bool:
-        return bool(self._loads or self.contact is not None or self.mb.acting_forces or self.has_passive)
+        return bool(self._loads) or self.contact is not None or bool(self._stored) or self.facts.has_passive
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot under a generalized force and what the model has itself, where nothing is prescribed."""
@@ -717,8 +753,10 @@ class Mechanism:
     def begun(self, t: float, x: Array) -> Array:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
+        if self._prescribed is None and self.closed is None:
+            return x
         end = self.settle(t, x, True)
-        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+        if end is x or not self.facts.holonomic:  # rolling has no differences
             return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
@@ -744,10 +782,11 @@ class Mechanism:
     @property
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
-        motions = None if self.given is None else self.given.kept
-        numbers = tuple(x.number for x in self._loads if isinstance(x, Control) and x.is_number)
-        modes = tuple(x.mode for x in self.holds.all)
-        return Told(motions, self.versions, self.edition, numbers, modes, tuple(self.mb.acting_forces.items()))
+        motions = self._prescribed.kept if self._given and self._prescribed is not None else None
+        modes = tuple([x.mode for x in self.holds.all]) if self.holds.all else ()
+        numbers = self._numbers if self._loads else ()
+        versions = self.mb.version, self.mb.parameters - self._reweighed
+        return Told(motions, versions, self.edition, numbers, modes, tuple(self._stored.items()))
 
     def require_unchanged(self, told: Told, t: float, what: str) -> None:
         """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
@@ -871,9 +910,3 @@ class Mechanism:
         if self.carried is None:
             return scale
         return np.concatenate([scale, self.carried.scale(self.carried_of(x))])
-
-
-def has_passive(mb: Multibody) -> bool:
-    """Whether a model has springs, dampers and the like."""
-    springs = any(x.passive.stiffness.any() or x.passive.damping.any() for x in mb.bodies)
-    return springs or len(mb.tendons) > 0 or mb.layout.has_links or any(x.gravity_compensation for x in mb.bodies)

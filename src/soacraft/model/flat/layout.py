@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
     from soacraft.model.modal.data import ModalData, ModalNode
-    from soacraft.model.tree.multibody import Multibody
     from soacraft.model.tree.parts.springs import Bushing, Spring
     from soacraft.model.tree.parts.tendons import Tendon
 
@@ -95,6 +94,26 @@ class parameter(cached_property[T]):
         return made
 
 
+class Versions(Protocol):
+    """A model, of which only the versions and gravity matter to its flat form."""
+
+    @property
+    def name(self) -> str:
+        """The name used in messages."""
+
+    @property
+    def version(self) -> int:
+        """The version of the structure."""
+
+    @property
+    def parameters(self) -> int:
+        """The version of the parameters."""
+
+    @property
+    def gravity(self) -> Array:
+        """The acceleration of gravity in the inertial frame (3)."""
+
+
 class Layout:
     """Bodies of a graph, parents first, with where their numbers are and their parameters stacked.
 
@@ -108,7 +127,7 @@ class Layout:
 
     def __init__(
         self,
-        model: Multibody,
+        model: Versions,
         bodies: Sequence[Body],
         tendons: Iterable[Tendon] = (),
         springs: Iterable[Spring] = (),
@@ -160,6 +179,11 @@ class Layout:
                 f"the {what} of {self._model.name!r} changed before all numbers of an older form were computed, so "
                 "they would be of neither; ask the model, or a state of it, again."
             )
+
+    @cached_property
+    def holonomic(self) -> bool:
+        """True if no hinge rolls, or is nonholonomic in another way."""
+        return all(group.hinge.holonomic for group in self.groups)
 
     @cached_property
     def tree(self) -> Tree:
@@ -387,7 +411,7 @@ class Layout:
 
 _PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))
 #: Fields that also change with the attributes of a user's own hinge.
-_OF_HINGES = frozenset({"groups", "units"})
+_OF_HINGES = frozenset({"groups", "units", "holonomic"})
 
 
 def _group_key(hinge: Hinge) -> Hashable:
