@@ -16,17 +16,17 @@ OPENINGS = {"sim": 99}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
-    "found": (602, 6),
-    "told": (107, 4),
-    "given": (199, 10),
-    "made": (174, 6),
-    "known": (135, 4),
-    "own": (170, 2),
-    "left": (154, 4),
-    "kept": (97, 6),
-    "mine": (34, 1),
-    "whole": (73, 1),
-    "where": (168, 0),
+    "found": (251, 6),
+    "told": (18, 4),
+    "given": (42, 10),
+    "made": (51, 6),
+    "known": (54, 4),
+    "own": (54, 2),
+    "left": (59, 4),
+    "kept": (26, 6),
+    "mine": (7, 1),
+    "whole": (18, 1),
+    "where": (77, 0),
 }
 
 #: Phrases that a reader has to translate: in the source outside of `sim`, in `sim`, in docs, in core.
