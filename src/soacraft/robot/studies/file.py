@@ -20,7 +20,7 @@ from soacraft.errors import ModelFileError, StateError, near
 from soacraft.files.native import write_bytes
 from soacraft.robot.studies.study import KINDS, Column, Flags, Study, Whole
 from soacraft.sim.runs.log import h5py_module, versions
-from soacraft.sim.runs.reading import Group
+from soacraft.sim.runs.log_reader import Group
 from soacraft.spatial.checks import Array
 
 FORMAT = "soacraft study 1"

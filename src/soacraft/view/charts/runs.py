@@ -10,7 +10,7 @@ from typing import cast
 from soacraft.errors import StateError, ViewError, near
 from soacraft.model.tree.graph import Graph
 from soacraft.sim.runs.labels import Labels, check_labels, labels_of
-from soacraft.sim.runs.reading import read
+from soacraft.sim.runs.log_reader import read
 from soacraft.sim.runs.run import Run
 from soacraft.view.charts.chart import Chart, Panel, chart_of
 from soacraft.view.charts.kinds import KINDS, Chosen
