@@ -128,9 +128,7 @@ def test_a_measure_that_is_too_long_is_refused(text):
 
 def test_a_condition_that_is_too_long_is_refused():
     text = "a" + "[" * 100_000
-    wrong = within_seconds(
-        lambda: sim.Sequence(["one", "two"], [sim.Transition("one", "two", when=text)])
-    )
+    wrong = within_seconds(lambda: sim.Sequence(["one", "two"], [sim.Transition("one", "two", when=text)]))
     assert isinstance(wrong, WiringError)
 
 

@@ -72,13 +72,13 @@ class Servos(NamedTuple):
     def of(cls, m: Mechanism) -> Servos | None:
         """Servos of a mechanism; None without any."""
         loads = m.loads
-        if m.servos is None or m.servos[0] != m.edition:
+        if m.servos is None or m.servos[0] is not m.description.loads:
             places = [
                 i
                 for i, x in enumerate(loads)
                 if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
             ]
-            m.servos = m.edition, places
+            m.servos = m.description.loads, places
         places = m.servos[1]
         if not places:
             return None
@@ -305,7 +305,7 @@ class Linear(NamedTuple):
 
 def compliance(m: Mechanism, q: Array) -> Array:
     """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
-    Y, told = m.compliance_derivative(q), np.flatnonzero(m.told)
+    Y, told = m.compliance_derivative(q), np.flatnonzero(m.prescribed.mask)
     if not len(told):
         return Y
     return np.asarray(Y - Y[:, told] @ np.linalg.pinv(Y[np.ix_(told, told)]) @ Y[told])

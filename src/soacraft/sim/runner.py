@@ -196,13 +196,12 @@ class Runner:
         state = tick(task, state)
         log, goes_on = task.keeping.log, False
         if log is not None:
-            columns = None if problem.carried is None else problem.carried.columns
+            columns = problem.components.columns
             labels = problem.names, task.method.name, labels_of(problem.mb), columns, task.keeping.documents
             goes_on = log.begin(Layout(_sizes(problem), *labels), task.keeping.goes_on)
-        if problem.contact is not None:
-            problem.contact.begin_run()
+        problem.contact.begin_run()
         task.recorder.first(state.t, state.x, state.w, goes_on)
-        calls = problem.has_functions or self.events or problem.carried is not None
+        calls = problem.has_functions or self.events or not problem.components.is_empty
         if calls:  # one that changes the structure leaves this row
             task.recorder.flush()
         if value is not None:  # the first row has asked for values that one who was not killed did not ask for
@@ -218,7 +217,7 @@ class Runner:
             state = advance(task, self.present)
             task.recorder.flush()
             task.stability.look(problem)
-            if problem.carried is not None:  # its values are those of the last row
+            if not problem.components.is_empty:  # its values are those of the last row
                 problem.displaced()
                 problem.rates(state.t, state.x)
             if keeping.write is not None and not keeping.stays_open:

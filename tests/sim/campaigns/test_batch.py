@@ -158,9 +158,7 @@ def test_blocks_are_shared_by_parts_and_processes(tmp_path):
 
 def test_a_batch_that_differs_from_its_runs_alone_is_not_taken(tmp_path, monkeypatch):
     make, t, vary, measure = CASES["lag"]
-    monkeypatch.setattr(
-        "soacraft.sim.campaigns.batch.Batch.step", lambda self, t, h, point: SimpleNamespace(end=point)
-    )
+    monkeypatch.setattr("soacraft.sim.campaigns.batch.Batch.step", lambda self, t, h, point: SimpleNamespace(end=point))
     c = sim.Campaign(make, folder(tmp_path), runs=3, t=t, vary=vary, measure=measure)
     c.run()
     assert "the batch stopped: 'end' of run 0 is" in c.status()

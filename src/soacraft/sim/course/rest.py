@@ -31,8 +31,7 @@ def left(parts: RunParts, state: RunState) -> RunState:
             problem.place(state.t, state.x)
     mb.set_state(q, v)
     work = dict(zip(problem.names, problem.work_of(state.x).tolist(), strict=True))
-    if problem.carried is not None:
-        problem.carried.present = problem.carried_of(state.x).copy()
+    problem.components.present = problem.carried_of(state.x).copy()
     return msgspec.structs.replace(state, seen=mb.current, work=work)
 
 
@@ -62,9 +61,8 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
     state = at_point(parts, state)
     rates = state.w if within else rates_of(parts, state)
     q, v, _ = problem.parts(state.x)
-    turns, independent, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
-    ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
-    z = np.zeros(0) if problem.carried is None else problem.carried.present
+    turns, independent, choice = problem.closures.memory
+    ticks, held = problem.components.memory()
     return SimState(
         ns=state.now.ns,
         rest=state.now.rest,
@@ -72,7 +70,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         q=q,
         v=v,
         work=np.array([state.work.get(name, 0.0) for name in problem.names]),
-        z=z,
+        z=problem.components.present,
         rates=np.zeros(0) if rates is None else rates,
         forces=tuple(problem.names),
         dofs=tuple(problem.mb.dof_names),
@@ -87,7 +85,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         independent=None if independent is None else tuple(independent),
         embedding=None if choice is None else (tuple(choice[0]), choice[1]),
         within=within,
-        began=problem.contact is not None and problem.contact.began,
+        began=problem.contact.began,
         controls=parts.acting.numbers,
         ticks=tuple(ticks),
         held=held,
@@ -102,14 +100,11 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
     parts.acting.set_numbers(value.controls)
     parts.stride.begin_anew()
     parts.stability.forget()
-    if problem.closed is not None:
-        problem.closed.recall(value.closures, value.independent, value.embedding)
-    if problem.contact is not None:
-        problem.contact.recall(value.began)
-    if problem.carried is not None:
-        problem.carried.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
-        problem.carried.present = np.array(value.z)
-        problem.displaced()
+    problem.closures.recall(value.closures, value.independent, value.embedding)
+    problem.contact.recall(value.began)
+    problem.components.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
+    problem.components.present = np.array(value.z)
+    problem.displaced()
     acts = account(parts), parts.acting.numbers
     return RunState(
         now=Instant(value.ns, value.rest),
@@ -126,7 +121,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
 def fit(parts: RunParts) -> Fit:
     """Return what a state must fit to."""
     problem = parts.acting.begin()
-    ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
+    ticks, held = problem.components.memory()
     return Fit(
         problem.mb,
         tuple(problem.names),
@@ -134,6 +129,6 @@ def fit(parts: RunParts) -> Fit:
         tuple(x.period for x in parts.callbacks),
         tuple(sorted(parts.acting.numbers)),
         len(ticks),
-        0 if problem.carried is None else problem.carried.size,
+        problem.components.size,
         held,
     )

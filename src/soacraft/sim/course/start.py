@@ -26,8 +26,7 @@ def at_point(parts: RunParts, state: RunState) -> RunState:
     problem = parts.problem
     signs = parts.watch.jumped(state.signs, state.t, state.x if len(state.x) else None)
     parts.stability.forget()
-    if problem.contact is not None:
-        problem.contact.begin_anew()
+    problem.contact.begin_anew()
     return msgspec.structs.replace(state, x=problem.point(q, v), steps=state.steps.restarted(), signs=signs, rates=None)
 
 
@@ -37,13 +36,12 @@ def started(parts: RunParts, state: RunState) -> RunState:
     state = at_point(parts, state)
     mb, prescribed, t = acting.mb, acting.prescribed.dofs, state.t
     work = np.array([state.work.get(name, 0.0) for name in problem.names])
-    if problem.carried is not None:
-        problem.displaced()
-        problem.carried.begin(state.now.ns)
-        problem.ticks_first = problem.carried.next_tick == state.now.ns
+    problem.displaced()
+    problem.components.begin(state.now.ns)
+    problem.ticks_first = problem.components.next_tick == state.now.ns
     x = problem.point(*problem.parts(state.x)[:2], work)
-    if problem.closed is not None and not prescribed:
-        problem.closed.require_closed(np.array(mb.q), np.array(mb.v))
+    if not prescribed:
+        problem.closures.require_closed(np.array(mb.q), np.array(mb.v))
     problem.holds.require_inside(x)
     for load in acting.loads:
         if isinstance(load, Impacts):
@@ -55,8 +53,7 @@ def started(parts: RunParts, state: RunState) -> RunState:
                     f"p.prescribe({name!r}, None)."
                 )
             load.begin_run(problem.parts(x)[0])
-    if problem.contact is not None:
-        x = problem.contact.pushed_out(problem, t, x)
+    x = problem.contact.pushed_out(problem, t, x)
     problem.see(window(acting.breaks, state.now))
     x = problem.begun(t, problem.holds.settle(t, x, ()))
     w, rates = problem.rates(t, x), rates_of(parts, state)

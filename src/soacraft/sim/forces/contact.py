@@ -155,6 +155,7 @@ class Contact(Remade, Touching):
     """
 
     name = "contact"
+    touches = True
 
     _remade: ClassVar = {"_compiled": None}
     _takes_out: ClassVar[bool] = True
@@ -189,6 +190,16 @@ class Contact(Remade, Touching):
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
         self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
+
+    @property
+    def revision(self) -> int:
+        """Number of times that the scene changed."""
+        return self.scene.revision
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """Names of the shapes that may touch."""
+        return tuple(self.scene.names)
 
     @property
     def surfaces(self) -> Surfaces:
@@ -476,7 +487,9 @@ class Contact(Remade, Touching):
             try:
                 done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
             except ConvergenceError as wrong:
-                driven = [repr(x) for x, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
+                driven = [
+                    repr(x) for x, is_told in zip(self._mb.dof_names, problem.prescribed.mask, strict=True) if is_told
+                ]
                 if not driven:
                     raise
                 raise ConvergenceError(
@@ -561,7 +574,7 @@ class Contact(Remade, Touching):
                 ways.append(_BEYOND * way)
         if not any(gap < -way for gap, way in zip(gaps, ways, strict=True)):
             return None
-        held = [np.eye(nv)[problem.told]]
+        held = [np.eye(nv)[problem.prescribed.mask]]
         if self._step.pressed is not None and same is not None and near.issuperset(sides):
             before, inverse, _, tied = self._step.pressed
             N = [*before.J[before.normals[same]], *N]
@@ -588,7 +601,7 @@ class Contact(Remade, Touching):
         """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges."""
         nv = self._mb.nv
         rows, laws, asked = list(tied[0]), list(tied[1]), list(tied[2])
-        held = problem.told
+        held = problem.prescribed.mask
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
             laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
@@ -619,9 +632,9 @@ class Contact(Remade, Touching):
 
 def _closures(problem: Mechanism, q: Array) -> Further:
     """Rows of closures and couplings at q, none of a tree."""
-    if problem.closed is None:
+    if not problem.is_closed:
         return np.zeros((0, problem.mb.nv)), (), np.zeros(0)
-    return closures(problem.closed.solver.graph, q)
+    return closures(problem.mb, q)
 
 
 def _middle_gaps(stop: Stop, q: Array, v: Array, past: float) -> tuple[tuple[float, float], ...]:

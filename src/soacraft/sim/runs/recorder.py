@@ -11,6 +11,7 @@ from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Passive, Stored
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
@@ -62,8 +63,8 @@ class Recorder:
         q, v, _ = problem.parts(x)
         problem.place(t, x)
         forces = problem.all_forces(t, q, v)
-        if problem.carried is not None:
-            sample = problem.carried.sample(lambda: problem.vdot_of(x, w))
+        if not problem.components.is_empty:
+            sample = problem.components.sample(lambda: problem.vdot_of(x, w))
             self._samples.append(sample)
         self._pending.append((t, x, w, forces))
         if problem.varies:  # energies are those of the masses as they are placed
@@ -174,11 +175,11 @@ class Recorder:
 
     def _signals(self, rows: int) -> Array:
         """Signals of the first pending rows, side by side."""
-        carried = self._problem.carried
-        if carried is None:
+        components = self._problem.components
+        if components.is_empty:
             return np.zeros((rows, 0))
         taken, self._samples = self._samples[:rows], self._samples[rows:]
-        return packed(carried.columns, taken)
+        return packed(components.columns, taken)
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
@@ -221,10 +222,12 @@ class Recorder:
         steps = self._steps if dense else None
         made = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact
-        contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
+        contacts = (
+            ContactHistory(rows["t"], rows["q"], touch.diary, touch) if not isinstance(touch, NoContact) else None
+        )
         signals = None
-        if self._problem.carried is not None:
-            signals = Signals(self._problem.carried.columns, rows["signals"])
+        if not self._problem.components.is_empty:
+            signals = Signals(self._problem.components.columns, rows["signals"])
         run = Run(rows, work, forces, self.events, *made, contacts, signals, paced)
         if self._log is not None:
             self._log.finish(stopped_by)
