@@ -191,15 +191,15 @@ def test_a_partition_of_given_dofs():
         assert (found.independent.tolist(), found.rank, len(found.redundant)) == ([i], 2, 3)
         wanted = np.arange(3) == i
         assert partition(rows, wanted=wanted).independent.tolist() == [i]
-        assert partition(rows, kept=np.array([i])).independent.tolist() == [i]
+        assert partition(rows, previous=np.array([i])).independent.tolist() == [i]
 
 
 def test_kept_dofs_are_given_up_for_much_better_ones():
     G = np.array([[1.0, 1e-2]])
-    assert choose(G, kept=np.array([0])).independent.tolist() == [0]  # ten times as bad is not much
-    assert choose(np.array([[1.0, 1e-5], [0.0, 0.0]]), rank=1, kept=np.array([0])).condition == 1.0
+    assert choose(G, previous=np.array([0])).independent.tolist() == [0]  # ten times as bad is not much
+    assert choose(np.array([[1.0, 1e-5], [0.0, 0.0]]), rank=1, previous=np.array([0])).condition == 1.0
     two = np.array([[1.0, 0.0, 1.0], [0.0, 1e-4, 1.0]])
-    assert choose(two, kept=np.array([2])).independent.tolist() == [1]
+    assert choose(two, previous=np.array([2])).independent.tolist() == [1]
 
 
 def test_rows_that_all_repeat_leave_the_tree_in_any_units():

@@ -152,7 +152,7 @@ def test_the_span_of_a_step():
 
 
 def test_runs_of_a_campaign_with_an_edge_go_one_by_one():
-    from soacraft.sim.campaigns.obstacles import obstacle
+    from soacraft.sim.campaigns.batches.obstacles import obstacle
 
     def system(at):
         s = sim.System("edge", integrator="rk4", step=0.1)

@@ -16,7 +16,7 @@ from soacraft.cli import main
 from soacraft.errors import CampaignError, CheckpointError, SystemFileError
 from soacraft.sim.identity import difference
 
-PROGRAM = """
+PROGRAM = '''
 import numpy as np
 import soacraft as sc
 from soacraft import sim
@@ -70,7 +70,7 @@ def scaled_start():
     s = plain()
     s._plants["bob"].mb.q = [0.0 * scaled(1.0)]
     return s
-"""
+'''
 
 
 def program(gain, edited=False):
@@ -185,7 +185,7 @@ def test_an_edited_function_is_refused_with_the_line_that_goes_on(door, how, tmp
             resume(edited, tmp_path, False)
         said = str(wrong.value)
         assert line in said
-        assert "was written with other" in said or "computed with other code" in said
+        assert ("was written with other" in said or "computed with other code" in said)
         if error is not CheckpointError or "component" not in door:  # of classes a checkpoint has digests alone
             assert ("was 2.0 and is 3.0" if how == "a global" else "changed") in said
     assert resume(edited, tmp_path, True) in (0.2, 3)

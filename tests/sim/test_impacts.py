@@ -142,7 +142,7 @@ def test_impacts_with_a_prescribed_dof_are_refused():
         body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
     p, _ = bouncing(mb, [0.0, 1.0], [1.0, 0.0], restitution=0.5)
     p.prescribe("a", lambda t: (t, 1.0, 0.0))
-    with pytest.raises(sc.errors.StateError, match=r"dof 'a' moves as told, .*use sc\.sim\.Contact"):
+    with pytest.raises(sc.errors.StateError, match=r"dof 'a' has a prescribed motion, .*use sc\.sim\.Contact"):
         p.advance_to(1.0)
     p.prescribe("a", None)
     p.advance_to(1.0)

@@ -332,7 +332,9 @@ ROBOTS = 100
 TURNED = (43, 62)
 
 
-@pytest.mark.parametrize("seed", [x if x % 10 == 7 else pytest.param(x, marks=pytest.mark.slow) for x in range(ROBOTS)])
+@pytest.mark.parametrize(
+    "seed", [x if x % 10 == 7 else pytest.param(x, marks=pytest.mark.slow) for x in range(ROBOTS)]
+)
 def test_random_robots_stand_on_the_floor(seed):
     """No contact gains energy, but of two that say so, and none is deeper than its step explains."""
     _, touch, run = walked(seed, 300)

@@ -35,7 +35,7 @@ def read_problem(
     expressed_in: Frame | str = "inertial",
     prescribed: Any = None,
     passive: Any = False,
-    **given: Any,
+    **values: Any,
 ) -> Problem:
     """Check the arguments of a call. `stored`: the forces kept with the model's state act in addition to `f_ext`;
     `passive`: so do the springs, dampers and gravity compensation of the model.
@@ -46,10 +46,10 @@ def read_problem(
         act = read_passive(function, graph, passive)
         check_loops(function, graph, ignore_loops)
         with np.errstate(all="ignore"):
-            arrays = {name: _read(graph, name, value) for name, value in given.items()}
-            own = read_forces(graph, f_ext)
-        forces = (graph.current.forces if stored else ()) + own + (compensation(graph) if act else ())
-        wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
+            arrays = {name: _read(graph, name, value) for name, value in values.items()}
+            wrenches_given = read_forces(graph, f_ext)
+        forces = (graph.current.forces if stored else ()) + wrenches_given + (compensation(graph) if act else ())
+        wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in wrenches_given}
         p = Problem(
             function,
             graph,
@@ -103,9 +103,9 @@ def _cure(function: str, g: Any) -> str:
 def check_loops(function: str, graph: Graph, ignore_loops: Any) -> None:
     """Raise `LoopError` where a function would answer for the tree alone though loops or couplings tie it. (A handle
     leaves it to its methods.)"""
-    told, row = isinstance(ignore_loops, bool | np.bool_), TABLE.get(function)
+    boolean, row = isinstance(ignore_loops, bool | np.bool_), TABLE.get(function)
     right = function == "Dynamics" if row is None else row.right_with_loops
-    refuse_loops(function, graph, (told and right) or ignore_loops)
+    refuse_loops(function, graph, (boolean and right) or ignore_loops)
 
 
 def read_passive(function: str, graph: Graph, passive: Any) -> bool:
@@ -141,18 +141,18 @@ def read_nodes(function: str, g: Any, nodes: Any) -> tuple[Frame, ...]:
     return frames
 
 
-def read_axes(function: str, g: Any, expressed_in: Any, own: str) -> Frame | str:
-    """`own` ("body" or "node": each frame's own axes), "inertial", or a frame."""
+def read_axes(function: str, g: Any, expressed_in: Any, local: str) -> Frame | str:
+    """`local` ("body" or "node": each frame's own axes), "inertial", or a frame."""
     graph = read_graph(function, g)
-    if isinstance(expressed_in, str) and expressed_in in (own, "inertial"):
+    if isinstance(expressed_in, str) and expressed_in in (local, "inertial"):
         return expressed_in
     if not isinstance(expressed_in, str | Frame):
         raise ModelError(
-            f"expressed_in of {function} must be 'inertial', {own!r} or a frame of {graph.name!r}, "
+            f"expressed_in of {function} must be 'inertial', {local!r} or a frame of {graph.name!r}, "
             f"got {expressed_in!r:.60}."
         )
-    found = graph.frame(expressed_in)
-    return "inertial" if found is graph.root else found
+    frame = graph.frame(expressed_in)
+    return "inertial" if frame is graph.root else frame
 
 
 # -- which dofs are prescribed ------------------------------------------------------------------------------
@@ -197,10 +197,10 @@ def _dofs(graph: Graph, item: Any, what: str) -> list[int]:
     raise StateError(_dofs_text(graph, item, what))
 
 
-def _dofs_text(graph: Graph, given: Any, what: str) -> str:
+def _dofs_text(graph: Graph, value: Any, what: str) -> str:
     names = [repr(name) for name in graph.dof_names]
     shown = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
     return (
         f"{what} dofs of {graph.name!r} are given by a mask of {graph.nv} entries True or False, or by names "
-        f"({shown}) or numbers of dofs; got {given!r:.60}."
+        f"({shown}) or numbers of dofs; got {value!r:.60}."
     )

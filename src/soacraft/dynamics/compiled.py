@@ -47,23 +47,23 @@ class Compiled:
         kernel = kernel_table(self.model.flexible).get(p.function)
         if self.model.flexible:
             report_turns(p.layout, Deformation(p.layout, p.given["q"]))
-        found = self._run(p, kernel) if kernel is not None and suits(p, kernel["parts"]) else None
+        result = self._run(p, kernel) if kernel is not None and suits(p, kernel["parts"]) else None
         if kernel is None and self.model.flexible:
             made_of = {**dict.fromkeys(OPERATIONAL, self._operational), "mixed_dynamics": self._mixed}
-            found = made_of[p.function](p) if p.function in made_of else None
-        return REFERENCE.run(p) if found is None else found
+            result = made_of[p.function](p) if p.function in made_of else None
+        return REFERENCE.run(p) if result is None else result
 
     def _operational(self, p: Problem) -> tuple[Array, ...] | None:
         """J Mcal^-1 J* of a flexible tree by the kernels of both, a solve for each row of J; or its inverse."""
         kernels = kernel_table(flexible=True)
         if not suits(p, kernels["jacobian"]["parts"]):
             return None
-        made = self._run(replace(p, function="jacobian", out=()), kernels["jacobian"])
-        if made is None:
+        rows_of_nodes = self._run(replace(p, function="jacobian", out=()), kernels["jacobian"])
+        if rows_of_nodes is None:
             return None
-        J, q = made[0], p.given["q"]
-        given = {"q": q if q.ndim == 1 else p.full("q")[..., None, :], "x": J}
-        rows = replace(p, function="mass_matrix_solve", given=given, batch=J.shape[:-1], nodes=(), out=())
+        J, q = rows_of_nodes[0], p.given["q"]
+        arguments = {"q": q if q.ndim == 1 else p.full("q")[..., None, :], "x": J}
+        rows = replace(p, function="mass_matrix_solve", given=arguments, batch=J.shape[:-1], nodes=(), out=())
         solved = self._run(rows, kernels["mass_matrix_solve"])
         if solved is None:
             return None
@@ -80,14 +80,15 @@ class Compiled:
         if not 0 < columns <= FEW_PRESCRIBED or not suits(p, kernels["forward_dynamics"]["parts"]):
             return None
         force = np.where(held, 0.0, p.full("force"))
-        given = {"q": p.given["q"], "v": p.given["v"], "force": force}
+        arguments = {"q": p.given["q"], "v": p.given["v"], "force": force}
         free = self._run(
-            replace(p, function="forward_dynamics", given=given, prescribed=None, out=()), kernels["forward_dynamics"]
+            replace(p, function="forward_dynamics", given=arguments, prescribed=None, out=()),
+            kernels["forward_dynamics"],
         )
         q = p.given["q"]
-        given = {"q": q if q.ndim == 1 else p.full("q")[..., None, :], "x": np.eye(p.nv)[held]}
+        arguments = {"q": q if q.ndim == 1 else p.full("q")[..., None, :], "x": np.eye(p.nv)[held]}
         rows = replace(
-            p, function="mass_matrix_solve", given=given, batch=(*p.batch, columns), forces=(), passive=False,
+            p, function="mass_matrix_solve", given=arguments, batch=(*p.batch, columns), forces=(), passive=False,
             prescribed=None, out=(),
         )  # fmt: skip
         inverse = self._run(rows, kernels["mass_matrix_solve"])
@@ -102,8 +103,8 @@ class Compiled:
     def _run(self, p: Problem, kernel: dict[str, tuple[str, ...]]) -> tuple[Array, ...] | None:
         count, row, parts = math.prod(p.batch), TABLE[p.function], kernel["parts"]
         names = iter(row.vectors)
-        given = [None if axes == "0" else self._rows(p, next(names), count) for axes in kernel["inputs"]]
-        q, v, x, y = (*given, None, None, None)[:4]
+        inputs = [None if axes == "0" else self._rows(p, next(names), count) for axes in kernel["inputs"]]
+        q, v, x, y = (*inputs, None, None, None)[:4]
         pull = pull_of(p, count, self.model.flexible_bodies) if p.forces else None
         base, place = base_of(p, "gravity" in parts, "v" in row.vectors), place_of(p)
         tails = row.tails(p)
@@ -112,7 +113,7 @@ class Compiled:
             for tail, out in zip(tails, p.out or (None,) * len(tails), strict=True)
         ]
         rows = tuple(x.reshape(count, math.prod(tail)) for x, tail in zip(to, tails, strict=True))
-        if any(np.may_share_memory(x, y) for x in given if x is not None for y in rows):
+        if any(np.may_share_memory(x, y) for x in inputs if x is not None for y in rows):
             rows = tuple(np.empty(x.shape) for x in rows)
         frames = np.concatenate([self.model.frame(p.layout, node) for node in p.nodes]) if "nodes" in parts else None
         passive = p.passive or p.function in _PASSIVE_ALONE

@@ -31,8 +31,8 @@ ANSWERED = frozenset(
 
 def is_coupled(g: Any, ignore_loops: Any = False) -> bool:
     """True if couplings, and no loops, tie the dofs of a graph, and are not to be ignored."""
-    told = isinstance(ignore_loops, bool | np.bool_) and not ignore_loops
-    return told and isinstance(g, Graph) and g.is_closed and not any(x.active for x in g.loops)
+    asked = isinstance(ignore_loops, bool | np.bool_) and not ignore_loops
+    return asked and isinstance(g, Graph) and g.is_closed and not any(x.active for x in g.loops)
 
 
 def with_couplings(function: Callable[P, R]) -> Callable[P, R]:
@@ -44,8 +44,8 @@ def with_couplings(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
         if args and is_coupled(args[0], kwargs.get("ignore_loops", False)):
-            found: R = higher("coupled_dynamics")(function, *args, **kwargs)
-            return found
+            result: R = higher("coupled_dynamics")(function, *args, **kwargs)
+            return result
         return function(*args, **kwargs)
 
     return answered

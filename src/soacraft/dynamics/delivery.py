@@ -107,8 +107,8 @@ def not_finite(p: Problem, value: Array | None = None, cause: SoacraftError | No
         at, shape = tuple(np.argwhere(~np.isfinite(value))[0].tolist()), value.shape
     axes = len(p.batch)
     where = state_text(at[:axes], p.batch) if shape[:axes] == p.batch else ""
-    given = f" ({sizes})" if sizes else ""
+    inputs = f" ({sizes})" if sizes else ""
     return StateError(
-        f"{where}the result of {p.function} for {p.graph.name!r} is not finite: numbers of this size overflow{given}. "
+        f"{where}the result of {p.function} for {p.graph.name!r} is not finite: numbers of this size overflow{inputs}. "
         "Check the units and the state."
     )

@@ -114,5 +114,5 @@ def refuse_nonholonomic(p: Problem) -> None:
 
 def _three(p: Problem, out: Any) -> Three:
     refuse_nonholonomic(p)
-    found = answers(p, out)
-    return found[0], found[1], found[2]
+    parts = answers(p, out)
+    return parts[0], parts[1], parts[2]

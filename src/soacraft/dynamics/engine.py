@@ -40,9 +40,9 @@ def answers(p: Problem, out: Any) -> tuple[Array, ...]:
         p.require_steady()
         return deliver(p, results, tails)
     except Exception as error:  # an engine may have written into `out`
-        for to, kept in zip(p.out, before, strict=True):
+        for to, value in zip(p.out, before, strict=True):
             if to is not None:
-                to[...] = kept
+                to[...] = value
         if not p.layout.is_current:
             p.require_steady(error)
         raise

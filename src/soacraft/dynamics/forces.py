@@ -71,8 +71,8 @@ def _at_hinges(p: Problem, out: Array | None) -> Array:
     """Inverse dynamics with nothing that acts along the modes."""
     hinges = np.ones(p.nv, dtype=np.bool_)
     hinges[p.layout.own.v] = False
-    given = {**p.given, "force": np.zeros(p.nv)}
-    of = replace(p, function="mixed_dynamics", given=given, prescribed=hinges)
+    arguments = {**p.given, "force": np.zeros(p.nv)}
+    of = replace(p, function="mixed_dynamics", given=arguments, prescribed=hinges)
     return answers(of, None if out is None else (np.empty((*p.batch, p.nv)), out))[1]
 
 
@@ -156,8 +156,8 @@ def mixed_dynamics(
         "mixed_dynamics", g, q=q, v=v, force=force, vdot=vdot,
         prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
-    found = answers(p, out)
-    return found[0], found[1]
+    parts = answers(p, out)
+    return parts[0], parts[1]
 
 
 @quick

@@ -158,9 +158,9 @@ def operational_space_inertia(
     return answer(p, out)
 
 
-def _problem(function: str, g: Any, nodes: Any, expressed_in: Any, **given: Any) -> Problem:
+def _problem(function: str, g: Any, nodes: Any, expressed_in: Any, **values: Any) -> Problem:
     frames = read_nodes(function, g, nodes)
     axes = read_axes(function, g, expressed_in, "node")
-    if "vdot" in given:
-        given["vdot"] = np.zeros(g.nv)
-    return read_problem(function, g, nodes=frames, expressed_in=axes, **given)
+    if "vdot" in values:
+        values["vdot"] = np.zeros(g.nv)
+    return read_problem(function, g, nodes=frames, expressed_in=axes, **values)

@@ -58,13 +58,13 @@ class _PerBody:
     def _frame(self, frame: Any) -> Frame:
         self._require_fresh()
         graph = self._source.graph
-        found: Frame = find_keyed(graph, frame)
-        if not isinstance(found, Body) and graph.parameters != self._source.parameters:
+        carried: Frame = find_keyed(graph, frame)
+        if not isinstance(carried, Body) and graph.parameters != self._source.parameters:
             raise StaleError(
                 f"this result of {graph.name!r} was made before a parameter of the model changed; it answers for "
-                f"bodies, not for {found.full_name!r}, which would be of other parameters. Compute it again."
+                f"bodies, not for {carried.full_name!r}, which would be of other parameters. Compute it again."
             )
-        return found
+        return carried
 
     def _require_fresh(self) -> None:
         graph = self._source.graph
@@ -101,12 +101,12 @@ class Poses(_PerBody):
         return Poses, (self._source.graph, self.rotation, self.translation)
 
     def __getitem__(self, frame: Frame | str) -> Pose:
-        found = self._frame(frame)
-        if not isinstance(found.carrier, Body):
-            return found.offset
-        k = self._source.place[found.carrier]
+        node = self._frame(frame)
+        if not isinstance(node.carrier, Body):
+            return node.offset
+        k = self._source.place[node.carrier]
         pose = Pose.unchecked(self.rotation[..., k, :, :].copy(), self.translation[..., k, :].copy())
-        return pose if found is found.carrier else pose @ found.offset
+        return pose if node is node.carrier else pose @ node.offset
 
     def __len__(self) -> int:
         return len(self._source.place)
@@ -204,13 +204,13 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, str | Frame):
             return self._array[index]
-        found = self._frame(index)
-        if isinstance(found, Body):
-            where: Any = (..., self._source.place[found], *(slice(None),) * self._source.rank)
+        node = self._frame(index)
+        if isinstance(node, Body):
+            where: Any = (..., self._source.place[node], *(slice(None),) * self._source.rank)
             return self._array[where]
         if self._source.of_node is None:
-            raise ModelError(f"{self.kind} are those of bodies; {found.full_name!r} is not a body.")
-        return self._source.of_node(self._state, found)
+            raise ModelError(f"{self.kind} are those of bodies; {node.full_name!r} is not a body.")
+        return self._source.of_node(self._state, node)
 
     @property
     def shape(self) -> tuple[int, ...]:

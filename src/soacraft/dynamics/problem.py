@@ -83,8 +83,8 @@ class Problem:
     @cached_property
     def state(self) -> State:
         """The state of the graph at the given q, v and vdot; without forces, which are in `forces`."""
-        given = {name: self.given.get(name) for name in ("q", "v", "vdot")}
-        return self.graph.current.replace(**given, forces=())
+        values = {name: self.given.get(name) for name in ("q", "v", "vdot")}
+        return self.graph.current.replace(**values, forces=())
 
     @cached_property
     def sko(self) -> SKOModel:

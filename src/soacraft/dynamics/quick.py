@@ -50,8 +50,8 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     # in the function's own module, where doctest and pickle look for it
-    made = FunctionType(quickly.__code__, function.__globals__, name, quickly.__defaults__, quickly.__closure__)
-    return cast(Callable[P, R], update_wrapper(made, function))
+    function_of = FunctionType(quickly.__code__, function.__globals__, name, quickly.__defaults__, quickly.__closure__)
+    return cast(Callable[P, R], update_wrapper(function_of, function))
 
 
 def _of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -67,8 +67,8 @@ def also_of_sko(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
         if args and isinstance(args[0], SKOModel):
-            found: R = _of_sko(function.__name__, args[0], args[1:], kwargs)
-            return found
+            result: R = _of_sko(function.__name__, args[0], args[1:], kwargs)
+            return result
         return function(*args, **kwargs)
 
     return answered
@@ -84,8 +84,8 @@ def _call_of(mb: Multibody, function: Function) -> Function:
 
 def quick_calls(mb: Multibody, methods: dict[str, Function], ignore_loops: bool) -> dict[str, Function]:
     """Quick forms of the methods of a handle, where there are."""
-    found = {name: quick_call(mb, name, method, ignore_loops) for name, method in methods.items()}
-    return {name: call for name, call in found.items() if call is not None}
+    calls = {name: quick_call(mb, name, method, ignore_loops) for name, method in methods.items()}
+    return {name: call for name, call in calls.items() if call is not None}
 
 
 def quick_call(mb: Multibody, name: str, fallback: Function, ignore_loops: bool = False) -> Function | None:
@@ -134,27 +134,27 @@ class Frames(dict[Any, bytes]):
     def __missing__(self, named: Any) -> bytes:
         mb, model = self._mb, self._model
         with mb._edits.lock:  # a pose that changes meanwhile would be noted as it was
-            found = model.frame(mb.layout, mb.frame(named)).tobytes()
+            encoded = model.frame(mb.layout, mb.frame(named)).tobytes()
             if model.parameters == mb.parameters:
-                self[named] = found
-        return found
+                self[named] = encoded
+        return encoded
 
 
 def _twists(kind: str, mb: Multibody) -> tuple[Any, ...]:
     return BodyArray.wrap(mb, kind, "'inertial'", partial(_of_node, mb, kind))
 
 
-def _of_node(mb: Multibody, kind: str, kept: bytes | tuple[Array, ...], frame: Frame) -> Array:
+def _of_node(mb: Multibody, kind: str, stored: bytes | tuple[Array, ...], frame: Frame) -> Array:
     """The velocity or acceleration of a node, at the state its result was computed for."""
-    state = kept if isinstance(kept, tuple) else np.split(np.frombuffer(kept), [mb.nq, mb.nq + mb.nv])
-    given: dict[str, Any] = {"vdot": np.zeros(mb.nv)} | dict(zip(TABLE[kind].vectors, state, strict=False))
+    state = stored if isinstance(stored, tuple) else np.split(np.frombuffer(stored), [mb.nq, mb.nq + mb.nv])
+    vectors: dict[str, Any] = {"vdot": np.zeros(mb.nv)} | dict(zip(TABLE[kind].vectors, state, strict=False))
     if not isinstance(frame.carrier, Body):  # it rests
-        return node_twist(kind, read_problem(kind, mb, **given), frame)
+        return node_twist(kind, read_problem(kind, mb, **vectors), frame)
 
-    def plain(**given: Any) -> NodeMotion:
-        return NodeMotion(*answers(read_problem("node_motion", mb, **given), None))
+    def plain(**vectors: Any) -> NodeMotion:
+        return NodeMotion(*answers(read_problem("node_motion", mb, **vectors), None))
 
-    motion: NodeMotion = (quick_call(mb, "node_motion", plain) or plain)(**given, nodes=(frame,))
+    motion: NodeMotion = (quick_call(mb, "node_motion", plain) or plain)(**vectors, nodes=(frame,))
     return (motion.velocity if kind == "velocities" else motion.acceleration)[..., 0, :]
 
 

@@ -29,18 +29,18 @@ def relative_jacobian(
 ) -> Array:
     """The Jacobian of nodes relative to a frame."""
     frames, axes, to = _frames("jacobian", g, nodes, expressed_in, relative_to)
-    given = {"q": q, "threads": threads, "ignore_loops": ignore_loops}
+    arguments = {"q": q, "threads": threads, "ignore_loops": ignore_loops}
     rigid = [*frames, *([to] if isinstance(to.carrier, Body) else [])]
-    both_ends = read_problem("jacobian", g, nodes=tuple(rigid), expressed_in="inertial", **given)
-    p = read_problem("jacobian", g, nodes=frames, expressed_in="inertial", **given)
+    both_ends = read_problem("jacobian", g, nodes=tuple(rigid), expressed_in="inertial", **arguments)
+    p = read_problem("jacobian", g, nodes=frames, expressed_in="inertial", **arguments)
     tails = _prepared(p, out)
     J = np.array(answer(both_ends, None))
     with np.errstate(all="ignore"):
         J_to = J[..., -6:, :] if len(rigid) > len(frames) else np.zeros((6, p.nv))
         x_to, rows = pose_of_frame(p.state, to)[1], []
         for i, node in enumerate(frames):
-            own, r = J[..., 6 * i : 6 * i + 6, :], pose_of_frame(p.state, node)[1] - x_to
-            seen = own - J_to
+            J_node, r = J[..., 6 * i : 6 * i + 6, :], pose_of_frame(p.state, node)[1] - x_to
+            seen = J_node - J_to
             seen[..., 3:, :] += skew(r) @ J_to[..., :3, :]
             rows.append(both(_axes(p, axes, node), seen))
         result = np.concatenate([np.zeros((*p.batch, 0, p.nv)), *rows], axis=-2)

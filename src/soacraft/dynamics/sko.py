@@ -36,10 +36,10 @@ def of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]
     for key in WITHOUT_MEANING - {"threads"}:
         if not isinstance(kwargs.get(key, False), bool | np.bool_):
             raise StateError(f"{key} of {name} must be True or False, got {kwargs[key]!r:.60}.")
-    given = {key: x for key, x in kwargs.items() if key not in WITHOUT_MEANING}
-    out = given.pop("out", None)
+    arguments = {key: x for key, x in kwargs.items() if key not in WITHOUT_MEANING}
+    out = arguments.pop("out", None)
     try:
-        result = function(m, *args, **given)
+        result = function(m, *args, **arguments)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             raise ModelError(f"{name} of an SKO model: {error}.") from None
@@ -63,11 +63,11 @@ def _bound(m: SKOModel, q: Any, v: Any = None, vdot: Any = None, force: Any = No
     return operators_of(FunctionBinding(m, (m.read("q", q), w, wdot), force))
 
 
-def _full(x: Any, *given: Any) -> Array:
+def _full(x: Any, *inputs: Any) -> Array:
     """A vector for each state of the batch, also where it does not depend on what differs."""
-    found = np.asarray(x)
-    batch = np.broadcast_shapes(*(np.shape(y)[:-1] for y in given if y is not None))
-    return found if found.shape[:-1] == batch else np.array(np.broadcast_to(found, (*batch, found.shape[-1])))
+    array = np.asarray(x)
+    batch = np.broadcast_shapes(*(np.shape(y)[:-1] for y in inputs if y is not None))
+    return array if array.shape[:-1] == batch else np.array(np.broadcast_to(array, (*batch, array.shape[-1])))
 
 
 def _mass(s: Operators) -> Any:
@@ -133,27 +133,27 @@ def mixed_dynamics(m: SKOModel, q: Any, v: Any, force: Any, vdot: Any, prescribe
     T, a = _vector(m, "force", force), _vector(m, "vdot", vdot)
     if any(np.ndim(x) > 1 for x in (q, v, T, a)):
         raise StateError("mixed_dynamics of an SKO model takes one state, not a batch.")
-    mask, given = np.zeros(nv, dtype=np.bool_), np.asarray(prescribed)
-    if given.dtype == np.bool_ and given.shape == (nv,):
-        mask = given
-    elif given.ndim == 1 and not given.size:
+    mask, chosen = np.zeros(nv, dtype=np.bool_), np.asarray(prescribed)
+    if chosen.dtype == np.bool_ and chosen.shape == (nv,):
+        mask = chosen
+    elif chosen.ndim == 1 and not chosen.size:
         mask[:] = False
-    elif given.dtype.kind in "iu" and given.ndim == 1 and ((given >= 0) & (given < nv)).all():
-        mask[given] = True
+    elif chosen.dtype.kind in "iu" and chosen.ndim == 1 and ((chosen >= 0) & (chosen < nv)).all():
+        mask[chosen] = True
     else:
         raise StateError(
             f"prescribed must be a mask of {nv} or numbers of dofs from 0 to {nv - 1}, got {prescribed!r:.60}."
         )
     X, C = mass_matrix(m, q), bias_force(m, q, v)
-    found = np.where(mask, a, 0.0)
+    vdot_all = np.where(mask, a, 0.0)
     free = ~mask
     try:
-        found[free] = np.linalg.solve(X[np.ix_(free, free)], T[free] - C[free] - X[np.ix_(free, mask)] @ a[mask])
+        vdot_all[free] = np.linalg.solve(X[np.ix_(free, free)], T[free] - C[free] - X[np.ix_(free, mask)] @ a[mask])
     except np.linalg.LinAlgError:
         raise SingularError(
             "mixed_dynamics of an SKO model: dofs that are not prescribed have no inertia to move; prescribe them too."
         ) from None
-    return found, np.where(mask, X @ found + C, T)
+    return vdot_all, np.where(mask, X @ vdot_all + C, T)
 
 
 def bias_force(m: SKOModel, q: Any, v: Any) -> Array:

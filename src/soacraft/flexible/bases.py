@@ -110,17 +110,17 @@ class Partition:
 
         about = np.array(self.chosen[0].at)
         R = np.zeros((self.size, 6))
-        whole = rigid_at(self.fe.nodes, about, self.fe.dofs).reshape(-1, 6)
-        R[: self.free] = whole[self._firsts[: self.free]]
+        all_rows = rigid_at(self.fe.nodes, about, self.fe.dofs).reshape(-1, 6)
+        R[: self.free] = all_rows[self._firsts[: self.free]]
         for k, each in enumerate(self.chosen):
             R[self.interface(k)] = rigid_at(np.array([each.at]), about, 6)[0]
         return R
 
     def blocks(self, rows: Indices) -> tuple[Sparse, Sparse, Factor]:
         """K and M of some dofs, and the factor of that K; made once."""
-        known = self._made.get(rows.tobytes())
-        if known is not None:
-            return known
+        cached = self._made.get(rows.tobytes())
+        if cached is not None:
+            return cached
         K, M = as_sparse(self.K[rows][:, rows]), as_sparse(self.M[rows][:, rows])
         held = "', '".join(x.name for k, x in enumerate(self.chosen) if self.interface(k)[0] not in rows)
         factor = Factor(K, lambda i: self.name(int(rows[i])), f"the stiffness with '{held}' held")
@@ -206,19 +206,19 @@ def residual_modes(part: Partition, normal: Basis, free: bool) -> Basis:
         X = relieved(part, X)
     size = np.sqrt(np.maximum(np.einsum("ij,ij->j", X, times(part.M, X)), np.finfo(float).tiny))
     basis, kinds, notes = normal.X, [], []
-    kept: list[Array] = []
+    modes: list[Array] = []
     for k, x in enumerate((X / size).T):
         for _ in range(2):  # against the modes and the residual modes before it, in M; twice is enough
             x = x - basis @ (basis.T @ (part.M @ x))
-        left = float(np.sqrt(max(x @ (part.M @ x), 0.0)))
+        norm = float(np.sqrt(max(x @ (part.M @ x), 0.0)))
         label = part.label(int(loads[k]))
-        if left < NOTHING_NEW:
+        if norm < NOTHING_NEW:
             notes.append(f"the residual mode of {label} repeats the other modes and is left out")
             continue
-        kept.append(x / left)
-        basis = np.hstack([basis, kept[-1][:, None]])
+        modes.append(x / norm)
+        basis = np.hstack([basis, modes[-1][:, None]])
         kinds.append(f"residual {label}")
-    return Basis(np.array(kept).T.reshape(part.size, len(kept)), kinds, notes)
+    return Basis(np.array(modes).T.reshape(part.size, len(modes)), kinds, notes)
 
 
 def relieved(part: Partition, X: Array) -> Array:

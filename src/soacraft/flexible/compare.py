@@ -39,9 +39,9 @@ def effective_mass(data: ModalData) -> EffectiveMass:
     array([0.613, 0.   , 0.188, 0.   ])
     """
     values, V = eigh(data.K, data.M)
-    whole = mass_matrix(data, np.zeros(data.n))
-    share = ((whole[:6, 6:] @ V) ** 2).T
-    rigid = np.diagonal(whole)[:6]
+    matrix = mass_matrix(data, np.zeros(data.n))
+    share = ((matrix[:6, 6:] @ V) ** 2).T
+    rigid = np.diagonal(matrix)[:6]
     share = np.concatenate([share[:, 3:], share[:, :3]], axis=1)
     size = np.concatenate([rigid[3:], rigid[:3]])
     hz = np.sqrt(np.maximum(values, 0.0)) / (2.0 * np.pi)

@@ -129,9 +129,9 @@ class FEModel:
         """Name a place where the body meets others: a node with turns (`at`: its place or name), or several nodes,
         joined to a frame at `at` (default: their mean) rigidly (`by="RBE2"`) or by their average motion (`by="RBE3"`).
         """
-        made = read_interface(self, name, at, nodes, by)
-        self.interfaces[name] = made
-        return made
+        interface = read_interface(self, name, at, nodes, by)
+        self.interfaces[name] = interface
+        return interface
 
     def add_mass(self, mass: Any, *, node: Any, at: Any = None) -> None:
         """A point mass carried rigidly by a node (its number, place or name), at a place `at` (default: the node's).
@@ -156,12 +156,12 @@ class FEModel:
         self.masses = as_sparse(block_diag([self.masses, diags_array([m])]))
         self.field = as_sparse(vstack([self.field, csr_array(row)]))
         self.carried.append((k, offset))
-        for made in ("M", "mass"):
-            self.__dict__.pop(made, None)
+        for cached in ("M", "mass"):
+            self.__dict__.pop(cached, None)
 
     def __repr__(self) -> str:
-        known = ", ".join(self.interfaces) or "none"
-        return f"FEModel({len(self.nodes)} nodes, {self.size} dofs, mass {self.mass:.4g}; interfaces: {known})"
+        listed = ", ".join(self.interfaces) or "none"
+        return f"FEModel({len(self.nodes)} nodes, {self.size} dofs, mass {self.mass:.4g}; interfaces: {listed})"
 
 
 def rigid_at(places: Array, about: Array, dofs: int) -> Array:

@@ -161,9 +161,9 @@ def _running(x: Array, l: float, parts: int, rate: Array) -> Array:
     """The integral from 0 of what is known at the Gauss points of each part: there, then at 0 and at the end."""
     nodes, weights = legendre.leggauss(POINTS)
     series = legendre.legint(np.linalg.inv(legendre.legvander(nodes, POINTS - 1)), lbnd=-1)
-    known = 0.5 * l / parts * rate.reshape(parts, POINTS, *rate.shape[1:])
-    inside = np.einsum("pq,kpaij->kqaij", legendre.legval(nodes, series), known)
-    each = np.einsum("p,kpaij->kaij", weights, known)
+    scaled = 0.5 * l / parts * rate.reshape(parts, POINTS, *rate.shape[1:])
+    inside = np.einsum("pq,kpaij->kqaij", legendre.legval(nodes, series), scaled)
+    each = np.einsum("p,kpaij->kaij", weights, scaled)
     before = np.concatenate([0.0 * each[:1], np.cumsum(each, axis=0)])
     values = (before[:-1, None] + inside).reshape(rate.shape)
     return np.concatenate([values, before[:1], before[-1:]])

@@ -130,11 +130,11 @@ def _refuse_indefinite(masses: Sparse, places: Array) -> None:
     Factor(as_sparse(masses[there][:, there]), lambda i: f"point {there[i]}", "the mass M")
 
 
-def _refuse_other(made: Sparse, given: Sparse, fe: FEModel) -> None:
+def _refuse_other(assembled: Sparse, supplied: Sparse, fe: FEModel) -> None:
     """The mass of the field is the mass that was given."""
-    size = np.sqrt(np.maximum(given.diagonal(), 0.0))
+    size = np.sqrt(np.maximum(supplied.diagonal(), 0.0))
     scale = diags_array(1.0 / np.where(size > 0.0, size, size.max()))
-    off = abs(as_sparse(scale @ (made - given) @ scale)).tocoo()
+    off = abs(as_sparse(scale @ (assembled - supplied) @ scale)).tocoo()
     if off.nnz and off.data.max() > SAME:
         k = int(np.argmax(off.data))
         raise ModelError(

@@ -112,16 +112,20 @@ def coordinates(fe: FEModel, chosen: list[Interface]) -> tuple[Sparse, int]:
         values.append(block.ravel())
 
     for k, each in enumerate(chosen):
-        own = len(free) + 6 * k + np.arange(6)
+        own_columns = len(free) + 6 * k + np.arange(6)
         if each.by == "node":
-            add(_dofs(fe, each), own, np.eye(6))
+            add(_dofs(fe, each), own_columns, np.eye(6))
         elif each.by == "RBE2":
-            add(_dofs(fe, each), own, rigid_at(fe.nodes[list(each.nodes)], np.array(each.at), fe.dofs).reshape(-1, 6))
+            add(
+                _dofs(fe, each),
+                own_columns,
+                rigid_at(fe.nodes[list(each.nodes)], np.array(each.at), fe.dofs).reshape(-1, 6),
+            )
         else:
             _, W, moved, pivots = next(x for x in averages if x[0] is each)
             inverse: Array = np.linalg.inv(W[:, pivots]).astype(np.float64)  # d_pivots = W_p^-1 (x - W_o d_others)
             others = np.setdiff1d(np.arange(len(moved)), pivots)
-            add(moved[pivots], own, inverse)
+            add(moved[pivots], own_columns, inverse)
             add(moved[pivots], place[moved[others]], -inverse @ W[:, others])
     stacked = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     return csr_array(stacked, shape=(fe.size, len(free) + 6 * len(chosen))), len(free)
@@ -143,10 +147,10 @@ def _dofs(fe: FEModel, each: Interface) -> npt.NDArray[np.intp]:
 
 
 def _read_nodes(fe: FEModel, nodes: Any, name: str) -> tuple[int, ...]:
-    given = [nodes] if isinstance(nodes, int | np.integer) else nodes
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    numbers = [nodes] if isinstance(nodes, int | np.integer) else nodes
+    if isinstance(numbers, str | bytes) or not isinstance(numbers, Iterable):
         raise ModelError(f"nodes of interface {name!r} are a list of their numbers, got {nodes!r:.60}.")
-    chosen = tuple(whole_number(i, f"a node of interface {name!r}", 0, len(fe.nodes) - 1) for i in given)
+    chosen = tuple(whole_number(i, f"a node of interface {name!r}", 0, len(fe.nodes) - 1) for i in numbers)
     if not chosen or len(set(chosen)) < len(chosen):
         raise ModelError(f"interface {name!r} needs nodes, each once, got {_list(chosen)}.")
     return chosen

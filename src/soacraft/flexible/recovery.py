@@ -34,13 +34,13 @@ def _of_beams(fe: FEModel, X: Array) -> dict[str, Array]:
         d = np.concatenate([X[6 * i : 6 * i + 6], X[6 * j : 6 * j + 6]])
         strains.append(np.kron(np.eye(2), e.R.T) @ B[0] @ d)
     strain = np.array(strains)
-    made = {"strain": strain, "section_force": np.array([e.C for e in fe.elements])[:, :, None] * strain}
+    recovered = {"strain": strain, "section_force": np.array([e.C for e in fe.elements])[:, :, None] * strain}
     if all(e.section.outermost for e in fe.elements):
         at = np.array([e.section.outermost for e in fe.elements])  # (elements, 4, 2)
         E = np.array([e.material.E for e in fe.elements])[:, None, None]
         y, z = at[:, :, :1], at[:, :, 1:]
-        made["stress"] = E * (strain[:, None, 0] + z * strain[:, None, 4] - y * strain[:, None, 5])
-    return made
+        recovered["stress"] = E * (strain[:, None, 0] + z * strain[:, None, 4] - y * strain[:, None, 5])
+    return recovered
 
 
 def _of_solid(solid: Solid, X: Array) -> dict[str, Array]:

@@ -111,9 +111,9 @@ def reduce(
         bar.at(6)
         second, said = _second(part, X, Z, method, geometric)
         bar.at(9)
-        kept = [read_node(fe, i) for i in (nodes if isinstance(nodes, Iterable) else [nodes])]
-        rest = _others(part, X, second, kept)
-        if fe.dofs == 6 and not rest and len(kept) < len(fe.nodes):
+        nodes_kept = [read_node(fe, i) for i in (nodes if isinstance(nodes, Iterable) else [nodes])]
+        rest = _others(part, X, second, nodes_kept)
+        if fe.dofs == 6 and not rest and len(nodes_kept) < len(fe.nodes):
             notes.append(f"FE nodes are not kept, they take more than {KEPT} numbers: name some with nodes=[...]")
         data = ModalData(
             **moments,
@@ -121,7 +121,7 @@ def reduce(
             D=modal_damping(K, moments["M"], damping),
             S=None if second is None else second.S,
             T=None if second is None else second.T,
-            nodes=_nodes(part, X, Z, second, kept),
+            nodes=_nodes(part, X, Z, second, nodes_kept),
             fe_nodes=rest,
             kinds=kinds,
             points=fe.nodes.copy(),
@@ -176,14 +176,15 @@ def _checked(fe: FEModel) -> list[str]:
             "the hinge supports it."
         )
     weight = times(fe.masses, fe.points)
-    own = rigid_mass(fe.mass, weight.sum(axis=0), fe.points.T @ weight)
+    computed = rigid_mass(fe.mass, weight.sum(axis=0), fe.points.T @ weight)
     by_dofs = R.T @ times(fe.M, R)
-    scale = np.sqrt(np.repeat((own[0, 0], np.diagonal(own)[3:].max()), 3))
-    off = float(np.abs((by_dofs - own) / np.outer(scale, scale)).max())
+    scale = np.sqrt(np.repeat((computed[0, 0], np.diagonal(computed)[3:].max()), 3))
+    off = float(np.abs((by_dofs - computed) / np.outer(scale, scale)).max())
     if off > SAME_MASS:
         raise ModelError(
             f"the mass properties of the FE model's rigid motions differ from those of its points by {off:.2g} of "
-            f"them: mass {by_dofs[0, 0]:.6g} and {own[0, 0]:.6g}. Its points, masses and dofs do not belong together."
+            f"them: mass {by_dofs[0, 0]:.6g} and {computed[0, 0]:.6g}. Its points, masses and dofs do not belong "
+            "together."
         )
     return [
         f"rigid motions have no strain: at most {part[worst]:.1g} of the stiffness of their dofs",
@@ -199,9 +200,7 @@ def _diagonal(K: Array, M: Array) -> tuple[Array, tuple[str, ...]]:
     return np.asarray(turn / np.sqrt(mu)), tuple(f"combined {f:.6g} Hz" for f in hz)
 
 
-def _second(
-    part: Partition, X: Array, Z: Array, method: str, geometric: bool | None
-) -> tuple[SecondOrder | None, str]:
+def _second(part: Partition, X: Array, Z: Array, method: str, geometric: bool | None) -> tuple[SecondOrder | None, str]:
     """The second-order displacement where the model has one, and a note."""
     if geometric is False:
         return None, "no geometric stiffening: it was switched off"
@@ -224,26 +223,26 @@ def _second(
     return None, f"no geometric stiffening: {why}"
 
 
-def _nodes(part: Partition, X: Array, Z: Array, second: SecondOrder | None, kept: list[int]) -> dict[str, ModalNode]:
+def _nodes(part: Partition, X: Array, Z: Array, second: SecondOrder | None, numbers: list[int]) -> dict[str, ModalNode]:
     nodes = {}
     for k, each in enumerate(part.chosen):
         index = each.nodes[0] if part.fe.elements else k
         nodes[each.name] = _node(np.array(each.at), Z[part.interface(k)], second, index)
-    for i in kept:
+    for i in numbers:
         if part.fe.dofs == 3:
             raise ModelError(f"FE node {i} has no turns, as a node of a body has; name an interface by='RBE3' there.")
         nodes[f"fe:{i}"] = _node(part.fe.nodes[i], X[6 * i : 6 * i + 6], second, i)
     return nodes
 
 
-def _others(part: Partition, X: Array, second: SecondOrder | None, kept: list[int]) -> dict[str, ModalNode]:
+def _others(part: Partition, X: Array, second: SecondOrder | None, numbers: list[int]) -> dict[str, ModalNode]:
     """The other FE nodes with turns, where there are not too many numbers of them."""
     fe, n = part.fe, X.shape[1]
     if fe.dofs == 3 or len(fe.nodes) * 6 * n * (1 if second is None else 1 + n) > KEPT:
         return {}
-    others = (i for i in range(len(fe.nodes)) if i not in set(kept))
-    known = second if fe.elements else None
-    return {f"fe:{i}": _node(fe.nodes[i], X[6 * i : 6 * i + 6], known, i) for i in others}
+    others = (i for i in range(len(fe.nodes)) if i not in set(numbers))
+    order = second if fe.elements else None
+    return {f"fe:{i}": _node(fe.nodes[i], X[6 * i : 6 * i + 6], order, i) for i in others}
 
 
 def _node(place: Array, motion: Array, second: SecondOrder | None, i: int) -> ModalNode:

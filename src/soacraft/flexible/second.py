@@ -96,13 +96,13 @@ def _along(e: BeamElement, X: Array, gam2: Array, lam2: Array, forward: bool) ->
     return Theta, lam, phi
 
 
-def _integral(l: float, rate: Array, known: Array, ends: tuple[int, int], forward: bool) -> tuple[Array, Array]:
+def _integral(l: float, rate: Array, values: Array, ends: tuple[int, int], forward: bool) -> tuple[Array, Array]:
     """The integral of a rate at the points of quadrature and at the far end, from its value at the near end."""
     running = l * np.einsum("kq,qaij->kaij", RUNNING, rate)
     all_of_it = l * np.einsum("q,qaij->aij", WEIGHTS, rate)
     if forward:
-        return known[ends[0]] + running, known[ends[0]] + all_of_it
-    return known[ends[1]] - all_of_it + running, known[ends[1]] - all_of_it
+        return values[ends[0]] + running, values[ends[0]] + all_of_it
+    return values[ends[1]] - all_of_it + running, values[ends[1]] - all_of_it
 
 
 def off_axis(Theta: Array, lam: Array, d: Array) -> Array:

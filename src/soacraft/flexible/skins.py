@@ -66,12 +66,12 @@ def tube(rings: list[Ring], start: int, caps: tuple[bool, bool]) -> tuple[Number
 
 def joined(tubes: list[tuple[list[Ring], tuple[bool, bool]]]) -> dict[str, Any]:
     """Several tubes as the arrays of a skin; each is an element."""
-    made, count = [], 0
+    tubes_made, count = [], 0
     for rings, caps in tubes:
-        made.append(tube(rings, count, caps))
-        count += len(made[-1][0])
-    owner, offset, normals, triangles = (np.concatenate(x) for x in zip(*made, strict=True))
-    element = np.repeat(np.arange(len(made)), [len(x[3]) for x in made])
+        tubes_made.append(tube(rings, count, caps))
+        count += len(tubes_made[-1][0])
+    owner, offset, normals, triangles = (np.concatenate(x) for x in zip(*tubes_made, strict=True))
+    element = np.repeat(np.arange(len(tubes_made)), [len(x[3]) for x in tubes_made])
     return {"owner": owner, "offset": offset, "normals": normals, "triangles": triangles, "element": element}
 
 
@@ -86,13 +86,13 @@ def _beams(fe: FEModel, X: Array, second: SecondOrder | None) -> ModalSkin:
     straight = _straight(fe)
     for number, e in enumerate(fe.elements):
         i, j = e.nodes
-        own = [count + len(inside) * number + k for k in range(len(inside))]
+        inner = [count + len(inside) * number + k for k in range(len(inside))]
         if inside:
             at.append(fe.nodes[i] + GAUSS[inside, None] * e.length * e.R[:, 0])
             field.append(e.at_gauss[0][inside] @ np.concatenate([X[6 * i : 6 * i + 6], X[6 * j : 6 * j + 6]]))
             if gam2 is not None and second is not None and second.inside is not None:
                 gam2.append(second.inside[number, inside])
-        rings = [Ring(station, e.R, e.shape) for station in (i, *own, j)]
+        rings = [Ring(station, e.R, e.shape) for station in (i, *inner, j)]
         tubes.append((rings, (i not in straight, j not in straight)))
     u = np.concatenate(field)
     return ModalSkin(

@@ -121,18 +121,18 @@ def _mesh(mesh: Any) -> tuple[Any, Any]:
             f"a solid is made of a mesh with points and cells_dict, as meshio reads it, got {mesh!r:.60}.{cure}"
         )
     cells = dict(mesh.cells_dict)
-    known = [kind for kind in cells if kind in ("tetra", "tetra10")]
-    other = sorted(set(cells) - set(known) - set(_FLAT))
-    if other or len(known) != 1:
+    kinds = [kind for kind in cells if kind in ("tetra", "tetra10")]
+    other = sorted(set(cells) - set(kinds) - set(_FLAT))
+    if other or len(kinds) != 1:
         have = ", ".join(map(repr, sorted(map(str, cells)))) or "none"
         raise ModelError(
             f"a solid is made of elements of one type, 'tetra' or 'tetra10'; this mesh has {have}. Mesh it again with "
             "tetrahedra of one type."
         )
-    points, used = np.asarray(mesh.points), np.unique(cells[known[0]])
+    points, used = np.asarray(mesh.points), np.unique(cells[kinds[0]])
     place = np.full(len(points), -1)  # points of faces alone are left out
     place[used] = np.arange(len(used))
-    return points[used], place[np.asarray(cells[known[0]])]
+    return points[used], place[np.asarray(cells[kinds[0]])]
 
 
 def _cells(tetrahedra: Any, count: int) -> npt.NDArray[np.intp]:

@@ -65,20 +65,20 @@ def assemble_all(p: Problem, fixed: Mask, theta: dict[str, Array], limits: Any, 
     """
     if not isinstance(limits, bool | np.bool_):
         raise StateError(f"limits of assemble must be True or False, got {limits!r:.60}.")
-    bounds, told = Bounds(p.graph, fixed, bool(limits)), f"assembling {p.graph.name}"
+    bounds, title = Bounds(p.graph, fixed, bool(limits)), f"assembling {p.graph.name}"
     each = list(np.ndindex(*p.batch))
     q = p.full("q").reshape(len(each), p.graph.nq)
     for i, one in zip(each, q, strict=True):
         with in_state(p.batch, i):
             bounds.check_fixed(one)
-    found, sure = _compiled(q, bounds, theta, tolerance)
-    left = [k for k in range(len(each)) if not sure[k]]
+    assembled, sure = _compiled(q, bounds, theta, tolerance)
+    unsure = [k for k in range(len(each)) if not sure[k]]
     current, still = p.graph.current, np.zeros(p.graph.nv)
-    for k in left if len(each) == 1 else shown(left, told):
+    for k in unsure if len(each) == 1 else shown(unsure, title):
         with in_state(p.batch, each[k]):
             start = current.replace(q=q[k], v=still, vdot=still, forces=())
-            found[k] = _assemble(bounds, start, theta, tolerance, told if len(each) == 1 else "")
-    return found
+            assembled[k] = _assemble(bounds, start, theta, tolerance, title if len(each) == 1 else "")
+    return assembled
 
 
 def _compiled(q: Array, bounds: Bounds, theta: dict[str, Array], tolerance: float) -> tuple[Array, Mask]:
@@ -90,10 +90,10 @@ def _compiled(q: Array, bounds: Bounds, theta: dict[str, Array], tolerance: floa
     return nothing if guess is None else rows.assemble(q, guess, bounds.free, bounds.allowed)
 
 
-def _assemble(bounds: Bounds, start: State, theta: dict[str, Array], tolerance: float, told: str = "") -> Array:
+def _assemble(bounds: Bounds, start: State, theta: dict[str, Array], tolerance: float, title: str = "") -> Array:
     best: Constraints | None = None
     starts = _Starts(bounds, start)
-    for q in shown(starts, told) if told else starts:
+    for q in shown(starts, title) if title else starts:
         rows = close(Constraints(bounds.graph, start.replace(q=q), theta), bounds)
         if rows.opening <= tolerance:
             return _nearest(rows, start, bounds)
@@ -174,8 +174,8 @@ class _Step:
         factor: Any = np.linalg.qr(np.column_stack([self.A, self.r]), mode="r")
         R = factor[:n]  # A = Q R: as many rows as dofs
         U, sigma, V = np.linalg.svd(R[:, :n], full_matrices=False)
-        kept = sigma > RANK * sigma.max(initial=0.0)
-        self.sigma, self.V, self.b = sigma[kept], V[kept], U[:, kept].T @ R[:, n]
+        regular = sigma > RANK * sigma.max(initial=0.0)
+        self.sigma, self.V, self.b = sigma[regular], V[regular], U[:, regular].T @ R[:, n]
 
     def within(self, radius: float) -> Array:
         """min |A y + r|^2 + mu |y|^2 with the least mu that keeps |y| within the radius, and y within its limits."""
@@ -299,15 +299,15 @@ def _text(rows: Constraints, bounds: Bounds, tolerance: float) -> str:
     graph = rows.graph
     gaps = [(x.opening, f"loop {x.name!r} stays open by {gap_text(x)}") for x in rows.loops]
     gaps += [(x.opening, f"coupling {x.name!r} stays off by {abs(x.residual):.3g}") for x in rows.couplings]
-    told = "; ".join(text for size, text in sorted(gaps, reverse=True)[:3] if size > tolerance)
+    gap_texts = "; ".join(text for size, text in sorted(gaps, reverse=True)[:3] if size > tolerance)
     sides = bounds.sides(np.asarray(rows.state.q))
     stops = [f"{graph.dof_names[i]!r}" for i in np.flatnonzero(sides)]
     if stops:
-        told += f", with limits reached at {', '.join(stops[:6])}{', ...' if len(stops) > 6 else ''}"
+        gap_texts += f", with limits reached at {', '.join(stops[:6])}{', ...' if len(stops) > 6 else ''}"
     modes = ~movable_dofs(graph)
     held = [graph.dof_names[i] for i in np.flatnonzero(bounds.fixed & ~modes)]
     cure = f"Let some of the fixed dofs go ({', '.join(map(repr, held[:6]))}), or start" if held else "Start"
     end = ", or pass limits=False." if stops else "."
     bent = " Flexible bodies stay bent as they are in q0, unless bend=True." if bounds.fixed[modes].any() else ""
-    text = f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0{end}"
-    return text + bent
+    text = f"{graph.name!r} cannot be assembled from here: at the nearest approach {gap_texts}. {cure} "
+    return f"{text}from another q0{end}{bent}"

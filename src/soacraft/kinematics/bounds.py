@@ -48,9 +48,9 @@ class Bounds:
 
     def measured_by(self, length: float) -> Bounds:
         """Bounds with slides measured in another length than that of the model."""
-        found = copy(self)
-        found.units = np.where(self.turning, self.units, self.units * self.length / length)
-        return found
+        measured = copy(self)
+        measured.units = np.where(self.turning, self.units, self.units * self.length / length)
+        return measured
 
     def check_fixed(self, q: Array) -> None:
         """Raise `StateError` where a dof is held outside its limits."""
@@ -99,36 +99,36 @@ class Bounds:
 
     def sides(self, q: Array) -> Sides:
         """-1 for dofs at their lower limit, 1 at their upper one or at both, 0 elsewhere, (nv)."""
-        found = np.zeros(self.graph.nv, dtype=np.int8)
-        known = self.place >= 0
-        x, near = q[self.place[known]], AT_LIMIT / self.units[known]
-        high, low = x >= self.upper[known] - near, x <= self.lower[known] + near
-        found[known] = np.where(high, 1, np.where(low, -1, 0))
+        sides = np.zeros(self.graph.nv, dtype=np.int8)
+        scalar = self.place >= 0
+        x, near = q[self.place[scalar]], AT_LIMIT / self.units[scalar]
+        high, low = x >= self.upper[scalar] - near, x <= self.lower[scalar] + near
+        sides[scalar] = np.where(high, 1, np.where(low, -1, 0))
         for ball in self.balls:
-            found[ball.v] = int(np.linalg.norm(ball.rotation(q)) >= ball.largest - AT_LIMIT)
-        return found
+            sides[ball.v] = int(np.linalg.norm(ball.rotation(q)) >= ball.largest - AT_LIMIT)
+        return sides
 
     def drawn(self, q: Array, rng: np.random.Generator, count: int) -> Array:
         """Coordinates anywhere within the limits, (count, nq): uniform between two limits and over a whole turn, else
         some lengths of the model away."""
         graph, size = self.graph, (count, self.graph.nv)
         dv = rng.uniform(-np.pi, np.pi, size) / self.units
-        known = np.isfinite(self.lower) & np.isfinite(self.upper)
-        uniform = rng.uniform(np.where(known, self.lower, 0.0), np.where(known, self.upper, 1.0), size)
-        dv[:, known] = (uniform - np.where(self.place >= 0, q[self.place], 0.0))[:, known]
-        found = np.array(graph.integrate(np.broadcast_to(q, (count, len(q))), np.where(self.free, dv, 0.0)))
+        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
+        uniform = rng.uniform(np.where(bounded, self.lower, 0.0), np.where(bounded, self.upper, 1.0), size)
+        dv[:, bounded] = (uniform - np.where(self.place >= 0, q[self.place], 0.0))[:, bounded]
+        drawn = np.array(graph.integrate(np.broadcast_to(q, (count, len(q))), np.where(self.free, dv, 0.0)))
         where = self.place[~self.fixed & (self.place >= 0)]
         low, high = (x[~self.fixed & (self.place >= 0)] for x in (self.lower, self.upper))
-        found[:, where] = np.clip(found[:, where], low, high)
-        return np.array([self.inside(x) for x in found]) if self.balls else found
+        drawn[:, where] = np.clip(drawn[:, where], low, high)
+        return np.array([self.inside(x) for x in drawn]) if self.balls else drawn
 
     def scattered(self, q: Array, rng: np.random.Generator, spread: float) -> Array:
         """Other coordinates within the limits: from nearby (spread near 0) to anywhere (1)."""
         graph = self.graph
         dv = 2.0 * spread * rng.standard_normal(graph.nv) / self.units
-        known = np.isfinite(self.lower) & np.isfinite(self.upper)
-        uniform = rng.uniform(np.where(known, self.lower, 0.0), np.where(known, self.upper, 1.0))
-        dv[known] = spread * (uniform - np.where(self.place >= 0, q[self.place], 0.0))[known]
+        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
+        uniform = rng.uniform(np.where(bounded, self.lower, 0.0), np.where(bounded, self.upper, 1.0))
+        dv[bounded] = spread * (uniform - np.where(self.place >= 0, q[self.place], 0.0))[bounded]
         return self.inside(graph.integrate(q, np.where(self.free, dv, 0.0)))
 
 

@@ -42,20 +42,20 @@ class _Rates(NamedTuple):
 def excluded(bounds: Bounds, state: State, aims: list[Aim], closed: float = CLOSED) -> int:
     """The number of boxes it took to prove that no configuration meets the aims, loops and couplings; 0 without a
     proof. Loops may be open by `closed`. O(boxes n)."""
-    told = [*aims, *closing_aims(bounds, closed)]
+    tested = [*aims, *closing_aims(bounds, closed)]
     some = any(aim.kind == "axes" for aim in aims)  # single angles of a turn may vary faster than it does
-    boxes = None if some else _Boxes.of(bounds, state, told)
+    boxes = None if some else _Boxes.of(bounds, state, tested)
     if boxes is None:
         return 0
     (q, h), count = boxes.all(), 0
     for _ in range(_ROUNDS):
-        left = boxes.left(q, h)
-        count += len(left)
-        if not left.any():
+        open_boxes = boxes.left(q, h)
+        count += len(open_boxes)
+        if not open_boxes.any():
             return count
-        if 2 * int(left.sum()) > _MOST:
+        if 2 * int(open_boxes.sum()) > _MOST:
             break
-        q, h = boxes.halved(q[left], h[left])
+        q, h = boxes.halved(q[open_boxes], h[open_boxes])
     return 0
 
 
@@ -63,12 +63,12 @@ def closing_aims(bounds: Bounds, closed: float = CLOSED) -> list[Aim]:
     """Targets that closures by hinges that turn set for their frames: to be at the same point, welded ones in the same
     axes.
     """
-    found = []
+    aims = []
     for x in bounds.graph.loops:
         if x.active and isinstance(x.hinge, TURNING):
             kind, goal = ("pose", Pose()) if isinstance(x.hinge, Weld) else ("position", np.zeros(3))
-            found.append(aim_at(bounds.graph, x.name, kind, (x.b, x.a), goal, tolerance=closed))
-    return found
+            aims.append(aim_at(bounds.graph, x.name, kind, (x.b, x.a), goal, tolerance=closed))
+    return aims
 
 
 class _Boxes:
@@ -103,10 +103,10 @@ class _Boxes:
         around = turns & ~(np.isfinite(low) & np.isfinite(high))
         low[around], high[around] = -np.pi, np.pi
         rates = [_rates(bounds, state, aim) for aim in aims]
-        found = [x for x in rates if x is not None]
-        if len(found) < len(rates):
+        known_rates = [x for x in rates if x is not None]
+        if len(known_rates) < len(rates):
             return None
-        boxes = cls(bounds, state, aims, found, low, high)
+        boxes = cls(bounds, state, aims, known_rates, low, high)
         ends = np.isfinite(low) & np.isfinite(high) & (bounds.place >= 0)
         return boxes if ends[boxes.moving].all() else None
 
@@ -121,11 +121,11 @@ class _Boxes:
         """Mask of the boxes that cannot be excluded."""
         still = np.zeros((len(q), self.graph.nv))
         state = self.state.replace(q=q, v=still, vdot=still)
-        left = np.ones(len(q), dtype=np.bool_)
+        possible = np.ones(len(q), dtype=np.bool_)
         for aim, rate in zip(self.aims, self.rates, strict=True):
             gap = aim.gaps(*aim.seen(state))
-            left &= gap.distance <= h @ rate.distance + aim.tolerance.distance + BOX_SLACK * aim.length
-            left &= gap.angle <= h @ rate.angle + aim.tolerance.angle + BOX_SLACK
+            possible &= gap.distance <= h @ rate.distance + aim.tolerance.distance + BOX_SLACK * aim.length
+            possible &= gap.angle <= h @ rate.angle + aim.tolerance.angle + BOX_SLACK
         at = coordinate_names(self.graph)
         for coupling in self.couplings:
             off, most, size = np.full(len(q), -coupling.offset), np.zeros(len(q)), np.zeros(len(q))
@@ -134,8 +134,8 @@ class _Boxes:
                 off += np.polynomial.polynomial.polyval(x, (0.0, *c))
                 rates = [n * abs(a) * (np.abs(x) + width) ** (n - 1) for n, a in enumerate(c, 1)]
                 most, size = most + width * sum(rates), np.maximum(size, sum(rates))
-            left &= np.abs(off) <= most + CLOSED * size
-        return left
+            possible &= np.abs(off) <= most + CLOSED * size
+        return possible
 
     def halved(self, q: Array, h: Array) -> tuple[Array, Array]:
         """Each box as two, across the dof that takes the targets furthest."""
@@ -150,7 +150,7 @@ class _Boxes:
 
 def _rates(bounds: Bounds, state: State, aim: Aim) -> _Rates | None:
     """None where a hinge on the way has no box of coordinates, or no end."""
-    graph, found = bounds.graph, _Rates(np.zeros(bounds.graph.nv), np.zeros(bounds.graph.nv))
+    graph, rates = bounds.graph, _Rates(np.zeros(bounds.graph.nv), np.zeros(bounds.graph.nv))
     at, lever = np.asarray(pose_of_frame(state, aim.frame)[1]), 0.0
     for joint in reversed(joints_between(bounds, state, aim.to, aim.frame)):
         hinge, v = joint.body.hinge, graph.layout.v_slices[graph.layout.index[joint.body]]
@@ -160,8 +160,8 @@ def _rates(bounds: Bounds, state: State, aim: Aim) -> _Rates | None:
         if not np.isfinite(lever):
             return None
         pitch = hinge.pitch if isinstance(hinge, Helical) else 0.0  # a screw moves a point across its axis and along
-        found.distance[v], found.angle[v] = np.hypot(lever, pitch), 1.0
+        rates.distance[v], rates.angle[v] = np.hypot(lever, pitch), 1.0
         if isinstance(hinge, Prismatic | Cylindrical):
-            found.distance[v.stop - 1], found.angle[v.stop - 1] = 1.0, 0.0
+            rates.distance[v.stop - 1], rates.angle[v.stop - 1] = 1.0, 0.0
         at = joint.first
-    return found
+    return rates

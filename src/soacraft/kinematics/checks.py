@@ -56,10 +56,10 @@ def check_state(task: Task, tolerance: float, moving: bool = True) -> None:
 
 
 def check_answer(
-    task: Task, vdot: Array, multipliers: Array, tolerance: float, left: tuple[float, float] | None = None
+    task: Task, vdot: Array, multipliers: Array, tolerance: float, residual_pair: tuple[float, float] | None = None
 ) -> None:
     """Raise `LoopError` when no acceleration satisfies the rows: driven closures that contradict each other, say."""
-    closures, motion = residuals(task, vdot, multipliers) if left is None else left
+    closures, motion = residuals(task, vdot, multipliers) if residual_pair is None else residual_pair
     rows = task.rows
     if not closures <= tolerance:
         off = np.abs(residual_of_rows(task, vdot))

@@ -108,11 +108,11 @@ class CompiledClosures:
     def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledClosures | None:
         """The rows of a graph; None without ties, with a hinge that compiled code does not know, or for a sub-graph
         whose anchor moves. Solvers of one model share what it is read into."""
-        known = cls._of_part(graph) if isinstance(graph, SubGraph) else rows_of(graph)
-        if known is None or tolerance == known.plan.tolerances.closed:
-            return known
-        plan = replace(known.plan, tolerances=replace(known.plan.tolerances, closed=tolerance))
-        return cls(known._tree, plan, known._forces)
+        closures = cls._of_part(graph) if isinstance(graph, SubGraph) else rows_of(graph)
+        if closures is None or tolerance == closures.plan.tolerances.closed:
+            return closures
+        plan = replace(closures.plan, tolerances=replace(closures.plan.tolerances, closed=tolerance))
+        return cls(closures._tree, plan, closures._forces)
 
     @classmethod
     def _read(cls, graph: Multibody) -> CompiledClosures | None:
@@ -187,13 +187,13 @@ class CompiledClosures:
     def guess(self, theta: Mapping[str, Array]) -> Array | None:
         """All coordinates from those known; None when one that must be known is not."""
         closures = self.plan.closures
-        found = closures.neutral.copy()
+        guess = closures.neutral.copy()
         for name, where in closures.starts.items():
             if name in theta:
-                found[where] = theta[name]
+                guess[where] = theta[name]
             elif name in closures.follows:
                 return None
-        return found
+        return guess
 
     def rows(self, q: Array, v: Array, theta: Mapping[str, Array]) -> RowArrays | None:
         """The rows at a state, the coordinates of the closures' hinges followed from those known."""
@@ -221,8 +221,8 @@ class CompiledClosures:
     def compliance(self, q: Array, theta: Array) -> Array | None:
         """The compliance of each row at q before anything cancels, `loops.schur.Compliance.reference`; None where
         compiled code is not sure: a hinge has nothing to move. O(n)."""
-        found = np.empty(self.size)
-        return found if self.core.compliance(np.ascontiguousarray(q), theta, found) else None
+        matrix = np.empty(self.size)
+        return matrix if self.core.compliance(np.ascontiguousarray(q), theta, matrix) else None
 
     def impulse(self, q: Array, v: Array, theta: Mapping[str, Array], rhs: Array) -> Array | None:
         """-Mcal^-1 Gc* S^+ rhs: the jump of velocities that closes the rows by rhs (formula F3). `rhs`: (6) for each
@@ -340,13 +340,13 @@ class CompiledClosures:
         coordinates, -1 where there is none.
         """
         count = len(q)
-        found, fine = np.array(q), np.zeros(count, dtype=np.int64)
+        assembled, fine = np.array(q), np.zeros(count, dtype=np.int64)
         if self.plan.closures.rolls:
-            return found, fine.astype(bool)
+            return assembled, fine.astype(bool)
         threads = min(_CORES, 1 + _STEPS_TO_CLOSE * count * self._tree.count // _WORTH_A_THREAD)
         _core.closed_assemble(self.core, np.ascontiguousarray(q), theta, np.flatnonzero(free), *allowed,
-                              self._holonomic, found, fine, threads)  # fmt: skip
-        return np.where(fine[:, None], found, q), fine.astype(bool)
+                              self._holonomic, assembled, fine, threads)  # fmt: skip
+        return np.where(fine[:, None], assembled, q), fine.astype(bool)
 
     def call(self, wrap: type, source: Any) -> Callable[..., Any]:
         """A call (q, v, force, theta, passive[, driven, rates]) on single states. It makes an object of the class
@@ -379,7 +379,7 @@ def compiled_first(method: _Method) -> _Method:
     return cast(_Method, _core.closed_method(method))
 
 
-def _not_sure(*given: Any) -> None:
+def _not_sure(*arguments: Any) -> None:
     """Answer of a call that leaves a state to Python."""
 
 

@@ -24,7 +24,7 @@ def followers(graph: Graph) -> frozenset[str]:
 
 def masters(graph: Graph) -> Indices | None:
     """The numbers of all other dofs; None where couplings name no follower, or two of them the same one."""
-    found = followers(graph)
-    if not found or len(found) < sum(x.active for x in graph.couplings):
+    dependent = followers(graph)
+    if not dependent or len(dependent) < sum(x.active for x in graph.couplings):
         return None
-    return np.array([i for i, name in enumerate(graph.dof_names) if name not in found], dtype=np.intp)
+    return np.array([i for i, name in enumerate(graph.dof_names) if name not in dependent], dtype=np.intp)

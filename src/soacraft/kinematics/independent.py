@@ -67,13 +67,13 @@ def choose(
     sizes: Sizes | None = None,
     rank: int | None = None,
     wanted: Mask | None = None,
-    kept: Indices | None = None,
+    previous: Indices | None = None,
 ) -> Partition:
     """The best conditioned choice for a constraint Jacobian (m, nv) with rows and dofs of given sizes.
 
     Without sizes rows and dofs are scaled; without a rank, singular values above `RANK` count. Dofs `wanted`
-    independent are left so wherever the others can carry the rank; those `kept` while they serve nearly as well as the
-    best ones.
+    independent are left so wherever the others can carry the rank; those of `previous` while they serve nearly as well
+    as the best ones.
 
     >>> choose(np.array([[0.1, -0.5, 0.0], [0.2, -1.0, 0.0]]))
     2 independent and 1 dependent dofs, rank 1, 1 redundant rows, condition 1
@@ -84,11 +84,11 @@ def choose(
     dependent, smallest = _columns(G, rank, wanted)
     condition = condition_of(G[:, dependent])
     redundant = np.sort(_pivots(G.T)[0][rank:])
-    if kept is not None and len(kept) == G.shape[1] - rank:
-        before = np.setdiff1d(np.arange(G.shape[1]), kept)
+    if previous is not None and len(previous) == G.shape[1] - rank:
+        before = np.setdiff1d(np.arange(G.shape[1]), previous)
         worse = condition_of(G[:, before])
         if not (worse > POOR_CONDITION and worse > BETTER * condition):
-            return Partition(np.asarray(kept), before, rank, redundant, worse, smallest)
+            return Partition(np.asarray(previous), before, rank, redundant, worse, smallest)
     independent = np.setdiff1d(np.arange(G.shape[1]), dependent)
     return Partition(independent, dependent, rank, redundant, condition, smallest)
 
@@ -104,8 +104,8 @@ def _columns(G: Array, rank: int, wanted: Mask | None) -> tuple[Indices, float]:
     dependent = free[order[: min(rank, int(np.sum(pivots > ZERO)))]]
     if len(dependent) < rank:
         A = G[:, dependent]
-        left = G[:, rest] - A @ np.linalg.lstsq(A, G[:, rest], rcond=None)[0]
-        dependent = np.append(dependent, rest[_pivots(left)[0][: rank - len(dependent)]])
+        remainder = G[:, rest] - A @ np.linalg.lstsq(A, G[:, rest], rcond=None)[0]
+        dependent = np.append(dependent, rest[_pivots(remainder)[0][: rank - len(dependent)]])
     return np.sort(dependent), smallest
 
 
@@ -144,11 +144,11 @@ def completed(G: Array, choice: Partition, independent: Array, rhs: Array, sizes
     """The x with Gc x = rhs and the given independent entries, or columns; least squares where rows repeat others."""
     x = np.zeros((G.shape[1], *rhs.shape[1:]))
     x[choice.independent] = independent
-    left, d = rhs - G @ x, choice.dependent
+    residual, d = rhs - G @ x, choice.dependent
     if sizes is None:
-        x[d] = _solve(G[:, d], left)
+        x[d] = _solve(G[:, d], residual)
     else:
-        x[d] = (_solve(sizes.scaled(G)[:, d], (left.T / sizes.rows).T).T / sizes.dofs[d]).T
+        x[d] = (_solve(sizes.scaled(G)[:, d], (residual.T / sizes.rows).T).T / sizes.dofs[d]).T
     return x
 
 
@@ -192,9 +192,9 @@ def ranges(G: Array, rank: int, sizes: Sizes) -> Ranges:
            [-0.1, -0.2]])
     """
     U, _, V = np.linalg.svd(sizes.scaled(G))
-    left = np.linalg.qr(sizes.rows[:, None] * U[:, :rank], mode="complete")[0]
+    basis = np.linalg.qr(sizes.rows[:, None] * U[:, :rank], mode="complete")[0]
     right = np.linalg.qr(sizes.dofs[:, None] * V[:rank].T, mode="complete")[0]
-    return Ranges(left[:, :rank], left[:, rank:], right[:, :rank], right[:, rank:])
+    return Ranges(basis[:, :rank], basis[:, rank:], right[:, :rank], right[:, rank:])
 
 
 def least_norm(one: Constraints, multipliers: Array, rank: int) -> Array:

@@ -75,8 +75,8 @@ class KinematicsResult:
     @property
     def impossible(self) -> Any:
         """True if it is proved that the targets cannot be met; of a batch an array."""
-        found = np.asarray(self.proof, dtype=object) != ""
-        return found if found.ndim else bool(found)
+        proven = np.asarray(self.proof, dtype=object) != ""
+        return proven if proven.ndim else bool(proven)
 
     @property
     def active_limits(self) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     bounds = Bounds(graph, mask | ~movable_dofs(graph), bool(limits))
     batch = batch_of(wanted, q)
     each_q = np.broadcast_to(q, (*batch, graph.nq)).reshape(math.prod(batch), graph.nq)
-    found = []
+    answers = []
     for i, (aims, start) in enumerate(zip(aims_of(graph, wanted, batch, met), each_q, strict=True)):
         begun = perf_counter()
         bounds.check_fixed(start)
@@ -205,14 +205,14 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
         quick = reach(bounds, aims, start, int(steps), int(starts) > 1)
         if quick is not None:
             gaps = {aim.name: gap for aim, gap in zip(aims, quick.gaps, strict=True)}
-            found.append(_Found(quick.q, True, "", gaps, {}, quick.iterations, 1))
+            answers.append(_Found(quick.q, True, "", gaps, {}, quick.iterations, 1))
             continue
         search = Search(graph, bounds, aims, closed, begun + seconds)
         answer = _solve(search, start, int(starts), int(seed), int(steps), bool(allow_partial), where)
         if not answer.point.done and not allow_partial:
             raise ConvergenceError(_missed(answer, where))
-        found.append(answer.found)
-    return _result(graph, bounds, batch, found)
+        answers.append(answer.found)
+    return _result(graph, bounds, batch, answers)
 
 
 def _solve(
@@ -294,7 +294,7 @@ def _loop_proof(search: Search, q0: Array) -> str:
 # -- results ---------------------------------------------------------------------------------------------------
 
 
-def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], found: list[_Found]) -> KinematicsResult:
+def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], answers: list[_Found]) -> KinematicsResult:
     def stacked(values: list[Any], *tail: int) -> Any:
         x = np.reshape(values, (*batch, *tail))
         return x if x.ndim else x.item()
@@ -304,14 +304,14 @@ def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], found: list[_F
         return {x: Gap(*(stacked([one[x][i] for one in each]) for i in range(2))) for x in names}
 
     return KinematicsResult(
-        q=stacked([x.q for x in found], graph.nq),
-        converged=stacked([x.converged for x in found]),
-        proof=stacked(np.array([x.proof for x in found], dtype=object)),  # type: ignore[arg-type]
-        residual=gaps([x.residual for x in found]),
-        residual_of_loops=gaps([x.of_loops for x in found]),
-        sides=stacked([bounds.sides(x.q) for x in found], graph.nv),
-        iterations=stacked([x.iterations for x in found]),
-        starts=stacked([x.starts for x in found]),
+        q=stacked([x.q for x in answers], graph.nq),
+        converged=stacked([x.converged for x in answers]),
+        proof=stacked(np.array([x.proof for x in answers], dtype=object)),  # type: ignore[arg-type]
+        residual=gaps([x.residual for x in answers]),
+        residual_of_loops=gaps([x.of_loops for x in answers]),
+        sides=stacked([bounds.sides(x.q) for x in answers], graph.nv),
+        iterations=stacked([x.iterations for x in answers]),
+        starts=stacked([x.starts for x in answers]),
         dof_names=graph.dof_names,
         still=tuple(graph.dof_names[i] for i in np.flatnonzero(~movable_dofs(graph))),
     )
@@ -350,20 +350,20 @@ def _missed(answer: _Answer, where: tuple[int, ...] | None) -> str:
     """
     search, graph, gaps = answer.search, answer.search.graph, _gaps(answer.search.aims, answer.point)
     off = [aim for aim in search.aims if not aim.met_by(gaps[aim.name])]
-    told = "; ".join(f"{aim.name!r} stays off by {_gap_text(gaps[aim.name])}" for aim in off[:6])
+    gap_texts = "; ".join(f"{aim.name!r} stays off by {_gap_text(gaps[aim.name])}" for aim in off[:6])
     sides = search.bounds.sides(answer.point.state.q)
     stops = [f"{graph.dof_names[i]!r} ({'upper' if sides[i] > 0 else 'lower'})" for i in np.flatnonzero(sides)]
     if stops:
-        told += f", with limits reached at {', '.join(stops[:8])}{', ...' if len(stops) > 8 else ''}"
+        gap_texts += f", with limits reached at {', '.join(stops[:8])}{', ...' if len(stops) > 8 else ''}"
     if answer.proof:
         return (
             f"the targets of {graph.name!r} cannot be met{_entry(where)}: {answer.proof}. "
-            f"{'From q0' if answer.starts == 1 else 'At the nearest approach'} {told}. Move the targets, free more "
-            "dofs, or pass allow_partial=True for the nearest approach."
+            f"{'From q0' if answer.starts == 1 else 'At the nearest approach'} {gap_texts}. Move the targets, free "
+            "more dofs, or pass allow_partial=True for the nearest approach."
         )
     return (
         f"the targets of {graph.name!r} were not met from {_starts_text(answer.starts)}{_entry(where)}: at the nearest "
-        f"approach {told}. Whether they can be met is not known: try more starts, another seed or q0, move the "
+        f"approach {gap_texts}. Whether they can be met is not known: try more starts, another seed or q0, move the "
         "targets, free more dofs, or pass allow_partial=True."
     )
 
@@ -371,15 +371,15 @@ def _missed(answer: _Answer, where: tuple[int, ...] | None) -> str:
 def _open(search: Search, rows: Constraints, starts: int, proof: str, where: tuple[int, ...] | None) -> str:
     """Message about the loops that do not close, and their gaps; about a proof that they cannot."""
     graph = search.graph
-    told = [f"loop {x.name!r} stays open by {gap_text(x)}" for x in rows.loops if x.opening > search.closed]
+    openings = [f"loop {x.name!r} stays open by {gap_text(x)}" for x in rows.loops if x.opening > search.closed]
     ties = [x for x in rows.couplings if x.opening > search.closed]
-    told += [f"coupling {x.name!r} stays off by {abs(x.residual):.3g}" for x in ties]
+    openings += [f"coupling {x.name!r} stays off by {abs(x.residual):.3g}" for x in ties]
     held = [name for name, stuck in zip(graph.dof_names, ~search.bounds.free, strict=True) if stuck]
     fixed = f" with {', '.join(map(repr, held[:6]))} held" if held else ""
     how = f"cannot close{fixed}" if proof else f"did not close from {_starts_text(starts)}{fixed}"
     why = f" ({proof})" if proof else ""
     return (
-        f"the loops of {graph.name!r} {how}{_entry(where)}: at the nearest approach {'; '.join(told[:3])}{why}. "
+        f"the loops of {graph.name!r} {how}{_entry(where)}: at the nearest approach {'; '.join(openings[:3])}{why}. "
         "Free more dofs, start from another q0, or pass limits=False."
     )
 

@@ -145,18 +145,18 @@ class LimbEngine:
         """Coordinates for one goal from `near` (dofs), the residual, and the number of starts, negative where none met
         it: `search` of one goal, without the overhead of arrays.
         """
-        q, left = np.empty(len(self.lower)), np.empty(6)
-        return q, left, self._limb.find(goal.rotation, goal.translation, near, plan.compiled, q, left)
+        q, residual = np.empty(len(self.lower)), np.empty(6)
+        return q, residual, self._limb.find(goal.rotation, goal.translation, near, plan.compiled, q, residual)
 
     def search(self, goals: Array, near: Array, plan: Plan, threads: int = 1) -> Answers:
         """Answers for goals (count, 12), rows of the rotation then the position, from `near` (count or 1, dofs)."""
         count, n = len(goals), len(self.lower)
         rows = count * (plan.seeds if plan.all else 1)
-        q, left, told = np.zeros((rows, n)), np.zeros((rows, 6)), np.zeros((count, 3), dtype=np.int64)
-        self._limb.search(goals, near, plan.compiled, q, left, told, threads)
+        q, residual, counts = np.zeros((rows, n)), np.zeros((rows, 6)), np.zeros((count, 3), dtype=np.int64)
+        self._limb.search(goals, near, plan.compiled, q, residual, counts, threads)
         if plan.all:
-            q, left = q[: told[0, 0]], left[: told[0, 0]]
-        return Answers(q, left, told[:, 0] > 0, told[:, 1], told[:, 2])
+            q, residual = q[: counts[0, 0]], residual[: counts[0, 0]]
+        return Answers(q, residual, counts[:, 0] > 0, counts[:, 1], counts[:, 2])
 
 
 def engine_of(graph: Graph, bodies: tuple[Body, ...], base: Frame, tip: Frame) -> LimbEngine | None:
@@ -204,12 +204,12 @@ def whole_turns(d: Array, period: Array) -> Array:
 
 def _periods(hinges: Array, dofs: npt.NDArray[np.int64], count: int) -> Array:
     """Periods of the dofs: a turn, infinite where the hinge slides too."""
-    found = np.full(count, np.inf)
+    periods = np.full(count, np.inf)
     for i in range(count):
-        own = hinges[dofs == i]
-        if len(own) == 1 and own[0, 12] != 0.0 and own[0, 13] == 0.0:
-            found[i] = 2.0 * np.pi / abs(own[0, 12] * own[0, 14])
-    return found
+        of_dof = hinges[dofs == i]
+        if len(of_dof) == 1 and of_dof[0, 12] != 0.0 and of_dof[0, 13] == 0.0:
+            periods[i] = 2.0 * np.pi / abs(of_dof[0, 12] * of_dof[0, 14])
+    return periods
 
 
 def _about_z(screw: Array) -> tuple[Pose, float, float]:
@@ -238,11 +238,11 @@ def _halton(count: int, dims: int) -> Array:
     """Points spread evenly over the unit cube (Halton 1960), the same every time."""
     primes = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101,
               103, 107, 109, 113, 127, 131]  # fmt: skip
-    found = np.zeros((count, dims))
+    points = np.zeros((count, dims))
     for j in range(dims):
         k, part = np.arange(1, count + 1) + 20, 1.0
         while k.any():
             part /= primes[j]
-            found[:, j] += part * (k % primes[j])
+            points[:, j] += part * (k % primes[j])
             k //= primes[j]
-    return found
+    return points

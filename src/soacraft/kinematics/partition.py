@@ -25,14 +25,14 @@ from soacraft.spatial.checks import Array
 
 def partition(
     rows: Constraints,
-    kept: Indices | None = None,
+    previous: Indices | None = None,
     wanted: Mask | None = None,
     only: Collection[str] | None = None,
     tolerance: float = CLOSED,
 ) -> Partition:
     """Independent and dependent dofs at a state, for all closures and couplings, or `only` for those named.
 
-    Independent dofs that were `kept` are so while they serve nearly as well as the best ones; those `wanted` are so
+    Independent dofs of `previous` stay so while they serve nearly as well as the best ones; those `wanted` are so
     wherever the others can carry the rank. O(m nv^2).
 
     >>> import soacraft as sc
@@ -41,9 +41,9 @@ def partition(
     3 independent and 3 dependent dofs, rank 3, 3 redundant rows, condition ...
     """
     G, sizes, numbers = scaled_rows(rows, only)
-    rank, most = _rank(rows, G, sizes, kept, only, tolerance)
-    found = replace(choose(G, None, rank, wanted, kept), loose=rank < most)
-    return found if numbers is None else found.of_rows(numbers)
+    rank, most = _rank(rows, G, sizes, previous, only, tolerance)
+    choice = replace(choose(G, None, rank, wanted, previous), loose=rank < most)
+    return choice if numbers is None else choice.of_rows(numbers)
 
 
 def partition_with(rows: Constraints, independent: Indices) -> Partition:
@@ -67,13 +67,13 @@ def scaled_rows(rows: Constraints, only: Collection[str] | None = None) -> tuple
 
 
 def _rank(
-    rows: Constraints, G: Array, sizes: Sizes, kept: Indices | None, only: Collection[str] | None, tolerance: float
+    rows: Constraints, G: Array, sizes: Sizes, previous: Indices | None, only: Collection[str] | None, tolerance: float
 ) -> tuple[int, int]:
     """The rank, and how many singular values are more than rounding."""
     sigma = singular_values(G)
     zero = min(RANK, max(ZERO, OPEN_ROWS * rows.open_part))
     least, most = int(np.sum(sigma > RANK)), int(np.sum(sigma > zero))
-    if least == most or (kept is not None and G.shape[1] - len(kept) == most):
+    if least == most or (previous is not None and G.shape[1] - len(previous) == most):
         return most, most
     there = nearby_rank(rows, choose(G, None, least), sizes, tolerance, only)[0]
     return min(max(there, least), most), most

@@ -24,16 +24,16 @@ def project(task: Task, weight: str) -> Array:
         return v
     G, sizes = rows.jacobian(), sizes_of(rows)
     rank = partition(rows).rank
-    Y, left = np.where(sizes.moved, G, 0.0) / sizes.rows[:, None], (rows.speed - task.U) / sizes.rows
+    Y, speed = np.where(sizes.moved, G, 0.0) / sizes.rows[:, None], (rows.speed - task.U) / sizes.rows
     if weight == "plain":
-        return v - _least(Y, left, rank)
+        return v - _least(Y, speed, rank)
     p = Problem("mass_matrix", rows.graph, {"q": rows.state.q})
     M = answer(p, None)
     L = _root(M)
     if L is None:
-        return _along(rows, M, v - _least(Y / sizes.dofs, left, rank) / sizes.dofs, rank, sizes)
+        return _along(rows, M, v - _least(Y / sizes.dofs, speed, rank) / sizes.dofs, rank, sizes)
     half = np.asarray(np.linalg.solve(L, Y.T).T, dtype=np.float64)
-    jump = np.linalg.solve(L.T, _least(half, left, rank))
+    jump = np.linalg.solve(L.T, _least(half, speed, rank))
     return np.asarray(v - jump, dtype=np.float64)
 
 
@@ -66,7 +66,7 @@ def _root(M: Array) -> Array | None:
     return None if np.diagonal(L).min(initial=1.0) ** 2 < SINGULAR else np.asarray(d[:, None] * L)
 
 
-def _least(Y: Array, left: Array, rank: int) -> Array:
+def _least(Y: Array, rhs: Array, rank: int) -> Array:
     """The shortest x with Y x = left, for Y of known rank."""
     U, sigma, V = np.linalg.svd(Y, full_matrices=False)
-    return np.asarray(V[:rank].T @ ((U[:, :rank].T @ left) / sigma[:rank]))
+    return np.asarray(V[:rank].T @ ((U[:, :rank].T @ rhs) / sigma[:rank]))

@@ -34,9 +34,9 @@ def solve_qp(H: Array, g: Array, C: Array, lower: Array, upper: Array, scale: fl
     """
     x, y = np.zeros(len(g)), np.zeros(len(C))
     H, g, C, lower, upper = (np.ascontiguousarray(a, dtype=float) for a in (H, g, C, lower, upper))
-    told = _core.solve_qp(H, g, C, lower, upper, ROWS_OF_QP, float(scale), x, y)
-    if told == 1:
+    status = _core.solve_qp(H, g, C, lower, upper, ROWS_OF_QP, float(scale), x, y)
+    if status == 1:
         raise SingularError("the cost of a quadratic program is not positive definite.")
-    if told:
-        raise ConvergenceError(f"a quadratic program of {len(g)} numbers and {len(C)} rows: {_WHY[told]}.")
+    if status:
+        raise ConvergenceError(f"a quadratic program of {len(g)} numbers and {len(C)} rows: {_WHY[status]}.")
     return Solution(x, y)

@@ -45,7 +45,7 @@ def joints_between(bounds: Bounds, state: State, a: Frame, b: Frame) -> list[Joi
     """The hinges from frame a to frame b that are not held, in this order."""
     graph = bounds.graph
     shared = chain(a, b)
-    found = []
+    joints = []
     up = set(_ancestors(a))  # those climbed on the way from a are left by their inboard side
     for body in shared.bodies:
         k = graph.layout.index.get(body)
@@ -55,8 +55,8 @@ def joints_between(bounds: Bounds, state: State, a: Frame, b: Frame) -> list[Joi
         inboard = _point(state, body, np.asarray((body.outboard.inv @ moved.inv).translation))
         outboard = _point(state, body, hinge_point(body))
         ends = (outboard, inboard) if body in up else (inboard, outboard)
-        found.append(Joint(body, *ends, _travel(bounds, state, body, k)))
-    return found
+        joints.append(Joint(body, *ends, _travel(bounds, state, body, k)))
+    return joints
 
 
 class Span(NamedTuple):
@@ -142,8 +142,8 @@ def _point(state: State, frame: Frame, at: Array) -> Array:
 
 
 def _ancestors(frame: Frame) -> list[Body]:
-    found, carrier = [], frame.carrier
+    ancestors, carrier = [], frame.carrier
     while isinstance(carrier, Body):
-        found.append(carrier)
+        ancestors.append(carrier)
         carrier = carrier.parent
-    return found
+    return ancestors

@@ -75,16 +75,18 @@ def reach(bounds: Bounds, aims: list[Aim], q0: Array, steps: int, hasty: bool) -
     tree = CompiledModel.of(graph.layout)
     if tree is None or any(aim.kind not in _KINDS for aim in aims):
         return None
-    whole, real = _arrays(graph, tree, aims)
-    q, left = np.array(q0), np.empty(sum(_ROWS[aim.kind] for aim in aims))
+    integers, real = _arrays(graph, tree, aims)
+    q, residual = np.array(q0), np.empty(sum(_ROWS[aim.kind] for aim in aims))
     units = bounds.measured_by(aims[0].length).units
-    count = _core.reach(tree.kernels, whole, real, np.flatnonzero(bounds.free), *bounds.allowed, units,
-                        bounds.turning.astype(np.int64), Descent(min(steps, 2**31), int(hasty)), q, left)  # fmt: skip
+    turning, descent = bounds.turning.astype(np.int64), Descent(min(steps, 2**31), int(hasty))
+    count = _core.reach(
+        tree.kernels, integers, real, np.flatnonzero(bounds.free), *bounds.allowed, units, turning, descent, q, residual
+    )
     if count < 0:
         return None
     gaps, at = [], 0
     for aim in aims:
-        gaps.append(aim.gap(left[at : at + _ROWS[aim.kind]]))
+        gaps.append(aim.gap(residual[at : at + _ROWS[aim.kind]]))
         at += _ROWS[aim.kind]
     return Reached(q, gaps, count)
 
@@ -92,11 +94,11 @@ def reach(bounds: Bounds, aims: list[Aim], q0: Array, steps: int, hasty: bool) -
 def _arrays(graph: Multibody, tree: CompiledModel, aims: list[Aim]) -> tuple[npt.NDArray[np.int64], Array]:
     """(aims, 3): kind and the elements of the frames; (aims, 43): where these are, the goal, the axis, weight, length
     and tolerances."""
-    whole, real = np.empty((len(aims), 3), dtype=np.int64), np.zeros((len(aims), 43))
+    integers, real = np.empty((len(aims), 3), dtype=np.int64), np.zeros((len(aims), 43))
     heaviest = max(aim.weight for aim in aims)
     for i, aim in enumerate(aims):
         (frame, _, on), (to, _, to_on) = (end_of(graph, tree, x) for x in (aim.frame, aim.to))
-        whole[i] = _KINDS[aim.kind], frame, to
+        integers[i] = _KINDS[aim.kind], frame, to
         real[i, :12], real[i, 12:24] = place_numbers(on), place_numbers(to_on)
         if aim.kind == "pose":
             real[i, 24:36] = place_numbers(aim.goal)
@@ -104,4 +106,4 @@ def _arrays(graph: Multibody, tree: CompiledModel, aims: list[Aim]) -> tuple[npt
             real[i, 33:36] = aim.goal
         real[i, 36:39] = aim.axis
         real[i, 39:] = aim.weight / heaviest, aim.length, *aim.tolerance
-    return whole, real
+    return integers, real

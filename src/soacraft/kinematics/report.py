@@ -191,14 +191,15 @@ def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -
 
 def _violations(rows: Constraints, tolerance: float) -> tuple[Violation, ...]:
     rate = natural_rate(Task(rows, np.zeros(rows.graph.nv), (), {}))
-    found = []
+    violations = []
     ties: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
     for x, (_, where) in zip(ties, rows.places, strict=True):
         distance, angle = (x.distance, x.angle) if isinstance(x, LoopRows) else (abs(x.residual), 0.0)
         speed = float(np.abs(rows.speed[where]).max(initial=0.0))
         drift = float(np.abs(rows.speed[where] / rows.units[where]).max(initial=0.0))
-        found.append(Violation(x.name, distance, angle, speed, x.opening, drift / rate if rate else drift, tolerance))
-    return tuple(found)
+        drift = drift / rate if rate else drift
+        violations.append(Violation(x.name, distance, angle, speed, x.opening, drift, tolerance))
+    return tuple(violations)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -16,10 +16,10 @@ def residuals(task: Task, vdot: Array, multipliers: Array, of_rows: Array | None
     """The residuals of the closures and of the equations of motion, each in the units of the mechanism and relative to
     the largest of what it is made of (`acceleration_of`, `energy_of`). `of_rows`: `residual_of_rows`, where known.
     O(n + m)."""
-    d, left = task.rows.measure.dofs, residual_of_motion(task, vdot, multipliers)
+    d, residual = task.rows.measure.dofs, residual_of_motion(task, vdot, multipliers)
     of_rows = residual_of_rows(task, vdot) if of_rows is None else of_rows
     closures = np.abs(of_rows / task.rows.units).max(initial=0.0)
-    motion, moving = (float(np.abs(x / d).max(initial=0.0)) for x in (left, left + task.acting))
+    motion, moving = (float(np.abs(x / d).max(initial=0.0)) for x in (residual, residual + task.acting))
     return (
         _part(float(closures), acceleration_of(task, vdot, multipliers)),
         _part(motion, max(moving, energy_of(task, multipliers))),
@@ -34,8 +34,8 @@ def repeats(task: Task, vdot: Array, of_rows: Array | None = None) -> bool:
     """
     rows = task.rows
     of_rows = residual_of_rows(task, vdot) if of_rows is None else of_rows
-    left = float(np.abs(of_rows / rows.units).max(initial=0.0))
-    return left <= (REPEATED + OPEN_ROWS * rows.open_part) * acceleration_of(task, vdot, np.zeros(rows.size))
+    residual = float(np.abs(of_rows / rows.units).max(initial=0.0))
+    return residual <= (REPEATED + OPEN_ROWS * rows.open_part) * acceleration_of(task, vdot, np.zeros(rows.size))
 
 
 def do_nothing(rows: Constraints, multipliers: Array | None) -> bool:
@@ -104,8 +104,8 @@ def residual_of_rows(task: Task, vdot: Array) -> Array:
 def residual_of_motion(task: Task, vdot: Array, multipliers: Array) -> Array:
     """Inverse dynamics under external forces, and Gc* lambda, less the force and what springs add, (nv)."""
     rows = task.rows
-    given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
-    p = Problem("inverse_dynamics", rows.graph, given, task.forces)
+    state = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
+    p = Problem("inverse_dynamics", rows.graph, state, task.forces)
     return np.array(answer(p, None)) + rows.jacobian().T @ multipliers - task.acting
 
 

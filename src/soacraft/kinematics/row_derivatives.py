@@ -88,20 +88,20 @@ class Bodies:
 def row_derivatives(rows: Constraints, v: Array, vdot: Array, multipliers: Array) -> RowDerivatives:
     """The derivatives of the rows, made for a closed state, at its coordinates and any v."""
     m, nv = rows.size, rows.graph.nv
-    found = RowDerivatives(np.zeros((m, nv)), np.zeros((m, nv)), np.zeros((m, nv)), np.zeros((nv, nv)), {})
+    derivatives = RowDerivatives(np.zeros((m, nv)), np.zeros((m, nv)), np.zeros((m, nv)), np.zeros((nv, nv)), {})
     bodies = Bodies(rows, v, vdot)
     for loop, (_, at) in zip(rows.loops, rows.places, strict=False):
-        _add_loop(found, loop, at, bodies, multipliers[at])
+        _add_loop(derivatives, loop, at, bodies, multipliers[at])
     for row, (_, at) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
         for i, (second, third) in curvatures(rows, row).items():
-            found.dq[at, i] = second * vdot[i] + third * v[i] ** 2
-            found.dv[at, i] = 2.0 * second * v[i]
-            found.speed[at, i] = second * v[i]
-            found.push[i, i] += second * multipliers[at.start]
-    return found
+            derivatives.dq[at, i] = second * vdot[i] + third * v[i] ** 2
+            derivatives.dv[at, i] = 2.0 * second * v[i]
+            derivatives.speed[at, i] = second * v[i]
+            derivatives.push[i, i] += second * multipliers[at.start]
+    return derivatives
 
 
-def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, multipliers: Array) -> None:
+def _add_loop(derivatives: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, multipliers: Array) -> None:
     hinge, theta, Q = loop.closure.hinge, loop.theta, loop.Q
     a, b = bodies.at(loop.closure.a), bodies.at(loop.closure.b)
     T_ab = seen_from(bodies.state, loop)
@@ -127,21 +127,21 @@ def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, 
     behind = b.alpha - X @ a.alpha + crm(xi) @ seen - bias_of(hinge, theta, rate)
     da = b.dalpha_q - X @ a.dalpha_q - crm(X @ a.alpha) @ J + crm(xi) @ dseen - crm(seen) @ dxi
     da -= bias_q @ dtheta + bias_v @ inverse @ (dxi - turned(rate))
-    found.dq[at] = Q @ (da - turned(inverse @ behind))
-    found.speed[at] = Q @ (dxi - turned(rate))
+    derivatives.dq[at] = Q @ (da - turned(inverse @ behind))
+    derivatives.speed[at] = Q @ (dxi - turned(rate))
     da = b.dalpha_v - X @ a.dalpha_v + crm(xi) @ X @ a.J - crm(seen) @ J - bias_v @ inverse @ J
-    found.dv[at] = Q @ da
+    derivatives.dv[at] = Q @ da
     w = Q.T @ multipliers
     dw = -inverse.T @ np.einsum("jam,a,jd->md", dH, w, dtheta)
-    found.push[:] += J.T @ dw - (X @ a.J).T @ crf_with(w) @ J
-    found.turns[loop.name] = J, dw
+    derivatives.push[:] += J.T @ dw - (X @ a.J).T @ crf_with(w) @ J
+    derivatives.turns[loop.name] = J, dw
 
 
 def curvatures(rows: Constraints, row: CouplingRow) -> dict[int, tuple[float, float]]:
     """p''(q) and p'''(q) of a coupling, by dof number."""
     number = {name: i for i, name in enumerate(rows.graph.dof_names)}
-    places, found = coordinate_names(rows.graph), {}
+    places, by_dof = coordinate_names(rows.graph), {}
     for dof, c in row.coupling.terms.items():
         p, x = np.polynomial.Polynomial((0.0, *c)), rows.state.q[places[dof]]
-        found[number[dof]] = float(p.deriv(2)(x)), float(p.deriv(3)(x))
-    return found
+        by_dof[number[dof]] = float(p.deriv(2)(x)), float(p.deriv(3)(x))
+    return by_dof

@@ -164,12 +164,12 @@ class Constraints:
         if self.arrays is None:
             lengths = self.measure.loops
             return [loop_rows(self.graph, self.state, x, lengths[x.name], self._guess.get(x.name)) for x in loops]
-        found, row, at = [], 0, 0
+        unpacked, row, at = [], 0, 0
         for i, closure in enumerate(loops):
             rows, where = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
-            found.append(_unpacked(self.state, closure, self.measure, self.arrays, i, rows, where))
+            unpacked.append(_unpacked(self.state, closure, self.measure, self.arrays, i, rows, where))
             row, at = rows.stop, where.stop
-        return found
+        return unpacked
 
     @cached_property
     def couplings(self) -> list[CouplingRow]:
@@ -182,15 +182,15 @@ class Constraints:
     @cached_property
     def places(self) -> list[tuple[str, slice]]:
         """The names of closures and couplings and where their rows are, closures first."""
-        found, at = [], 0
+        places, at = [], 0
         for loop in self.graph.loops:
             if loop.active:
-                found.append((loop.name, slice(at, at + 6 - loop.hinge.nv)))
-                at = found[-1][1].stop
+                places.append((loop.name, slice(at, at + 6 - loop.hinge.nv)))
+                at = places[-1][1].stop
         for row in self.couplings:
-            found.append((row.name, slice(at, at + 1)))
+            places.append((row.name, slice(at, at + 1)))
             at += 1
-        return found
+        return places
 
     @property
     def size(self) -> int:
@@ -202,12 +202,12 @@ class Constraints:
         """The hinge coordinates of the closures, by name."""
         if self.arrays is None:
             return {loop.name: loop.theta for loop in self.loops}
-        found, at = {}, 0
+        by_name, at = {}, 0
         for loop in self.graph.loops:
             if loop.active:
-                found[loop.name] = self.arrays.theta[at : at + loop.hinge.nq]
+                by_name[loop.name] = self.arrays.theta[at : at + loop.hinge.nq]
                 at += loop.hinge.nq
-        return found
+        return by_name
 
     @cached_property
     def gamma(self) -> Array:
@@ -272,11 +272,11 @@ class Constraints:
     @property
     def open_by(self) -> Array:
         """The residual of what should be closed, (m): zero for driven closures."""
-        left = self.residual.copy()
+        residual = self.residual.copy()
         for name, where in self.places if self.driven else ():
             if name in self.driven:
-                left[where] = 0.0
-        return left
+                residual[where] = 0.0
+        return residual
 
     @property
     def open_part(self) -> float:
@@ -337,11 +337,11 @@ def loop_rows(graph: Graph, state: State, closure: Closure, length: float, guess
     rate = hinge_inverse(H_T, length) @ xi
     gamma = Q @ (crm(xi) @ seen - bias_of(closure.hinge, theta, rate))
     W: dict[int, Array] = {}
-    for frame, left in ((closure.b, Q), (closure.a, -Q @ X)):
+    for frame, map_ in ((closure.b, Q), (closure.a, -Q @ X)):
         if isinstance(frame.carrier, Body):
-            k, block = graph.layout.index[frame.carrier], left @ node_block(state, frame)
+            k, block = graph.layout.index[frame.carrier], map_ @ node_block(state, frame)
             W[k] = W[k] + block if k in W else block
-            gamma = gamma + left @ node_bias(state, frame)
+            gamma = gamma + map_ @ node_bias(state, frame)
     return LoopRows(closure, theta, Q, W, gamma, Q @ gap, gap, Q @ xi, length, T_ab.rotation)
 
 

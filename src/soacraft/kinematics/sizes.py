@@ -154,9 +154,9 @@ def _measured(one: Constraints) -> _Moves:
     T, S = np.zeros((2, len(moves), one.graph.nv))
     for i, pair in enumerate(moves):
         T[i], S[i] = pair
-    own = one.graph.layout.own.v
+    modes = one.graph.layout.own.v
     lengths = np.array([x.length for x in one.loops])[:, None]
-    turns[own] = np.max(T[:, own] + S[:, own] / lengths, axis=0, initial=0.0)
+    turns[modes] = np.max(T[:, modes] + S[:, modes] / lengths, axis=0, initial=0.0)
     return _Moves(turns, T, S, float(np.max(far)))
 
 
@@ -174,10 +174,10 @@ def _moves(
         way = math.dist(ends[1], here)
         Pi = modal_block(one.state, end) if k in layout.flexible else None
         while k >= 0 and (k not in both or Pi is not None):
-            where, own = layout.v_slices[k], slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
+            where, modes = layout.v_slices[k], slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
             if Pi is not None:  # modes move what is carried on, at here
-                T[own] += _norms(Pi[:3].T)
-                S[own] += _norms(Pi[3:].T) + way * _norms(Pi[:3].T)
+                T[modes] += _norms(Pi[:3].T)
+                S[modes] += _norms(Pi[3:].T) + way * _norms(Pi[:3].T)
             if k in both:
                 break
             way, here = way + math.dist(here, at[k]), at[k]
@@ -233,6 +233,6 @@ def _sizes_of_dofs(moves: _Moves, short: float, rates: list[Array]) -> Array:
         if i >= 0:
             A[row, unknown[i]] = weight
         y[row] = weight * np.log(value if j in slides else value / c[j])
-    found = np.linalg.lstsq(A, y, rcond=UNTOLD)[0]
-    c[list(slides)] = np.exp(found[: len(slides)])
+    logarithms = np.linalg.lstsq(A, y, rcond=UNTOLD)[0]
+    c[list(slides)] = np.exp(logarithms[: len(slides)])
     return c

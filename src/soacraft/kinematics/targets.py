@@ -235,13 +235,13 @@ def aim_at(
     axis: Any = (0.0, 0.0, 0.0),
     weight: float = 1.0,
     tolerance: float = MET,
-    own: float | None = None,
+    limit: float | None = None,
     counts: Any = (1.0,) * 6,
 ) -> Aim:
-    """A target for one state. `tolerance` is in radians and relative to its length, `own` in radians and metres."""
+    """A target for one state. `tolerance` is in radians and relative to its length, `limit` in radians and metres."""
     goal_at = np.zeros(3) if kind == "direction" else goal if kind == "position" else goal.translation
     length = max(chain(*frames).length, float(np.linalg.norm(goal_at))) or length_of(graph) or 1.0
-    allowed = Gap(tolerance * length, tolerance) if own is None else Gap(own, own)
+    allowed = Gap(tolerance * length, tolerance) if limit is None else Gap(limit, limit)
     return Aim(name, kind, *frames, np.asarray(axis), goal, weight, length, allowed, np.array(counts, dtype=float))
 
 
@@ -266,18 +266,18 @@ def aims_rates(graph: Graph, state: State, aims: list[Aim]) -> Array:
 def read_targets(targets: Any) -> list[AnyTarget]:
     """Targets from `{node: Pose or point}`, one target, or several."""
     if isinstance(targets, Mapping):
-        found = [_from_pair(node, goal) for node, goal in targets.items()]
+        read = [_from_pair(node, goal) for node, goal in targets.items()]
     else:
-        found = list(targets) if isinstance(targets, list | tuple) else [targets]
-    for x in found:
+        read = list(targets) if isinstance(targets, list | tuple) else [targets]
+    for x in read:
         if not isinstance(x, AnyTarget):
             raise StateError(
                 "targets are given as {node: Pose or point}, or as a list of Placement(...), Position(...) and "
                 f"Direction(...); got {x!r:.60}."
             )
-    if not found:
+    if not read:
         raise StateError("inverse_kinematics was given no targets; to close loops alone there is s.assemble(q0).")
-    return found
+    return read
 
 
 def _from_pair(node: Any, goal: Any) -> AnyTarget:
@@ -302,18 +302,18 @@ def aims_of(graph: Graph, targets: list[AnyTarget], batch: tuple[int, ...], tole
     """The targets for every state of the batch."""
     frames = [_frames(graph, x) for x in targets]
     names = _names(targets, frames)
-    found: list[list[Aim]] = []
+    by_state: list[list[Aim]] = []
     for i in np.ndindex(*batch):
         one = []
         for x, (frame, to), name in zip(targets, frames, names, strict=True):
             axis = x.axis if isinstance(x, Direction) else np.zeros(3)
             counts = x.counts if isinstance(x, Axes) else np.ones(6)
-            own = None if x.tolerance is None else float(x.tolerance)
+            limit = None if x.tolerance is None else float(x.tolerance)
             goal, weight = _goal(x, batch, i), float(x.weight)
-            one.append(aim_at(graph, name, x.kind, (frame, to), goal, axis, weight, tolerance, own, counts))
+            one.append(aim_at(graph, name, x.kind, (frame, to), goal, axis, weight, tolerance, limit, counts))
         longest = max(aim.length for aim in one)  # so that one metre weighs as much as another
-        found.append([aim._replace(length=longest) for aim in one])
-    return found
+        by_state.append([aim._replace(length=longest) for aim in one])
+    return by_state
 
 
 def _frames(graph: Graph, x: AnyTarget) -> tuple[Frame, Frame]:
@@ -330,8 +330,8 @@ def _frames(graph: Graph, x: AnyTarget) -> tuple[Frame, Frame]:
 def _names(targets: list[AnyTarget], frames: list[tuple[Frame, Frame]]) -> list[str]:
     """The names of the nodes; with what is asked of them, and a number, where that is not enough."""
     plain = [frame.full_name for frame, _ in frames]
-    told = [name if plain.count(name) == 1 else f"{name} {x.kind}" for name, x in zip(plain, targets, strict=True)]
-    return [name if told.count(name) == 1 else f"{name} {told[: i + 1].count(name)}" for i, name in enumerate(told)]
+    shown = [name if plain.count(name) == 1 else f"{name} {x.kind}" for name, x in zip(plain, targets, strict=True)]
+    return [name if shown.count(name) == 1 else f"{name} {shown[: i + 1].count(name)}" for i, name in enumerate(shown)]
 
 
 def _goal_batch(x: AnyTarget) -> tuple[int, ...]:

@@ -76,9 +76,9 @@ class Task:
         layout, flex, force = self.graph.layout, self.state.configuration.flex, np.zeros(self.graph.nv)
         for k in layout.flexible:
             assert flex is not None
-            data, own = layout.modal(k), slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
+            data, modes = layout.modal(k), slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
             assert data.D is not None
-            force[own] = data.K @ flex.eta(k) + data.D @ flex.rates(self.state.v, k)
+            force[modes] = data.K @ flex.eta(k) + data.D @ flex.rates(self.state.v, k)
         return force
 
     @cached_property
@@ -157,11 +157,11 @@ def in_state(batch: tuple[int, ...], i: tuple[int, ...]) -> Iterator[None]:
 
 def for_each(p: Problem, drives: list[Drives], work: Callable[[State, dict[str, Array], Forces, Drives], T]) -> list[T]:
     """Results of `work` for every state of a batch, in order."""
-    found = []
+    results = []
     for i, (state, one, forces), driven in zip(np.ndindex(*p.batch), states_of(p), drives, strict=True):
         with in_state(p.batch, i):
-            found.append(work(state, one, forces, driven))
-    return found
+            results.append(work(state, one, forces, driven))
+    return results
 
 
 def read_drives(p: Problem, U: Any) -> tuple[Problem, list[Drives]]:
@@ -169,12 +169,12 @@ def read_drives(p: Problem, U: Any) -> tuple[Problem, list[Drives]]:
     a coupling two numbers, (...). Leading axes join those of the other arguments: the problem with all of them, and
     the drives of each of its states.
     """
-    given = _read_drives(p.graph, U)
-    if not given:
+    by_name = _read_drives(p.graph, U)
+    if not by_name:
         return p, [{}] * math.prod(p.batch)
-    arrays = {f"{what} of {name!r}": pair[i] for name, pair in given.items() for i, what in enumerate(("u", "udot"))}
+    arrays = {f"{what} of {name!r}": pair[i] for name, pair in by_name.items() for i, what in enumerate(("u", "udot"))}
     p = replace(p, batch=common_batch(**{"the other arguments": np.empty((*p.batch, p.nv))}, **arrays))
-    full = {name: [np.broadcast_to(x, (*p.batch, x.shape[-1])) for x in pair] for name, pair in given.items()}
+    full = {name: [np.broadcast_to(x, (*p.batch, x.shape[-1])) for x in pair] for name, pair in by_name.items()}
     return p, [{name: (u[i], udot[i]) for name, (u, udot) in full.items()} for i in np.ndindex(*p.batch)]
 
 
@@ -189,8 +189,8 @@ def _read_drives(graph: Graph, U: Any) -> Drives:
     couplings = {x.name for x in graph.couplings if x.active}
     for name, pair in U.items():
         if name not in loops and name not in couplings:
-            known = ", ".join(map(repr, [*loops, *couplings])) or "none"
-            raise LoopError(f"U names {name!r:.60}, but the active loops and couplings of {graph.name!r} are {known}.")
+            listed = ", ".join(map(repr, [*loops, *couplings])) or "none"
+            raise LoopError(f"U names {name!r:.60}, but the active loops and couplings of {graph.name!r} are {listed}.")
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise StateError(f"U of {name!r} must be a pair (u, udot), got {pair!r:.60}.")
         shape = (..., 6) if name in loops else (...,)
@@ -206,20 +206,20 @@ def _read_drives(graph: Graph, U: Any) -> Drives:
 def body_forces(rows: Constraints, multipliers: Array) -> Forces:
     """The constraint forces of the closures on their bodies, at the body frames in body axes: -W* lambda. On flexible
     bodies at the frames of the closure, in the axes of those."""
-    found: list[tuple[Frame, Wrench]] = []
+    forces: list[tuple[Frame, Wrench]] = []
     flexible = set(rows.graph.layout.flexible)
     for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
         for k, W in loop.W.items():
             if k not in flexible:
                 f = -W[:, :6].T @ multipliers[where]
-                found.append((rows.graph.layout.bodies[k], Wrench(f[:3], f[3:])))
+                forces.append((rows.graph.layout.bodies[k], Wrench(f[:3], f[3:])))
         if flexible.intersection(loop.W):
             X = seen_from(rows.state, loop).phi().T
-            for frame, left in ((loop.closure.b, loop.Q), (loop.closure.a, -loop.Q @ X)):
+            for frame, map_ in ((loop.closure.b, loop.Q), (loop.closure.a, -loop.Q @ X)):
                 if isinstance(frame.carrier, Body) and frame.carrier._modal is not None:
-                    f = -left.T @ multipliers[where]
-                    found.append((frame, Wrench(f[:3], f[3:])))
-    return tuple(found)
+                    f = -map_.T @ multipliers[where]
+                    forces.append((frame, Wrench(f[:3], f[3:])))
+    return tuple(forces)
 
 
 def _one_wrench(wrench: Wrench, batch: tuple[int, ...], i: tuple[int, ...]) -> Wrench:

@@ -58,18 +58,18 @@ class Actuation:
             return None
         motion = INVERSE_OF_ALL
         if vdot.shape != (self._solver._graph.nv,):
-            own = self._independent()
-            if own is None:
+            independent = self._independent()
+            if independent is None:
                 return None
-            if own is at:
+            if independent is at:
                 motion = INVERSE_DYNAMICS
             else:
-                moved = own.motions[ACCELERATE](q, vdot, theta, v, passive, *drives)
+                moved = independent.motions[ACCELERATE](q, vdot, theta, v, passive, *drives)
                 if moved is None:
                     return None
                 vdot = moved[1]
-        found = at.motions[motion](q, vdot, theta, v, passive, *drives)
-        return None if found is None else (found[1], found[2])
+        answer = at.motions[motion](q, vdot, theta, v, passive, *drives)
+        return None if answer is None else (answer[1], answer[2])
 
     # -- many states ---------------------------------------------------------------------------------------------------
 
@@ -77,8 +77,8 @@ class Actuation:
         self, p: Problem, drives: list[Drives], mask: Mask | None, actuated: Any, first: int
     ) -> tuple[Array, npt.NDArray[np.bool_]] | None:
         """The forces of the states of a problem from the `first` on, and where they hold; None without a plan."""
-        own = self._independent()
-        at = own if mask is None else self._plans.get(tuple(np.flatnonzero(mask).tolist()))
+        independent = self._independent()
+        at = independent if mask is None else self._plans.get(tuple(np.flatnonzero(mask).tolist()))
         theta, count = self._solver._turns, math.prod(p.batch)
         if at is not None and (name := key_of(actuated)) is not None:
             self._plans[name] = at
@@ -87,15 +87,15 @@ class Actuation:
         q, v, x = (np.ascontiguousarray(x.reshape(count, x.shape[-1])[first:])
                    for x in map(p.full, ("q", "v", "vdot_independent")))  # fmt: skip
         pull = pull_of(p, count)[first:] if p.forces else None
-        given = (v, pull, p.passive, at.driven(drives[first:]))
+        acting = (v, pull, p.passive, at.driven(drives[first:]))
         if x.shape[1] == p.nv:
-            return at.move(INVERSE_OF_ALL, theta, q, x, *given)[1:]
-        if own is None or x.shape[1] != len(own.order):
+            return at.move(INVERSE_OF_ALL, theta, q, x, *acting)[1:]
+        if independent is None or x.shape[1] != len(independent.order):
             return None
-        if own is at:
-            return at.move(INVERSE_DYNAMICS, theta, q, x, *given)[1:]
-        _, vdot, moved = own.move(ACCELERATE, theta, q, x, *given)
-        _, force, fine = at.move(INVERSE_OF_ALL, theta, q, np.where(moved[:, None], vdot, 0.0), *given)
+        if independent is at:
+            return at.move(INVERSE_DYNAMICS, theta, q, x, *acting)[1:]
+        _, vdot, moved = independent.move(ACCELERATE, theta, q, x, *acting)
+        _, force, fine = at.move(INVERSE_OF_ALL, theta, q, np.where(moved[:, None], vdot, 0.0), *acting)
         return force, fine & moved
 
     # -- plans ---------------------------------------------------------------------------------------------------------
@@ -134,10 +134,10 @@ class Actuation:
         embedding = self._solver._embedding()
         if embedding is not None or self._own is None:
             return embedding
-        kept, plan = self._own
+        dofs, plan = self._own
         now = self._solver._kept
-        if kept is not now:
-            if not np.array_equal(kept, now if now is not None else ()):
+        if dofs is not now:
+            if not np.array_equal(dofs, now if now is not None else ()):
                 return None
             assert now is not None
             self._own = now, plan

@@ -66,8 +66,8 @@ class AtRest:
     def matrices(self) -> Balance:
         """T - force (nv), dT/dq + d(Gc* lambda)/dq and Mcal (nv, nv) of the tree."""
         zero = np.zeros(self.graph.nv)
-        given = {"q": self.q, "v": zero, "vdot": zero}
-        T = answer(Problem("inverse_dynamics", self.graph, given, self.forces, passive=True), None)
+        state = {"q": self.q, "v": zero, "vdot": zero}
+        T = answer(Problem("inverse_dynamics", self.graph, state, self.forces, passive=True), None)
         r = np.asarray(T - self.force)
         d = self.choice.dependent
         carried = np.linalg.lstsq(self.held[:, d].T, -(r / self.sizes.dofs)[d], rcond=None)[0]
@@ -90,9 +90,9 @@ class AtRest:
             if rows.open_part <= ASSEMBLED:
                 return AtRest(self.solver, np.asarray(q), self.force, self.forces, self.fixed, self.choice)
             held = _with_fixed(self.sizes.scaled(rows.jacobian()), self.fixed)
-            left = np.concatenate([rows.residual / self.sizes.rows, np.zeros(int(self.fixed.sum()))])
+            residual = np.concatenate([rows.residual / self.sizes.rows, np.zeros(int(self.fixed.sum()))])
             back = np.zeros(self.graph.nv)
-            back[d] = -np.linalg.lstsq(held[:, d], left, rcond=None)[0] / c[d]
+            back[d] = -np.linalg.lstsq(held[:, d], residual, rcond=None)[0] / c[d]
             q = self.graph.integrate(q, back)
         raise ConvergenceError(
             f"a step of the dofs {', '.join(map(repr, self.names[:4]))} of {self.graph.name!r} opens its closures so "

@@ -65,11 +65,11 @@ class BlockCholesky:
 
     def solve(self, rhs: Array) -> Array:
         """The x of least norm with S x = rhs on the rows that matter."""
-        left = self._scale * rhs
+        reduced = self._scale * rhs
         halves = []
         for f in self._fronts:
-            half = solve_triangular(f.L, left[f.kept], lower=True) if len(f.kept) else left[f.kept]
-            left[f.others] -= f.X.T @ half
+            half = solve_triangular(f.L, reduced[f.kept], lower=True) if len(f.kept) else reduced[f.kept]
+            reduced[f.others] -= f.X.T @ half
             halves.append(half)
         x = np.zeros(len(rhs))
         for f, half in zip(reversed(self._fronts), reversed(halves), strict=True):
@@ -97,7 +97,7 @@ class BlockCholesky:
 
     def _eliminate(self, group: list[int]) -> _Front:
         others = sorted(set().union(*(self._neighbours[i] for i in group)) - set(group))
-        own, beyond = self._numbers(group), self._numbers(others)
+        columns, beyond = self._numbers(group), self._numbers(others)
         S, R = self._dense(group, group), self._dense(group, others)
         keep, drop, L = self._pivoted(S)
         X = solve_triangular(L, R[keep], lower=True) if len(keep) else np.zeros((0, len(beyond)))
@@ -109,7 +109,7 @@ class BlockCholesky:
             del self._neighbours[i]
         for i in others:
             self._neighbours[i] = (self._neighbours[i] | set(others)) - {i} - set(group)
-        return _Front(own[keep], own[drop], beyond, L, X, Y)
+        return _Front(columns[keep], columns[drop], beyond, L, X, Y)
 
     def _pivoted(self, S: Array) -> tuple[Indices, Indices, Array]:
         """The rows that matter in the order of their pivots, the others, and the triangle of the first."""
@@ -140,8 +140,8 @@ class BlockCholesky:
         for a, i in enumerate(blocks):
             for b in range(a, len(blocks)):
                 part = update[at[a] : at[a + 1], at[b] : at[b + 1]]
-                known = self._S.get((i, blocks[b]))
-                self._S[i, blocks[b]] = -part if known is None else known - part
+                block = self._S.get((i, blocks[b]))
+                self._S[i, blocks[b]] = -part if block is None else block - part
 
     # -- null space ------------------------------------------------------------------------------------------
 
@@ -153,16 +153,16 @@ class BlockCholesky:
                 if max(self._touched[row], np.abs(f.Y[:, a]).max(initial=0.0)) > PIVOT_ZERO:
                     where.append((number, a, int(row)))
         N = np.zeros((len(self._touched), len(where)))
-        own: dict[int, list[tuple[int, int]]] = {}
+        by_number: dict[int, list[tuple[int, int]]] = {}
         for column, (number, a, row) in enumerate(where):
             N[row, column] = 1.0
-            own.setdefault(number, []).append((a, column))
+            by_number.setdefault(number, []).append((a, column))
         if where:
             for number in range(len(self._fronts) - 1, -1, -1):
                 f = self._fronts[number]
                 if len(f.kept):
                     half = -f.X @ N[f.others]
-                    for a, column in own.get(number, []):
+                    for a, column in by_number.get(number, []):
                         half[:, column] -= f.Y[:, a]
                     N[f.kept] = solve_triangular(f.L, half, lower=True, trans="T")
         return self._scale[:, None] * N

@@ -55,8 +55,8 @@ class ClosedBinding(GraphBinding):
     def __reduce__(self) -> tuple[Any, ...]:
         self.owner.check()
         self.check_parameters()
-        given = (self.solver, self.snapshot, self.f_ext, self.given_force, self.drives)
-        kind, args = (ClosedBinding, given) if self._pinned is None else (again_pinned, (ClosedBinding, given))
+        parts = (self.solver, self.snapshot, self.f_ext, self.given_force, self.drives)
+        kind, args = (ClosedBinding, parts) if self._pinned is None else (again_pinned, (ClosedBinding, parts))
         return kind, args, self._after_copy()
 
     def identity(self) -> Hashable:
@@ -67,9 +67,9 @@ class ClosedBinding(GraphBinding):
         """
         if unknown := set(state) - {"q", "v", "vdot"}:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
-        made = ClosedBinding(self.solver, self.state.replace(**state), self.f_ext, self.given_force, self.drives)
-        found: ClosedBinding = self.alike(made)
-        return found
+        binding = ClosedBinding(self.solver, self.state.replace(**state), self.f_ext, self.given_force, self.drives)
+        result: ClosedBinding = self.alike(binding)
+        return result
 
     def elsewhere(self, seed: int) -> dict[str, Array]:
         """A state on the closures near the bound one: as far away as they let it; with driven ones that state."""
@@ -110,25 +110,25 @@ class ClosedBinding(GraphBinding):
 
     def rows_at_nodes(self) -> dict[tuple[int, int], Array]:
         """Blocks of Q: Q for b, -Q phi*(a, b) for a, in the axes of each (formula F2)."""
-        found: dict[tuple[int, int], Array] = {}
+        blocks: dict[tuple[int, int], Array] = {}
         task = self.task()
         for i, loop in enumerate(task.rows.loops):
             X = seen_from(task.state, loop).phi().T
             for end, block in ((loop.closure.b, loop.Q), (loop.closure.a, -loop.Q @ X)):
                 if isinstance(end.carrier, Body):
-                    found[i, self.ends.index(end.full_name)] = block
-        return found
+                    blocks[i, self.ends.index(end.full_name)] = block
+        return blocks
 
     def rows_of_dofs(self) -> dict[tuple[int, int], Array]:
         """Blocks of Qv: p'(q) at the dofs of each coupling."""
         rows, hinge = self.task().rows, self.hinge
-        found: dict[tuple[int, int], Array] = {}
+        blocks: dict[tuple[int, int], Array] = {}
         for i, row in enumerate(rows.couplings, len(rows.loops)):
             for dof, rate in row.rates.items():
                 k = int(np.searchsorted(hinge.offsets, dof, side="right")) - 1
-                block = found.setdefault((i, k), np.zeros((1, hinge.dims[k])))
+                block = blocks.setdefault((i, k), np.zeros((1, hinge.dims[k])))
                 block[0, dof - hinge.offsets[k]] = rate
-        return found
+        return blocks
 
 
 class RowLeaf(BlockLeaf):

@@ -30,31 +30,31 @@ def coupled_dynamics(function: Callable[..., Any], g: Graph, *args: Any, **kwarg
     """One of the functions of dynamics, of a graph that couplings tie."""
     name, bound = function.__name__, signature(function).bind(g, *args, **kwargs)
     bound.apply_defaults()
-    given = {key: x for key, x in list(bound.arguments.items())[1:] if key not in ("out", "threads", "ignore_loops")}
+    options = {key: x for key, x in list(bound.arguments.items())[1:] if key not in ("out", "threads", "ignore_loops")}
     if name in _AS_TREE:
         return function(g, *args, **(kwargs | {"ignore_loops": True}))
-    if given.pop("modes", "given") != "given" and g.layout.flexible:
+    if options.pop("modes", "given") != "given" and g.layout.flexible:
         raise StateError(
             f"{name} of {g.name!r} has modes='given' alone, since couplings tie its dofs; mixed_dynamics with the "
             "hinges prescribed and no force along the modes gives the rest."
         )
-    read = {key: x for key, x in given.items() if key not in ("expressed_in", "node_forces", "allow_singular")}
+    read = {key: x for key, x in options.items() if key not in ("expressed_in", "node_forces", "allow_singular")}
     out = bound.arguments.get("out")
     p = read_problem(name, g, stored=TABLE[name].stored, ignore_loops=True, **_read(g, name, read))
     read_out(p, out, TABLE[name].tails(p))
-    found = _FUNCTIONS[name](solver_of(g), given)
-    several = found if isinstance(found, tuple) else (found,)
+    result = _FUNCTIONS[name](solver_of(g), options)
+    several = result if isinstance(result, tuple) else (result,)
     for target, x in zip(p.out, several, strict=True):
         if target is not None:
             target[...] = x
-    return found if out is None else out
+    return result if out is None else out
 
 
-def _read(g: Graph, name: str, given: Given) -> Given:
+def _read(g: Graph, name: str, arguments: Given) -> Given:
     """Arguments as they are read, for their shapes."""
-    if "nodes" in given:
-        given["nodes"] = read_nodes(name, g, given["nodes"])
-    return given
+    if "nodes" in arguments:
+        arguments["nodes"] = read_nodes(name, g, arguments["nodes"])
+    return arguments
 
 
 def coupled_linearize(g: Graph, q: Any, v: Any, force: Any, f_ext: Any, *, passive: bool) -> ClosedLinearization:
@@ -81,10 +81,10 @@ def _inverse_dynamics(s: ConstraintEmbedding, x: Given) -> Array:
 
 
 def _compensating_force(s: ConstraintEmbedding, x: Given) -> Array:
-    whole = dynamics.compensating_force(s.graph, x["q"], x["node_forces"], ignore_loops=True)
-    p = s._read("compensating_force", q=np.broadcast_to(x["q"], (*whole.shape[:-1], s.graph.nq)))
-    each = zip(s._reductions(p), whole.reshape(-1, s.graph.nv), strict=True)
-    return np.reshape([r.placed(r.X.T @ T, "all") for r, T in each], whole.shape)
+    force = dynamics.compensating_force(s.graph, x["q"], x["node_forces"], ignore_loops=True)
+    p = s._read("compensating_force", q=np.broadcast_to(x["q"], (*force.shape[:-1], s.graph.nq)))
+    each = zip(s._reductions(p), force.reshape(-1, s.graph.nv), strict=True)
+    return np.reshape([r.placed(r.X.T @ T, "all") for r, T in each], force.shape)
 
 
 def _log_det(s: ConstraintEmbedding, x: Given) -> Any:

@@ -54,13 +54,13 @@ class Derivatives:
         """
         loops, couplings = self._ties
         q, v, force = self._forces
-        found: dict[str, Three] = {}
+        by_name: dict[str, Three] = {}
         for i, name in enumerate(loops):
             at = slice(6 * i, 6 * i + 6)
-            found[name] = q[..., at, :], v[..., at, :], force[..., at, :]
+            by_name[name] = q[..., at, :], v[..., at, :], force[..., at, :]
         for i, name in enumerate(couplings, 6 * len(loops)):
-            found[name] = q[..., i, :], v[..., i, :], force[..., i, :]
-        return found
+            by_name[name] = q[..., i, :], v[..., i, :], force[..., i, :]
+        return by_name
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.dq, self.dv, self.dforce))
@@ -117,8 +117,8 @@ def forward_dynamics_derivatives(
                 d, _ = at_task(solver, solver._task(state, one["force"], forces, {}, passive=p.passive))
                 for to, x in zip(outs, (*d, *d._forces), strict=True):
                     to[i] = x
-    whole = [x.reshape(*p.batch, *x.shape[1:]) for x in outs]
-    return Derivatives(whole[0], whole[1], whole[2], (whole[3], whole[4], whole[5]), _ties(solver))
+    parts = [x.reshape(*p.batch, *x.shape[1:]) for x in outs]
+    return Derivatives(parts[0], parts[1], parts[2], (parts[3], parts[4], parts[5]), _ties(solver))
 
 
 def _ties(solver: Solver) -> Ties:
@@ -139,8 +139,8 @@ def _compiled(solver: Solver, p: Problem) -> tuple[tuple[Array, ...], npt.NDArra
                 solver._augment(solver._task(state, one["force"], forces, {}, passive=p.passive))
         compiled, turns = solver._augmented(), solver._turns
         if compiled is not None and turns is not None:
-            given = (np.ascontiguousarray(p.full(x).reshape(count, -1)) for x in ("q", "v", "force"))
-            q, v, force = given
+            arrays = (np.ascontiguousarray(p.full(x).reshape(count, -1)) for x in ("q", "v", "force"))
+            q, v, force = arrays
             return compiled.derive(q, v, force, pull_of(p, count) if p.forces else None, turns, p.passive)
     rows = 6 * len(loops) + len(couplings)
     outs = tuple(np.empty((count, n, p.nv)) for n in (p.nv, p.nv, p.nv, rows, rows, rows))
@@ -153,8 +153,8 @@ def at_task(solver: Solver, task: Task) -> tuple[Derivatives, RowDerivatives]:
     solved = solver._solve(task)
     check_answer(task, solved.vdot, solved.multipliers, solver.tolerance)
     G = rows.jacobian()
-    found = ranges(G, solver._choice(rows).rank, sizes_of(rows))
-    inverse, free, N = found.inverse(G), found.free, found.repeated  # Gc^+, Gc free = 0, N* Gc = 0
+    spaces = ranges(G, solver._choice(rows).rank, sizes_of(rows))
+    inverse, free, N = spaces.inverse(G), spaces.free, spaces.repeated  # Gc^+, Gc free = 0, N* Gc = 0
     multipliers = inverse.T @ (G.T @ solved.multipliers)  # of least norm
     of_rows = row_derivatives(rows, task.state.v, solved.vdot, multipliers)
     dT_q, dT_v, M = _inverse_dynamics_derivatives(task, solved.vdot, multipliers)
@@ -173,20 +173,20 @@ def at_task(solver: Solver, task: Task) -> tuple[Derivatives, RowDerivatives]:
 
 def _inverse_dynamics_derivatives(task: Task, vdot: Array, multipliers: Array) -> Three:
     """dT along q and v with the constraint forces held in the axes of their bodies, and Mcal."""
-    given = {"q": task.state.q, "v": task.state.v, "vdot": vdot}
+    state = {"q": task.state.q, "v": task.state.v, "vdot": vdot}
     forces = task.forces + body_forces(task.rows, multipliers)
-    p = Problem("inverse_dynamics_derivatives", task.graph, given, forces, passive=task.passive)
-    found = answers(p, None)
-    return found[0], found[1], found[2]
+    p = Problem("inverse_dynamics_derivatives", task.graph, state, forces, passive=task.passive)
+    parts = answers(p, None)
+    return parts[0], parts[1], parts[2]
 
 
 def _forces(task: Task, of_rows: RowDerivatives, multipliers: Array, d: Array) -> Array:
     """The derivatives of the multipliers as wrenches and numbers, one below the other."""
-    found, rows = [np.zeros((0, d.shape[1]))], task.rows
+    parts, rows = [np.zeros((0, d.shape[1]))], task.rows
     for i, (name, at) in enumerate(rows.places):
         loop = i < len(rows.loops)
-        found.append(_wrench(rows.loops[i], *of_rows.turns[name], multipliers[at], d[at]) if loop else d[at])
-    return np.concatenate(found)
+        parts.append(_wrench(rows.loops[i], *of_rows.turns[name], multipliers[at], d[at]) if loop else d[at])
+    return np.concatenate(parts)
 
 
 def _wrench(loop: LoopRows, J: Array, dw: Array, multipliers: Array, d: Array) -> Array:

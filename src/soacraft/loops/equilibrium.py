@@ -43,8 +43,8 @@ def equilibrium(
 
     require_solver("equilibrium", solver)
     g, zero = solver.graph, np.zeros(solver.graph.nv)
-    given = g.current.q if q is None else q
-    p = solver._read("equilibrium", q=given, v=zero, force=zero if force is None else force, f_ext=f_ext, passive=True)
+    guess = g.current.q if q is None else q
+    p = solver._read("equilibrium", q=guess, v=zero, force=zero if force is None else force, f_ext=f_ext, passive=True)
     if p.batch:
         raise StateError(f"equilibrium takes one state of a closed chain, got a batch {p.batch}.")
     ((state, one, forces),) = states_of(p)
@@ -54,16 +54,16 @@ def equilibrium(
     first = AtRest(solver, start, one["force"], forces, stay)
     if not first.names:
         raise StateError(f"equilibrium of {g.name!r}: no dof is free. Its closures and fixed= hold all of them.")
-    known = {start.tobytes(): first}
+    visited = {start.tobytes(): first}
 
     def move(q: Array, step: Array) -> Array:
-        moved = known[q.tobytes()].moved(step)
-        known[moved.q.tobytes()] = moved
+        moved = visited[q.tobytes()].moved(step)
+        visited[moved.q.tobytes()] = moved
         return moved.q
 
     what = f"equilibrium of {g.name!r}"
-    found = balanced(what, lambda q: known[q.tobytes()].balance(), move, start, first.names, step_unit(g))
-    chain = known[found.q.tobytes()]
-    r, moved = chain.matrices().r, np.asarray(g.difference(start, found.q))
-    counts = (found.error, found.iterations, found.parts)
-    return Equilibrium(found.q, first.names, r + one["force"], chain.X.T @ r, *counts, moved, g.dof_names)
+    solution = balanced(what, lambda q: visited[q.tobytes()].balance(), move, start, first.names, step_unit(g))
+    chain = visited[solution.q.tobytes()]
+    r, moved = chain.matrices().r, np.asarray(g.difference(start, solution.q))
+    counts = (solution.error, solution.iterations, solution.parts)
+    return Equilibrium(solution.q, first.names, r + one["force"], chain.X.T @ r, *counts, moved, g.dof_names)

@@ -74,9 +74,9 @@ class FreeNodes:
         layout, measure = self.task.graph.layout, self.task.rows.measure
         units, hinge = np.ones(self.sko.dims[k]), layout.hinge_v[k]
         units[3:6] = 1.0 / measure.length if measure.length > 0.0 else 1.0
-        own = measure.dofs[hinge.stop : layout.v_slices[k].stop]
-        units[6 : 6 + len(own)] = own
-        units[6 + len(own) :] = measure.dofs[hinge][: len(units) - 6 - len(own)]
+        modes = measure.dofs[hinge.stop : layout.v_slices[k].stop]
+        units[6 : 6 + len(modes)] = modes
+        units[6 + len(modes) :] = measure.dofs[hinge][: len(units) - 6 - len(modes)]
         return units
 
     def _split(self, k: int) -> tuple[Array, Array]:
@@ -103,12 +103,12 @@ class FreeNodes:
             at = here.stop
         return rows.tocsr(), np.concatenate(a)
 
-    def _step(self, k: int, left: Array) -> Iterator[tuple[int, Array]]:
+    def _step(self, k: int, row: Array) -> Iterator[tuple[int, Array]]:
         """left (alpha(k) - A*(p,k) alpha(p)), node by node."""
-        yield k, left
+        yield k, row
         p = self.sko.parent(k)
         if p >= 0:
-            yield p, -left @ self.sko.A(p, k).T
+            yield p, -row @ self.sko.A(p, k).T
 
     def _closure_rows(self) -> tuple[sparse.csr_array, Array]:
         """Rows C, and their terms that do not depend on the accelerations."""
@@ -123,10 +123,10 @@ class FreeNodes:
             total = np.zeros((1, self.size))
             for i, rate in row.rates.items():
                 k = next(k for k, x in enumerate(slices) if x.start <= i < x.stop)
-                left = rate * self.H_inv[k][i - slices[k].start, None]
-                for node, block in self._step(k, left):
+                hinge_row = rate * self.H_inv[k][i - slices[k].start, None]
+                for node, block in self._step(k, hinge_row):
                     total[:, self.at[node]] += block
-                besides[where] -= left @ self.sko.a(k)
+                besides[where] -= hinge_row @ self.sko.a(k)
             C[where, :] = total
         return C.tocsr(), besides
 
@@ -151,8 +151,8 @@ class FreeNodes:
 
     def _hinge_accelerations(self, alpha: Array) -> Array:
         """vdot(k) = (H*)^+ (alpha(k) - A*(p,k) alpha(p) - a(k))."""
-        found = [np.zeros(0)]
+        parts_of_v = [np.zeros(0)]
         for k in self.sko.nodes:
             parts = [x @ alpha[self.at[i]] for i, x in self._step(k, self.H_inv[k])]
-            found.append(np.sum(parts, axis=0) - self.H_inv[k] @ self.sko.a(k))
-        return np.concatenate(found)
+            parts_of_v.append(np.sum(parts, axis=0) - self.H_inv[k] @ self.sko.a(k))
+        return np.concatenate(parts_of_v)

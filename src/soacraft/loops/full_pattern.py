@@ -140,17 +140,17 @@ class Ties:
             p = np.zeros((len(self._own), 6))
             p[self._rates] = [rate for x in rows.couplings for rate in x.rates.values()]
             body, inner = self._term_body, self._inner
-            left = times(hinges.H_inv[body].mT, p)
-            np.add.at(C, self._own, left)
-            np.subtract.at(C[:, :6], self._above, times(A[body[inner]], left[inner, :6]))
-            np.subtract.at(besides, self._term_row, (left[:, :6] * a[body]).sum(axis=-1))
+            hinge_rows = times(hinges.H_inv[body].mT, p)
+            np.add.at(C, self._own, hinge_rows)
+            np.subtract.at(C[:, :6], self._above, times(A[body[inner]], hinge_rows[inner, :6]))
+            np.subtract.at(besides, self._term_row, (hinge_rows[:, :6] * a[body]).sum(axis=-1))
         return C, besides
 
     def compliance(self, C: Array) -> Array:
         """The diagonal of C M^+ C*: the closures' compliance with every body free; 1 where there is none."""
         parts = (times(self._bodies.M_inv[self.body], C) * C).sum(axis=-1)
-        found = np.bincount(self.row, parts, minlength=self.size)
-        return np.where(found > 0.0, found, 1.0)
+        total = np.bincount(self.row, parts, minlength=self.size)
+        return np.where(total > 0.0, total, 1.0)
 
 
 class Values(NamedTuple):
@@ -241,15 +241,15 @@ def times(X: Array, y: Array) -> Array:
 
 def _kinds(layout: Layout) -> tuple[list[_Kind], list[_Kind]]:
     """The hinges by the sizes of their maps: those with a constant H, and the others."""
-    found: dict[tuple[bool, int, bool], list[tuple[int, Indices]]] = {}
+    groups: dict[tuple[bool, int, bool], list[tuple[int, Indices]]] = {}
     for i, group in enumerate(layout.groups):
         rotors = np.array([layout.armature[k] is not None for k in group.bodies])
         for rotor in (False, True):
             members = np.flatnonzero(rotors == rotor)
             if members.size:
-                found.setdefault((group.hinge.constant_H, group.hinge.nv, rotor), []).append((i, members))
+                groups.setdefault((group.hinge.constant_H, group.hinge.nv, rotor), []).append((i, members))
     kinds: tuple[list[_Kind], list[_Kind]] = ([], [])
-    for (constant, nv, rotor), parts in found.items():
+    for (constant, nv, rotor), parts in groups.items():
         bodies = np.concatenate([layout.groups[i].bodies[members] for i, members in parts])
         kinds[0 if constant else 1].append(_Kind(bodies, nv, rotor, parts))
     return kinds

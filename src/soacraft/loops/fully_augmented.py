@@ -77,24 +77,24 @@ class FullyAugmented(Augmented):
         if self._bodies is None:
             self._bodies = Bodies(task.graph.layout, task.state.configuration.maps, task.rows.measure.length)
         key = tuple(tuple(x.rates) for x in task.rows.couplings)
-        ties, known = self._patterns.get(key) or (Ties(task.rows, self._bodies), None)
+        ties, before = self._patterns.get(key) or (Ties(task.rows, self._bodies), None)
         system = _System(task, self._bodies, ties)
-        pattern = system.pattern(known)
-        if pattern is not known:
+        pattern = system.pattern(before)
+        if pattern is not before:
             self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
-        found = system.solve(pattern)
-        vdot = system.hinge_accelerations(found.z[pattern.bodies])
+        solution = system.solve(pattern)
+        vdot = system.hinge_accelerations(solution.z[pattern.bodies])
         of_rows, off = residual_of_rows(task, vdot), np.inf
-        idle = system.idle(pattern, found)
-        if found.change <= self.tolerance and repeats(task, vdot, of_rows) and do_nothing(task.rows, idle):
-            multipliers, choice = system.least(pattern, found, idle is not None, self.tolerance)
-            left = residuals(task, vdot, multipliers, of_rows)  # `change` mixes turns and metres, these do not
-            off = max(left)
+        idle = system.idle(pattern, solution)
+        if solution.change <= self.tolerance and repeats(task, vdot, of_rows) and do_nothing(task.rows, idle):
+            multipliers, choice = system.least(pattern, solution, idle is not None, self.tolerance)
+            residual = residuals(task, vdot, multipliers, of_rows)  # `change` mixes turns and metres, these do not
+            off = max(residual)
             if off <= min(ACCURATE, self.tolerance):
-                return self._answered(task, Answer(vdot, multipliers, choice, left))
+                return self._answered(task, Answer(vdot, multipliers, choice, residual))
         dense = _dense(task, partition(task.rows, tolerance=self.tolerance))
         if off <= self.tolerance and off <= max(residuals(task, dense.vdot, dense.multipliers)):
-            return self._answered(task, Answer(vdot, multipliers, choice, left))
+            return self._answered(task, Answer(vdot, multipliers, choice, residual))
         return self._answered(task, dense)
 
     def _of_nodes(self, task: Task) -> Answer:
@@ -103,20 +103,20 @@ class FullyAugmented(Augmented):
         choice = partition(task.rows, tolerance=self.tolerance)
         if choice.rank < task.rows.size:
             multipliers = least_norm(task.rows, multipliers, choice.rank)
-        left = residuals(task, vdot, multipliers)
-        return Answer(vdot, multipliers, choice, left) if max(left) <= ACCURATE else _dense(task, choice)
+        residual = residuals(task, vdot, multipliers)
+        return Answer(vdot, multipliers, choice, residual) if max(residual) <= ACCURATE else _dense(task, choice)
 
     def _prepare(self, task: Task) -> None:
         with suppress(SingularError):  # a link without mass that closures hold is no matter here
             super()._prepare(task)
 
-    def _answered(self, task: Task, found: Answer) -> Answer:
+    def _answered(self, task: Task, answer: Answer) -> Answer:
         """The answer, which may leave another plan to compiled code."""
         if self._compiled is not None and task.rows.size:
-            loose = found.choice is not None and found.choice.loose
+            loose = answer.choice is not None and answer.choice.loose
             with suppress(SingularError):
                 self._refer(Compliance(task.rows, task.graph.sko(task.state)), loose)
-        return found
+        return answer
 
 
 class _Found(NamedTuple):
@@ -150,12 +150,12 @@ class _System:
         N_T = self.hinges.N_T
         self.values = Values(bodies.M, N_T, -N_T[:, :, :6] @ self.A.mT, C, np.zeros(ties.size))
 
-    def pattern(self, known: Pattern | None) -> Pattern:
+    def pattern(self, before: Pattern | None) -> Pattern:
         """The pattern known, if all numbers have a place in it, or else a new one."""
-        if known is not None and known.fits(self.hinges.there, self.values):
-            return known
+        if before is not None and before.fits(self.hinges.there, self.values):
+            return before
         try:
-            return Pattern(self.bodies, self.ties, self.hinges.there, self._soft(1.0), known)
+            return Pattern(self.bodies, self.ties, self.hinges.there, self._soft(1.0), before)
         except RuntimeError:
             raise self._singular() from None
 
@@ -163,10 +163,10 @@ class _System:
         """Accelerations of all bodies, forces of all hinges, and multipliers of the closures."""
         N_a = times(self.hinges.N_T[:, :, :6], self.a)[self.hinges.there]
         rhs = np.concatenate([self._body_forces(), N_a, self.c])
-        found = self._settled(pattern, self.values, self._soft, rhs, pattern.bodies, self._in_units())
-        if found.factor is None:
+        solution = self._settled(pattern, self.values, self._soft, rhs, pattern.bodies, self._in_units())
+        if solution.factor is None:
             raise self._singular()
-        return found
+        return solution
 
     def hinge_accelerations(self, alpha: Array) -> Array:
         """vdot(k) = (H*)^+ (alpha(k) - A*(p,k) alpha(p) - a(k))."""
@@ -177,31 +177,31 @@ class _System:
         step[inner, :6] -= above
         return times(self.hinges.H_inv, step)[bodies.dofs >= 0]
 
-    def idle(self, pattern: Pattern, found: _Found) -> Array | None:
+    def idle(self, pattern: Pattern, solution: _Found) -> Array | None:
         """Multipliers that do nothing, or nearly; None where no rows repeat others.
 
         With S the compliance of the closures, e^1/2 (S + e)^-1 e^1/2 leaves those alone that do nothing and makes
         others small: two rounds of it on a vector tell whether there are some, two more leave hardly anything else.
         """
-        root, x, sizes = np.sqrt(-found.slack), self.ties.probe, []
+        root, x, sizes = np.sqrt(-solution.slack), self.ties.probe, []
         for _ in range(4):
             rhs = np.zeros(pattern.size)
             rhs[pattern.size - len(x) :] = root * x
-            x = root * found.factor.solve(rhs)[pattern.closures]
+            x = root * solution.factor.solve(rhs)[pattern.closures]
             sizes.append(float(np.linalg.norm(x)))
             if len(sizes) == 2 and not sizes[1] > 0.1 * sizes[0]:
                 return None
         return np.divide(x, root, out=np.zeros_like(x), where=root > 0.0)
 
     def least(
-        self, pattern: Pattern, found: _Found, repeated: bool, tolerance: float
+        self, pattern: Pattern, solution: _Found, repeated: bool, tolerance: float
     ) -> tuple[Array, Partition | None]:
         """The multipliers of least norm that do the same, those found where no row is `repeated`; and the partition
         of the dofs where it was made for them."""
-        multipliers = found.z[pattern.closures]
+        multipliers = solution.z[pattern.closures]
         if not repeated:
             return multipliers, None
-        least = self._least_sparse(pattern, found)
+        least = self._least_sparse(pattern, solution)
         if least.settled:
             return least.z[pattern.closures], None
         choice = partition(self.task.rows, tolerance=tolerance)
@@ -246,21 +246,21 @@ class _System:
         A matrix without factors ends it.
         """
         K, part = pattern.matrix(rigid), 1.0
-        found = _Found(np.zeros(len(rhs)), False, 0.0, None, rigid.slack, K)
+        solution = _Found(np.zeros(len(rhs)), False, 0.0, None, rigid.slack, K)
         for _ in range(_TIGHTER):
             values = soft(part)
             try:
                 factor = pattern.factored(values)
             except RuntimeError:
                 break
-            refined = _refined(K, factor, rhs, found.z, lambda x: x[watched] * units, self.least_acceleration)
-            found = _Found(*refined, factor, values.slack, K)
-            if found.settled:
+            refined = _refined(K, factor, rhs, solution.z, lambda x: x[watched] * units, self.least_acceleration)
+            solution = _Found(*refined, factor, values.slack, K)
+            if solution.settled:
                 break
             part *= 1e-2
-        return found
+        return solution
 
-    def _least_sparse(self, pattern: Pattern, found: _Found) -> _Found:
+    def _least_sparse(self, pattern: Pattern, solution: _Found) -> _Found:
         """The multipliers lambda' = C y of least norm, y a motion of the tree:
 
             [ 0   N*  C* ] [ y       ]   [ N* mu + C* lambda ]
@@ -269,9 +269,9 @@ class _System:
 
         solved as the system itself; a little of M takes the place of slack, for motions that the closures allow.
         """
-        forces = np.array(found.z)
+        forces = np.array(solution.z)
         forces[pattern.bodies] = 0.0
-        rhs = found.K @ forces
+        rhs = solution.K @ forces
         rigid = self.values._replace(M=np.zeros_like(self.values.M), slack=-np.ones(self.ties.size))
         little = SLACK * float(self.compliance.min()) * self.values.M
         units = self.task.rows.units
@@ -310,10 +310,10 @@ def _dense(task: Task, choice: Partition) -> Answer:
                            [ R Gc     0    ] [ mu   ] = [ R (Udot - Gcdot v) ],    lambda = R* mu
     """
     rows = task.rows
-    G, sizes, given = rows.jacobian(), sizes_of(rows), {"q": rows.state.q, "v": rows.state.v}
+    G, sizes, state = rows.jacobian(), sizes_of(rows), {"q": rows.state.q, "v": rows.state.v}
     U, _, _ = np.linalg.svd(sizes.scaled(G), full_matrices=False)
     R = (U[:, : choice.rank] / sizes.rows[:, None]).T
-    p = Problem("bias_force", rows.graph, given, task.forces)
+    p = Problem("bias_force", rows.graph, state, task.forces)
     C = answer(p, None)
     M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), None)
     K = np.block([[M, (R @ G).T], [R @ G, np.zeros((len(R), len(R)))]])

@@ -76,13 +76,13 @@ class HingeForces:
     def _number(self, hinge: Any) -> int:
         graph = self._state.graph
         try:
-            found = find_keyed(graph, hinge)
+            body = find_keyed(graph, hinge)
         except ModelError:
             hint = near(hinge if isinstance(hinge, str) else "", list(self), "it has")
             raise ModelError(f"{graph.name!r} has no body, hinge or loop {hinge!r:.60}{hint}") from None
-        if not isinstance(found, Body) or found not in graph.layout.index:
-            raise ModelError(f"{found.full_name!r} is no body of {graph.name!r}; forces go through hinges of bodies.")
-        return int(graph.layout.index[found])
+        if not isinstance(body, Body) or body not in graph.layout.index:
+            raise ModelError(f"{body.full_name!r} is no body of {graph.name!r}; forces go through hinges of bodies.")
+        return int(graph.layout.index[body])
 
     def __iter__(self) -> Iterator[str]:
         """The names: hinges of the tree, then loops."""

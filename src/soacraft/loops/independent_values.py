@@ -30,18 +30,18 @@ class Named(NamedTuple):
     values: Array
 
 
-def by_name(graph: Graph, given: Any, what: str) -> Named | None:
+def by_name(graph: Graph, rates: Any, what: str) -> Named | None:
     """Values of dofs by name, from a dictionary or a stacked vector of independent dofs; None for other numbers."""
-    space = getattr(given, "space", None)
+    space = getattr(rates, "space", None)
     names: Sequence[str] | None = getattr(getattr(space, "owner", None), "dofs", None)
     if names is not None and getattr(space, "kind", "") == "hinge":
-        given = dict(zip(names, np.moveaxis(np.asarray(given), -1, 0)[..., None], strict=True))
-    if not isinstance(given, Mapping):
+        rates = dict(zip(names, np.moveaxis(np.asarray(rates), -1, 0)[..., None], strict=True))
+    if not isinstance(rates, Mapping):
         return None
-    whole = read_named(graph, given, what, False, np.zeros(graph.nv))
-    places = [v_place(graph, key) for key in given]
+    full = read_named(graph, rates, what, False, np.zeros(graph.nv))
+    places = [v_place(graph, key) for key in rates]
     dofs = np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(x.start, x.stop) for x in places)]))
-    values = finite(whole[..., dofs], (..., len(dofs)), f"{what} of {graph.name!r}", StateError)
+    values = finite(full[..., dofs], (..., len(dofs)), f"{what} of {graph.name!r}", StateError)
     refuse_large(graph, what, values)
     return Named(dofs.astype(np.intp), values)
 
@@ -70,14 +70,14 @@ def require_names(graph: Graph, chosen: Sequence[str], what: str, named: bool = 
 def of_chosen(graph: Graph, named: Named, chosen: Sequence[str], what: str) -> Array:
     """Values (..., m) of the dofs chosen, in their order, from values by name, which must be of these dofs."""
     names = graph.dof_names
-    given = tuple(names[i] for i in named.dofs)
-    if sorted(given) != sorted(chosen):
+    names_of = tuple(names[i] for i in named.dofs)
+    if sorted(names_of) != sorted(chosen):
         raise StateError(
-            f"{what} of {graph.name!r} is given for {', '.join(map(repr, given)) or 'no dofs'}, but its independent "
+            f"{what} of {graph.name!r} is given for {', '.join(map(repr, names_of)) or 'no dofs'}, but its independent "
             f"dofs are {', '.join(map(repr, chosen)) or 'none'}. To choose them, make the solver with "
             "sc.loops.ConstraintEmbedding(mb, independent=[...])."
         )
-    return named.values[..., [given.index(name) for name in chosen]]
+    return named.values[..., [names_of.index(name) for name in chosen]]
 
 
 def accelerations_of(task: Task, choice: Partition, dofs: Indices, values: Array) -> Array:
@@ -90,13 +90,13 @@ def accelerations_of(task: Task, choice: Partition, dofs: Indices, values: Array
         return values
     graph, wanted = rows.graph, np.zeros(rows.graph.nv, dtype=np.bool_)
     wanted[dofs] = True
-    own = partition(rows, wanted=wanted)
-    if len(dofs) != len(choice.independent) or not np.array_equal(own.independent, dofs):
+    split = partition(rows, wanted=wanted)
+    if len(dofs) != len(choice.independent) or not np.array_equal(split.independent, dofs):
         count = len(choice.independent)
         raise LoopError(
             f"vdot of {graph.name!r} is given for {', '.join(map(repr, dofs_named(rows, dofs))) or 'no dofs'}, which "
             f"do not set the others: {count} {'dof is' if count == 1 else 'dofs are'} independent here, such as "
             f"{', '.join(map(repr, dofs_named(rows, choice.independent)))}."
         )
-    vdot = completed(rows.jacobian(), own, values, task.Udot - rows.gamma, sizes_of(rows))
+    vdot = completed(rows.jacobian(), split, values, task.Udot - rows.gamma, sizes_of(rows))
     return np.asarray(vdot[choice.independent])

@@ -66,30 +66,30 @@ def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | Non
     refuse_open(task, choice, vdot, tolerance)
     X = expansion(G, choice, sizes)
     refuse_held(rows, G, choice, X, sizes)
-    given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
-    p = Problem("inverse_dynamics", rows.graph, given, task.forces)
-    whole = np.array(answer(p, None)) - task.besides
-    wanted = X.T @ whole
+    state = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
+    p = Problem("inverse_dynamics", rows.graph, state, task.forces)
+    required = np.array(answer(p, None)) - task.besides
+    wanted = X.T @ required
     force = np.zeros(p.nv)
     where = choice.independent if actuated is None else np.flatnonzero(actuated)
     force[where] = np.linalg.lstsq(X[where].T, wanted, rcond=None)[0]
     d, none = rows.measure.dofs, np.zeros(rows.size)
-    largest = max(energy_of(task, none), float(np.abs(whole / d).max(initial=0.0)))
-    left = np.abs((X.T @ force - wanted) / d[choice.independent]).max(initial=0.0)
-    if left > tolerance * max(largest, float(np.abs(wanted / d[choice.independent]).max(initial=0.0))):
+    largest = max(energy_of(task, none), float(np.abs(required / d).max(initial=0.0)))
+    unmet = np.abs((X.T @ force - wanted) / d[choice.independent]).max(initial=0.0)
+    if unmet > tolerance * max(largest, float(np.abs(wanted / d[choice.independent]).max(initial=0.0))):
         raise LoopError(
             f"forces at {', '.join(map(repr, dofs_named(rows, where))) or 'no dofs'} cannot give {rows.graph.name!r} "
-            f"these accelerations: {left:.3g} of the generalized force is left. Actuate dofs that move all of "
+            f"these accelerations: {unmet:.3g} of the generalized force is left. Actuate dofs that move all of "
             f"{', '.join(map(repr, names))}."
         )
     held = min(choice.rank, partition(rows).rank)
     c = sizes.dofs
     allowed = np.linalg.svd(sizes.scaled(G))[2][held:]  # motions with Gc v = 0, in the sizes of the dofs
-    left = np.abs(allowed @ ((whole - force) / c)).max(initial=0.0)
+    unmet = np.abs(allowed @ ((required - force) / c)).max(initial=0.0)
     largest = energy_of(task, none) * float(np.max(d / c, initial=1.0))
-    if left > tolerance * max(float(np.abs(whole / c).max(initial=0.0)), largest):
+    if unmet > tolerance * max(float(np.abs(required / c).max(initial=0.0)), largest):
         raise LoopError(
-            f"forces that give {rows.graph.name!r} these accelerations cannot be computed: {left:.3g} of the "
+            f"forces that give {rows.graph.name!r} these accelerations cannot be computed: {unmet:.3g} of the "
             "generalized force rests on rows that nearly repeat others. The closures are too near a configuration "
             "where their rank changes."
         )

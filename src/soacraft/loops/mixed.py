@@ -42,15 +42,15 @@ class Prescribed:
         q, v, force, vdot = (x.reshape(count, x.shape[-1]) for x in map(p.full, ("q", "v", "force", "vdot")))
         acting = np.array(force)
         acting[:, self.dofs] = 0.0
-        told = [
+        motions = [
             {**one, **{name: (v[n, [i]], vdot[n, [i]]) for name, i in zip(self._names, self.dofs, strict=True)}}
             for n, one in enumerate(drives)
         ]
         q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
         pull = pull_of(p, count, self.plan.flexible_bodies) if p.forces else None
-        found, rest, _, fine = self.plan.run(q, v, acting, pull, theta, None, p.passive, self.plan.driven(told))
+        answer, rest, _, fine = self.plan.run(q, v, acting, pull, theta, None, p.passive, self.plan.driven(motions))
         acting[:, self.dofs] = -rest[:, self._end - self._count : self._end]
-        return found, acting, fine
+        return answer, acting, fine
 
     def one(
         self, q: Any, v: Any, force: Any, vdot: Any, theta: Array, passive: bool, U: Any = None
@@ -70,10 +70,10 @@ class Prescribed:
                 return None
             place, rates = drives
         place[len(place) - self._count :] = len(rates) + 2 * np.arange(self._count)
-        acting, own = force.copy(), np.empty((self._count, 2))
+        acting, motion = force.copy(), np.empty((self._count, 2))
         acting[self.dofs] = 0.0
-        own[:, 0], own[:, 1] = v[self.dofs], vdot[self.dofs]
-        result = self._call(q, v, acting, theta, passive, place, np.concatenate([rates, own.ravel()]))
+        motion[:, 0], motion[:, 1] = v[self.dofs], vdot[self.dofs]
+        result = self._call(q, v, acting, theta, passive, place, np.concatenate([rates, motion.ravel()]))
         if result is None:
             return None
         acting[self.dofs] = -result._rest[self._end - self._count : self._end]

@@ -47,20 +47,20 @@ def each(
     that both functions take, in this order.
     """
     count = math.prod(p.batch)
-    given = [x.reshape(count, x.shape[-1]) for x in map(p.full, names)]
+    arrays = [x.reshape(count, x.shape[-1]) for x in map(p.full, names)]
     places = list(np.ndindex(*p.batch))
-    tried = attempt(*given) if count else None
+    tried = attempt(*arrays) if count else None
     fine = np.zeros(count, dtype=np.bool_) if tried is None else tried[1]
     outputs = tuple(np.empty((count, n)) for n in widths) if tried is None else tried[0]
     for i in range(count):
         if fine[i]:
             continue
         with in_state(p.batch, places[i]):
-            own = one(*(x[i] for x in given))
-        if tried is None and count > 1 and (tried := attempt(*(x[1:] for x in given))) is not None:
+            single = one(*(x[i] for x in arrays))
+        if tried is None and count > 1 and (tried := attempt(*(x[1:] for x in arrays))) is not None:
             for to, x in zip(outputs, tried[0], strict=True):
                 to[1:] = x
             fine[1:] = tried[1]
-        for to, x in zip(outputs, own, strict=True):
+        for to, x in zip(outputs, single, strict=True):
             to[i] = x
     return tuple(x.reshape(*p.batch, x.shape[-1]) for x in outputs)

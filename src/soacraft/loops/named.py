@@ -50,9 +50,9 @@ class Reduction(NamedTuple):
         if coordinates == "independent":
             return x
         nv = len(self.X)
-        whole = np.zeros((nv, nv) if both else nv)
-        whole[np.ix_(self.independent, self.independent) if both else self.independent] = x
-        return whole
+        full = np.zeros((nv, nv) if both else nv)
+        full[np.ix_(self.independent, self.independent) if both else self.independent] = x
+        return full
 
 
 class NamedFunctions:
@@ -112,9 +112,9 @@ class NamedFunctions:
         """X* (C + Mcal x0): the force at zero acceleration of the independent dofs, springs and dampers considered."""
 
         def at(r: Reduction) -> Array:
-            given = {"q": r.q, "v": r.task.state.v, "vdot": r.x0}
-            whole = np.array(answer(Problem("inverse_dynamics", self.graph, given, r.task.forces), None))
-            return r.placed(r.X.T @ (whole - r.task.besides), coordinates)
+            state = {"q": r.q, "v": r.task.state.v, "vdot": r.x0}
+            force = np.array(answer(Problem("inverse_dynamics", self.graph, state, r.task.forces), None))
+            return r.placed(r.X.T @ (force - r.task.besides), coordinates)
 
         return self._each("bias_force", at, coordinates, q=q, v=v, f_ext=f_ext, passive=passive)
 
@@ -170,8 +170,8 @@ class NamedFunctions:
         if coordinates not in COORDINATES:
             raise LoopError(f"coordinates of {function} must be 'independent' or 'all', got {coordinates!r:.60}.")
         p = self._read(function, **given)
-        found = [at(r) for r in self._reductions(p)]
-        return np.reshape(found, (*p.batch, *np.shape(found)[1:]))
+        parts = [at(r) for r in self._reductions(p)]
+        return np.reshape(parts, (*p.batch, *np.shape(parts)[1:]))
 
     def _reductions(self, p: Problem) -> Iterator[Reduction]:
         moving = "v" in p.given

@@ -168,9 +168,9 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         return task
 
     def _choice(self, rows: Constraints) -> Partition:
-        found = partition(rows, self._kept, tolerance=self.tolerance)
-        self._kept = found.independent
-        return found
+        choice = partition(rows, self._kept, tolerance=self.tolerance)
+        self._kept = choice.independent
+        return choice
 
     def _prescribe(self, task: Task, dofs: list[int]) -> Prescribed | None:
         """Make the compiled form for some prescribed dofs, with what rounding is measured by here."""
@@ -182,9 +182,9 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
             reference = Compliance(rows, task.graph.sko(task.state)).reference
             if len(self._prescribing) >= 2 * _PLANS:
                 self._prescribing.clear()
-            made = Prescribed(self._compiled.prescribing(names, dofs, reference), dofs)
-            self._prescribing[tuple(dofs)] = made
-            return made
+            prescribed = Prescribed(self._compiled.prescribing(names, dofs, reference), dofs)
+            self._prescribing[tuple(dofs)] = prescribed
+            return prescribed
         return None
 
     def _mixed(self, task: Task, dofs: list[int], vdot: Array) -> tuple[Array, Array]:
@@ -269,12 +269,12 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         """The q and v that a motion of one state gives, of those that it has; None where compiled code is not sure."""
         if compiled is None:
             return None
-        found = compiled.motions[motion](*given, self._turns, *after)
-        if found is None:
+        answer = compiled.motions[motion](*given, self._turns, *after)
+        if answer is None:
             return None
-        if found[2] is not None:
-            self._turns = found[2]
-        return found[0], found[1]
+        if answer[2] is not None:
+            self._turns = answer[2]
+        return answer[0], answer[1]
 
     def _attempt(
         self, compiled: CompiledClosures | None, motion: int, q: Array, x: Array | None = None
@@ -283,8 +283,8 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         if compiled is None:
             return None
         assert self._turns is not None
-        *found, fine = compiled.move(motion, self._turns, q, x)
-        return tuple(x for x in found if x.shape[1]), fine
+        *answers, fine = compiled.move(motion, self._turns, q, x)
+        return tuple(x for x in answers if x.shape[1]), fine
 
     def _projected(self, p: Problem, motion: int, one: Callable[..., Outputs]) -> Outputs:
         """A projection of all states of a problem."""
@@ -346,12 +346,12 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         full = [p.full(name) for name in ("q", "v", "force")]
         q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
         pull = pull_of(p, count, compiled.flexible_bodies) if p.forces else None
-        vdot, left, theta, fine = compiled.run(
+        vdot, residuals_of, theta, fine = compiled.run(
             q, v, force, pull, self._turns, p.threads, p.passive, compiled.driven(drives)
         )
         if count == 1 and fine[0] and compiled.plan.closures.follows:
             self._turns = theta[0]
-        rest = np.concatenate([left, q, v], axis=1)
+        rest = np.concatenate([residuals_of, q, v], axis=1)
         if not fine.all():
             for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
                 if not fine[i]:
@@ -364,16 +364,16 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
 
     def _rest(self, task: Task, x: Answer) -> Array:
         """Forces of loops and couplings, residuals of closures and motion, q, v."""
-        left = residuals(task, x.vdot, x.multipliers) if x.left is None else x.left
-        check_answer(task, x.vdot, x.multipliers, self.tolerance, left)
-        return np.concatenate([*_forces(task, x), left, task.state.q, task.state.v])
+        residual = residuals(task, x.vdot, x.multipliers) if x.left is None else x.left
+        check_answer(task, x.vdot, x.multipliers, self.tolerance, residual)
+        return np.concatenate([*_forces(task, x), residual, task.state.q, task.state.v])
 
     def _result(self, p: Problem, vdot: Any, rest: Any, source: Source) -> Result:
         forces = 6 * len(source.loops) + len(source.couplings)
         width = len(rest[0]) if len(rest) else forces + 2 + self.graph.nq + p.nv
-        made = Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
-        made._loads, made._passive = p.forces, p.passive
-        return made
+        result = Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
+        result._loads, result._passive = p.forces, p.passive
+        return result
 
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
         """The rank and the redundant rows at a state; solvers may have their own way to find them."""
@@ -393,15 +393,15 @@ _PLANS = 8
 
 def _solver(kind: type[PlannedSolver], graph: Graph, choices: dict[str, Any], memory: dict[str, Any]) -> PlannedSolver:
     """A solver that was copied."""
-    made = kind(graph, **choices)
-    made._recall(memory)
-    return made
+    solver = kind(graph, **choices)
+    solver._recall(memory)
+    return solver
 
 
 def _forces(task: Task, x: Answer) -> list[Array]:
     """The multipliers as wrenches and numbers."""
-    found = [np.zeros(0)]
+    parts = [np.zeros(0)]
     for i, (_, where) in enumerate(task.rows.places):
         part = x.multipliers[where]
-        found.append(task.rows.loops[i].wrench(part) if i < len(task.rows.loops) else part)
-    return found
+        parts.append(task.rows.loops[i].wrench(part) if i < len(task.rows.loops) else part)
+    return parts

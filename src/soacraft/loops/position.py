@@ -62,8 +62,8 @@ def project(s: Solver, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
     def work(state: State, one: Any, forces: Any, driven: Drives) -> Array:
         return _closed(s, state.replace(v=np.zeros(p.nv)), frozenset(driven))
 
-    found = for_each(p, drives, work)
-    coordinates = np.reshape(found, (*p.batch, s.graph.nq))
+    projected = for_each(p, drives, work)
+    coordinates = np.reshape(projected, (*p.batch, s.graph.nq))
     return coordinates, s.project_velocity(coordinates, p.given["v"], U)
 
 
@@ -82,14 +82,14 @@ def _closed(s: Solver, state: State, driven: frozenset[str]) -> Array:
     """Gauss-Newton steps while they help."""
     first = rows = _rows(s, state, driven)
     for _ in range(_STEPS):
-        left = rows.open_part
-        if left <= CLOSEST:
+        opening = rows.open_part
+        if opening <= CLOSEST:
             break
         dq = s._project(_Opening(rows, np.zeros(s.graph.nv), (), {}), "mass")
         after = _rows(s, rows.state.replace(q=s.graph.integrate(rows.state.q, dq)), driven)
-        if after.open_part < left:
+        if after.open_part < opening:
             rows = after
-        if not after.open_part <= 0.5 * left:
+        if not after.open_part <= 0.5 * opening:
             break
     if not rows.opening <= s.tolerance:
         raise LoopError(
@@ -107,6 +107,6 @@ def _rows(s: Solver, state: State, driven: frozenset[str]) -> Constraints:
 
 def _worst(rows: Constraints) -> str:
     """Message about the largest opening."""
-    told = [(x.opening, f"loop {x.name!r} is open by {gap_text(x)}", x.name) for x in rows.loops]
-    told += [(x.opening, f"coupling {x.name!r} is off by {abs(x.residual):.3g}", x.name) for x in rows.couplings]
-    return max(x for x in told if x[2] not in rows.driven)[1]
+    openings = [(x.opening, f"loop {x.name!r} is open by {gap_text(x)}", x.name) for x in rows.loops]
+    openings += [(x.opening, f"coupling {x.name!r} is off by {abs(x.residual):.3g}", x.name) for x in rows.couplings]
+    return max(x for x in openings if x[2] not in rows.driven)[1]

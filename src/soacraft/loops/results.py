@@ -54,8 +54,8 @@ class Info:
 
     @cached_property
     def _ranks(self) -> tuple[list[int], list[float], tuple[str, ...]]:
-        found, redundant = self._find_ranks()
-        return [x.rank for x in found], [x.condition for x in found], redundant
+        choices, redundant = self._find_ranks()
+        return [x.rank for x in choices], [x.condition for x in choices], redundant
 
     @property
     def ranks(self) -> list[int]:
@@ -83,9 +83,9 @@ class Info:
 
 
 def _known_info(independent: Indices, ranks: tuple[list[int], list[float], tuple[str, ...]]) -> Info:
-    made = Info(lambda: independent, lambda: ((), ()))
-    made.__dict__.update(independent=independent, _ranks=ranks)
-    return made
+    info = Info(lambda: independent, lambda: ((), ()))
+    info.__dict__.update(independent=independent, _ranks=ranks)
+    return info
 
 
 class Source(Protocol):
@@ -175,15 +175,15 @@ class Result:
         (..., 6); of a coupling the number lambda (...), which pushes each dof by -p'(q) lambda. With redundant rows the
         ones of least norm in the rows, which depends on units; their sum on the bodies does not.
         """
-        found: dict[str, Array] = {}
+        by_name: dict[str, Array] = {}
         at = 0
         for name in self._source.loops:
-            found[name] = self._rest[..., at : at + 6]
+            by_name[name] = self._rest[..., at : at + 6]
             at += 6
         for name in self._source.couplings:
-            found[name] = self._rest[..., at]
+            by_name[name] = self._rest[..., at]
             at += 1
-        return found
+        return by_name
 
     @property
     def residual_of_closures(self) -> Any:
@@ -294,8 +294,8 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         source = self._source
-        kept = Kept(source.loops, source.couplings, source.dof_names, source.moves_by, self.info)
-        return Result, (self.vdot, self._rest, kept)
+        source_parts = Kept(source.loops, source.couplings, source.dof_names, source.moves_by, self.info)
+        return Result, (self.vdot, self._rest, source_parts)
 
     def __repr__(self) -> str:
         batch = self.vdot.shape[:-1]
@@ -321,11 +321,11 @@ class Result:
         names, units = self._source.dof_names, self.units
         moves = [(name, f"{x:.6g}", unit) for name, x, unit in zip(names, self.vdot + 0.0, units, strict=True)]
         ties = [(name, _shown(x)) for name, x in self.multipliers.items()]
-        kept = markup.table(["loop or coupling", "multipliers"], ties)
+        multiplier_table = markup.table(["loop or coupling", "multipliers"], ties)
         return card(
             head,
             part("accelerations", lambda: markup.table(["dof", "vdot", "unit"], moves), True),
-            part("forces of closures", lambda: kept, True),
+            part("forces of closures", lambda: multiplier_table, True),
             *notes,
         )
 

@@ -40,8 +40,8 @@ def rolling_linearize(p: Problem, f_ext: Any, *, passive: bool) -> ClosedLineari
         free.close_loop(f"{name} rolls", plane, body.add_node(f"{name} rolls", outboard.inv), hinge)
     S = _selection(mb, free)
     forces = [(frame.full_name, _by_name(wrench)) for frame, wrench in read_forces(mb, f_ext)]
-    found = linearize(TreeAugmented(free), free.q, free.v, S @ p.full("force"), forces, passive=passive)
-    return replace(found, B=found.B @ S, units=units_of(mb))
+    linearization = linearize(TreeAugmented(free), free.q, free.v, S @ p.full("force"), forces, passive=passive)
+    return replace(linearization, B=linearization.B @ S, units=units_of(mb))
 
 
 def _by_name(wrench: Wrench) -> Wrench:
@@ -54,7 +54,7 @@ def _selection(mb: Multibody, free: Multibody) -> Array:
     """S (nv of the free tree, nv): where each dof of the model is among those of the other."""
     S = np.zeros((free.nv, mb.nv))
     for body in mb.bodies:
-        mine, other = mb.v_slice(body), free.v_slice(body.name)
-        for i in range(mine.stop - mine.start):
-            S[other.start + i, mine.start + i] = 1.0
+        rows, other = mb.v_slice(body), free.v_slice(body.name)
+        for i in range(rows.stop - rows.start):
+            S[other.start + i, rows.start + i] = 1.0
     return S

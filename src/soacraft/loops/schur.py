@@ -127,13 +127,13 @@ class Compliance:
         """
         if reference is None:
             return False
-        known = np.where(reference > 0.0, reference, 1.0)
-        own = [(self.blocks.get((i, i)), known[row.where]) for i, row in enumerate(self.list)]
-        largest = max((float((block.diagonal() / x).max()) for block, x in own if block is not None), default=0.0)
+        scale = np.where(reference > 0.0, reference, 1.0)
+        pairs = [(self.blocks.get((i, i)), scale[row.where]) for i, row in enumerate(self.list)]
+        largest = max((float((block.diagonal() / x).max()) for block, x in pairs if block is not None), default=0.0)
         return SCALED[0] < largest < SCALED[1]
 
     def _reference(self) -> Array:
-        found = np.zeros(self.rows.size)
+        sizes = np.zeros(self.rows.size)
         for row, loop in zip(self.list, self.rows.loops, strict=False):
             turn, slide = 0.0, 0.0
             for k, X in frame_maps(self.rows.state, loop).items():
@@ -143,18 +143,18 @@ class Compliance:
                     turn, slide = turn + compliance[:3].max(), slide + compliance[3:].max()
             square = loop.length**2
             turn, slide = max(turn, LEVER * slide / square), max(slide, LEVER * turn * square)
-            found[row.where] = turn * np.sum(loop.Q[:, :3] ** 2, axis=1) + slide * np.sum(loop.Q[:, 3:] ** 2, axis=1)
+            sizes[row.where] = turn * np.sum(loop.Q[:, :3] ** 2, axis=1) + slide * np.sum(loop.Q[:, 3:] ** 2, axis=1)
         for row in self.list[len(self.rows.loops) :]:
-            found[row.where] = sum(self._alone(n, j, p[0, j]) for n, p in row.local for j in range(p.shape[1]))
-        return found
+            sizes[row.where] = sum(self._alone(n, j, p[0, j]) for n, p in row.local for j in range(p.shape[1]))
+        return sizes
 
     def _alone(self, n: int, j: int, rate: float) -> float:
         """rate^2 (Mcal^-1)(j,j) of one dof of hinge n: D^-1 + K* Upsilon(p) K."""
-        found, p = float(self.D_inv[n][j, j]), self.sko.parent(n)
+        compliance, p = float(self.D_inv[n][j, j]), self.sko.parent(n)
         if p >= 0:
             K = self._K[n][:, j]
-            found += float(K @ self._Upsilon[p] @ K)
-        return rate**2 * found
+            compliance += float(K @ self._Upsilon[p] @ K)
+        return rate**2 * compliance
 
     def _root(self, k: int) -> int:
         while (p := self.sko.parent(k)) >= 0 and not self._still[p]:
@@ -181,14 +181,14 @@ class Compliance:
 
     def _at_hinge(self, n: int, j: _Row) -> Array:
         """The part in hinge n of (I - H psi K) Gc_j*."""
-        found = np.zeros((self.sko.nvs[n], j.where.stop - j.where.start))
+        block_at = np.zeros((self.sko.nvs[n], j.where.stop - j.where.start))
         for y in j.sources:
             if n in y.Z:
-                found += self.sko.H(n) @ y.Z[n].T
+                block_at += self.sko.H(n) @ y.Z[n].T
         for m, p in j.local:
             if m == n:
-                found += p.T
-        return found
+                block_at += p.T
+        return block_at
 
     # -- products --------------------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ def frame_maps(state: State, loop: LoopRows) -> dict[int, Array]:
     (R_a, p_a), (R_b, p_b) = pose_of_frame(state, closure.a), pose_of_frame(state, closure.b)
     X = phi(R_a.T @ R_b, R_a.T @ (p_b - p_a)).T
     ends = ((closure.b, np.eye(6)), (closure.a, X))
-    return {index[x.carrier]: left @ node_block(state, x) for x, left in ends if isinstance(x.carrier, Body)}
+    return {index[x.carrier]: jacobian @ node_block(state, x) for x, jacobian in ends if isinstance(x.carrier, Body)}
 
 
 def _still(sko: SKOModel) -> list[bool]:

@@ -102,9 +102,9 @@ class Solver(PlannedSolver):
             answer = self._solve(task)
             return task, answer, self._rest(task, answer)
 
-        found = for_each(p, driven, work)
-        source = Answered(self, [task for task, _, _ in found], [x for _, x, _ in found])
-        return self._result(p, [x.vdot for _, x, _ in found], [rest for _, _, rest in found], source)
+        answers = for_each(p, driven, work)
+        source = Answered(self, [task for task, _, _ in answers], [x for _, x, _ in answers])
+        return self._result(p, [x.vdot for _, x, _ in answers], [rest for _, _, rest in answers], source)
 
     def mixed_dynamics(
         self,
@@ -123,9 +123,9 @@ class Solver(PlannedSolver):
         `prescribed` and `passive` as in `soacraft.dynamics.mixed_dynamics`. Prescribed dofs that the closures tie to
         each other are a `LoopError`.
         """
-        known = self._prescribing.get(key_of(prescribed))
-        if known is not None and f_ext is None and self._turns is not None:
-            quick = known.one(q, v, force, vdot, self._turns, passive, U)
+        prepared = self._prescribing.get(key_of(prescribed))
+        if prepared is not None and f_ext is None and self._turns is not None:
+            quick = prepared.one(q, v, force, vdot, self._turns, passive, U)
             if quick is not None:
                 if quick[2] is not None:
                     self._turns = quick[2]
@@ -195,7 +195,7 @@ class Solver(PlannedSolver):
         p, drives = read_drives(p, U)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
         count = math.prod(p.batch)
-        found, fine = np.empty((count, p.nv)), np.zeros(count, dtype=np.bool_)
+        result, fine = np.empty((count, p.nv)), np.zeros(count, dtype=np.bool_)
 
         def attempt(first: int) -> Any:
             reads = self._reads(p.given["vdot_independent"], named)
@@ -203,7 +203,7 @@ class Solver(PlannedSolver):
 
         tried = attempt(0)
         if tried is not None:
-            found, fine = tried
+            result, fine = tried
         for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
             if fine[i]:
                 continue
@@ -211,13 +211,13 @@ class Solver(PlannedSolver):
                 task = self._task(state, np.zeros(p.nv), forces, drives[i], passive=p.passive)
                 choice = self._choice(task.rows)
                 vdot_i = self._independent_part(task, choice, one["vdot_independent"], named)
-                found[i] = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
+                result[i] = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
                 self._actuation.make(task, choice, mask)
             if tried is None:
                 tried = attempt(i + 1)
                 if tried is not None:
-                    found[i + 1 :], fine[i + 1 :] = tried
-        return found.reshape(*p.batch, p.nv)
+                    result[i + 1 :], fine[i + 1 :] = tried
+        return result.reshape(*p.batch, p.nv)
 
     def _reads(self, vdot: Any, named: Named | None) -> bool:
         """True if plans may read accelerations: of all dofs, or of their independent dofs in order."""
@@ -259,8 +259,8 @@ class Solver(PlannedSolver):
         if not isinstance(bend, bool | np.bool_):
             raise StateError(f"bend of assemble must be True or False, got {bend!r:.60}.")
         still = held if bend else held | ~movable_dofs(self.graph)
-        found = assembling.assemble_all(p, still, self._theta, limits, self.tolerance)
-        return np.reshape(found, (*p.batch, self.graph.nq))
+        assembled = assembling.assemble_all(p, still, self._theta, limits, self.tolerance)
+        return np.reshape(assembled, (*p.batch, self.graph.nq))
 
     def project_velocity(self, q: Any, v: Any, U: Any = None, weight: str = "mass") -> Array:
         """The velocities nearest to v that the closures allow: `Gc v = U`.
@@ -289,8 +289,8 @@ class Solver(PlannedSolver):
                 return (nearest(current.replace(q=q, v=v, forces=()), {}),)
 
             return self._projected(p, PROJECT_VELOCITY, one)[0]
-        found = for_each(p, drives, lambda state, one, forces, driven: nearest(state, driven))
-        return np.reshape(found, (*p.batch, p.nv))
+        projected = for_each(p, drives, lambda state, one, forces, driven: nearest(state, driven))
+        return np.reshape(projected, (*p.batch, p.nv))
 
     def project(self, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
         """The state on the closures next to (q, v), in the metric of the mass matrix: what an integrator does with

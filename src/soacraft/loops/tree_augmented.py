@@ -64,24 +64,24 @@ class TreeAugmented(Augmented):
         the current state, whatever it becomes. `U` drives closures, as in `forward_dynamics`. See `ClosedOperators`.
         """
         state = None if q is None and v is None else self.graph.state(q, v)
-        found: ClosedOperators = operators_of(ClosedBinding(self, state, f_ext, force, drives_of(self, U)))  # type: ignore[assignment]
-        return found if names is None else found[names]
+        operators: ClosedOperators = operators_of(ClosedBinding(self, state, f_ext, force, drives_of(self, U)))  # type: ignore[assignment]
+        return operators if names is None else operators[names]
 
     def binding(self, f_ext: Any = None, force: Any = None) -> ClosedBinding:
         """Binding of `sc.operators(s)`: the tree and its closures at the current state."""
         return ClosedBinding(self, None, f_ext, force)
 
     def _solve(self, task: Task) -> Answer:
-        given = {"q": task.state.q, "v": task.state.v, "force": task.acting}
-        p = Problem("forward_dynamics", task.graph, given, task.forces)
+        state = {"q": task.state.q, "v": task.state.v, "force": task.acting}
+        p = Problem("forward_dynamics", task.graph, state, task.forces)
         vdot = np.array(answer(p, None))
         if not task.rows.size:
             return Answer(vdot, np.zeros(0))
         compliance, factor = factored(task.rows)
         multipliers = np.zeros(task.rows.size)
         for _ in range(1 + _REFINEMENTS):
-            left = residual_of_rows(task, vdot)
-            step = factor.solve(left)
+            residual = residual_of_rows(task, vdot)
+            step = factor.solve(residual)
             multipliers += step
             vdot -= compliance.accelerations(step)
             if np.abs(step).max() <= REFINED * np.abs(multipliers).max(initial=0.0):
@@ -130,10 +130,10 @@ def _allowed(task: Task, v: Array) -> bool:
     counts, as it would be near a singular pose.
     """
     rows = task.rows
-    left = (rows.speed + rows.jacobian() @ (v - task.state.v) - task.U) / rows.units
+    residual = (rows.speed + rows.jacobian() @ (v - task.state.v) - task.U) / rows.units
     speeds = (rows.speed - task.U) / rows.units, rows.measure.dofs * v
     size = max(float(np.abs(x).max(initial=0.0)) for x in speeds)
-    return float(np.abs(left).max(initial=0.0)) <= (REPEATED + OPEN_ROWS * rows.open_part) * size
+    return float(np.abs(residual).max(initial=0.0)) <= (REPEATED + OPEN_ROWS * rows.open_part) * size
 
 
 def _by_singular_values(task: Task, choice: Partition) -> Answer:
@@ -147,8 +147,8 @@ def _by_singular_values(task: Task, choice: Partition) -> Answer:
     L = np.linalg.cholesky(answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), None))
     U, sigma, V = np.linalg.svd(scipy.linalg.solve_triangular(L, G.T, lower=True).T, full_matrices=False)
     U, sigma, V = U[:, : choice.rank], sigma[: choice.rank], V[: choice.rank]
-    given = {"q": rows.state.q, "v": rows.state.v, "force": task.acting}
-    vdot = np.array(answer(Problem("forward_dynamics", task.graph, given, task.forces), None))
+    state = {"q": rows.state.q, "v": rows.state.v, "force": task.acting}
+    vdot = np.array(answer(Problem("forward_dynamics", task.graph, state, task.forces), None))
     multipliers = np.zeros(rows.size)
     for _ in range(1 + _REFINEMENTS):
         step = (U.T @ (residual_of_rows(task, vdot) / sizes.rows)) / sigma

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.sim.campaigns.crossing_makers import Relay
+from tests.sim.campaigns.batches.crossing_makers import Relay
 from tests.sim.campaigns.makers import folder
 
 import soacraft as sc

@@ -112,10 +112,10 @@ def declared(**members):
         (lambda: sim.In(bundle=3), r"the bundle of an input is a class of msgspec.Struct, got 3\."),
         (
             lambda: sim.In("m", bundle=Imu),
-            r"an input with bundle=Imu has no unit= of its own: its fields have theirs\.",
+            r"an input with bundle=Imu has no unit=: its fields have theirs\.",
         ),
-        (lambda: sim.In(bundle=Imu, of="velocity"), r"an input with bundle=Imu has no of= of its own"),
-        (lambda: sim.output(bundle=Imu, to="force"), r"an output with bundle=Imu has no to= of its own"),
+        (lambda: sim.In(bundle=Imu, of="velocity"), r"an input with bundle=Imu has no of="),
+        (lambda: sim.output(bundle=Imu, to="force"), r"an output with bundle=Imu has no to="),
         (lambda: sim.In(bundle=Imu, default=0.0), r"the default of a bundle is a Imu, got 0\.0\."),
         (declared(x=sim.In(bundle=Empty)), r"the bundle 'x' of Part has no fields\."),
         (declared(x=sim.In(bundle=Nested)), r"'inner' of the bundle 'x' of Part is float, int or bool, or a tuple"),

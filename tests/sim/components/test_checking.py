@@ -86,7 +86,7 @@ def test_values_that_not_all_numbers_are_are_drawn_by_the_component():
     sim.check_component(Drawn())
     assert kept == {"q": (0, 0, 0, 1)}  # what a component keeps is its own
     Drawn.draw = staticmethod(lambda p, rng: None)
-    with pytest.raises(WiringError, match=r"Drawn.draw gives values by name, \{name: value\}; got None"):
+    with pytest.raises(WiringError, match=r"Drawn.draw returns a mapping \{name: value\}; got None"):
         sim.check_component(Drawn())
     with pytest.raises(WiringError, match="'draw' of Own is a reserved name"):
         type("Own", (sim.Component,), {"draw": sim.In()})

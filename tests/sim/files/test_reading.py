@@ -17,9 +17,7 @@ from soacraft.sim.files import documents
 from soacraft.sim.files.schema import json_schema
 
 HEAD = 'format = "soacraft-system/1"\nname = "a"\nintegrator = "rk4"\nstep = 1e-3\n'
-SWING = (
-    HEAD
-    + """
+SWING = HEAD + """
 connections = [
     {from = "target.y", to = "control.target"},
     {from = "arm.q[bob]", to = "control.measured"},
@@ -40,7 +38,6 @@ type = "PD"
 params = {kp = 100, kd = 20}
 rate = 1000
 """
-)
 
 
 def load(tmp_path, text, name="system.toml", **how):

@@ -65,11 +65,11 @@ def test_what_may_not_change_while_it_runs_is_refused_by_name(full):
         s.reload(file)
     text = str(error.value)
     for line in (
-        f"{file}: the system 'full' is at t = 0.53 s, and this stays as it is once it runs:",
+        f"{file}: the system 'full' is at t = 0.53 s, and this cannot change once it runs:",
         "step: 0.001 -> 0.002", "seed: 3 -> 4", "wave: another every", "slow: SampleHold -> UnitDelay", "more: added",
         "connection speed.y -> sum.a taken away", "connection wave.y -> sum.a added", "arm: another solver",
         "starts: upper/motor.current: 0.25 -> 0.5", "bar: body 'bar'",
-        "rpm.unit: 'rpm' -> 'rad/s' ('rpm.unit' changes what 'y' carries, which stays as it is once the system runs.)",
+        "rpm.unit: 'rpm' -> 'rad/s' ('rpm.unit' changes what 'y' carries, which cannot change once the system runs.)",
         "Nothing was changed. Load it as another system, with sim.load_system.",
     ):  # fmt: skip
         assert line in text

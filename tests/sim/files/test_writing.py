@@ -50,7 +50,7 @@ def test_the_two_texts_hold_the_same(folder):
 
 def test_models_are_referred_to_where_they_are_the_same(folder):
     s = full_system(folder)
-    text = folder / "a.toml"
+    text = (folder / "a.toml")
     s.save(text, models={"file": "pendulum.json"})
     words = text.read_text()
     assert 'model = "double_pendulum"\n' in words

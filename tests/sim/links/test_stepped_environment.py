@@ -347,7 +347,7 @@ REFUSED = [
     ({"observe": ["sensors.gyro"]}, WiringError, r"'cart_pole' has no sensor 'gyro'"),
     ({"observe": [lambda step: "high"]}, WiringError, r"the observation 'observe\[0\]' gives no numbers"),
     ({"observe": [lambda step: 1.0], "num_envs": 2}, WiringError, r"has shape \(\) of 2 states: give it a row for"),
-    ({"act": "cart"}, WiringError, r"act is a list of names, or bounds by name; got 'cart'"),
+    ({"act": "cart"}, WiringError, r"act is a list of names, or bounds \{name: \(low, high\)\}; got 'cart'"),
     ({"act": ["cat"]}, sc.errors.ModelError, r"no actuator or dof 'cat'; did you mean 'cart'"),
     (
         {"act": {"cart": (1.0, -1.0)}},

@@ -134,7 +134,7 @@ def test_one_state_of_a_batch_with_parameters_of_its_own():
         with pytest.raises(StateError, match=r"state 2 is recorded: end that with recording.stop\(\) first"):
             batch.set_parameters({"pole.mass": 1.0})
         p.mb["cart"].inertia = p.mb["cart"].inertia
-        with pytest.raises(StateError, match="was edited while a state with parameters of its own is recorded"):
+        with pytest.raises(StateError, match="was edited while a state with other parameters is recorded"):
             batch()
     run = recording.run()
     np.testing.assert_allclose(run.t, 0.03 + 0.02 * np.arange(6), rtol=0, atol=1e-12)

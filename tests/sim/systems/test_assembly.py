@@ -225,7 +225,7 @@ def test_an_assembly_that_fails_leaves_nothing():
     s.add("broken", Bogie(y=1.0), at=plant.node("hull"))
     with pytest.raises(WiringError, match=r"'w' has bodies, so it is mounted at a plant, or a body or node of one"):
         s.add("w", Wheel(x=0.0))
-    with pytest.raises(WiringError, match=r"'w' hangs a body on dof 'hull' of 'plant': mount it at a node or a body"):
+    with pytest.raises(WiringError, match=r"'w' adds a body to dof 'hull' of 'plant': mount it at a node or a body"):
         s.add("w", Wheel(x=0.0), at=plant.dof("hull"))
     s.connect("wave.y", "broken.voltage")
 

@@ -145,7 +145,7 @@ def test_two_classes_of_one_name_are_refused():
 def test_what_is_no_plain_data_is_refused():
     s = sim.System("s", integrator="rk4", step=1e-3)
     s.add("arm", sim.Plant(sc.load("pendulum"), solver=object()))
-    with pytest.raises(WiringError, match="the plant 'arm' has a solver of its own"):
+    with pytest.raises(WiringError, match="the plant 'arm' has a solver object"):
         describe(s)
 
     class Odd(sim.Component):

@@ -157,7 +157,7 @@ def test_what_is_refused():
     check(
         sim.Plant(bar, solver=sc.loops.TreeAugmented(bar)),
         sim.Plant(pendulum()),
-        match="'p' has a solver of its own model, and 2 plants are solved as one",
+        match="'p' has a solver object for its model, and 2 plants are solved as one",
     )
 
 

@@ -69,6 +69,6 @@ def test_what_is_refused():
         del s.states["lag.x"]
     assert s.params["lag.time_constant"] == 0.5
     s.run(0.1)
-    with pytest.raises(WiringError, match=r"'lag.size' changes what 'u' carries, which stays as it is"):
+    with pytest.raises(WiringError, match=r"'lag.size' changes what 'u' carries, which cannot change"):
         s.params["lag.size"] = 3
     assert s.params["lag.size"] is None

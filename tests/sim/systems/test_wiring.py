@@ -117,7 +117,7 @@ def test_names_and_elements_that_are_none():
         "'one.y' is an output, and an input is needed",
         "a port is written 'component.port', got 'x'",
         "a port is written 'component.port', got 3",
-        "'a.u[0]' is an element of an input: connect the input as it is",
+        "'a.u[0]' is an element of an input: connect the input itself",
     ):
         assert part in text, part
 

@@ -92,12 +92,12 @@ class ImpulseProblem:
         """Unit of work: |p| times |u| before."""
         return float(np.abs(p[: self.size]) @ np.abs(self.speeds(self.v)[: self.size]))
 
-    def resolved(self, found: Impulses, factor: float = 1.0) -> Resolved:
+    def resolved(self, impulses: Impulses, factor: float = 1.0) -> Resolved:
         """Velocities, impulses and work that follow from a solution."""
-        p, size = found.p, self.size
+        p, size = impulses.p, self.size
         parts = self.N[:size].T @ p[:size], self.N[size:].T @ p[size:]
         ties = np.repeat([isinstance(x, Bilateral) for x in self.laws], [x.rows for x in self.laws])
-        return Resolved(self.after(p), *parts, found, self.work(p), factor, bool(p[~ties].any()))
+        return Resolved(self.after(p), *parts, impulses, self.work(p), factor, bool(p[~ties].any()))
 
 
 def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: float = 0.0) -> Array:

@@ -60,37 +60,45 @@ def restitution_of(solref: Any, who: str) -> float:
 def translation(scene: Scene) -> list[str]:
     """A line for each setting of the shapes and pairs of a scene, with what becomes of it."""
     lines: list[str] = []
-    told: dict[str, Counter[str]] = {}
+    by_name: dict[str, Counter[str]] = {}
     for x in scene.placed:
         for name, value in _settings(x.geometry.attributes).items():
-            told.setdefault(name, Counter())[value] += 1
-    for name in sorted(told):
-        lines += [f"{value} ({count} shape{'s' * (count > 1)})" for value, count in sorted(told[name].items())]
+            by_name.setdefault(name, Counter())[value] += 1
+    for name in sorted(by_name):
+        lines += [f"{value} ({count} shape{'s' * (count > 1)})" for value, count in sorted(by_name[name].items())]
     for record in scene.model.records:
-        kept = record.attributes
+        attributes = record.attributes
         if record.kind == "contact pair":
-            lines.append(f"pair {kept.get('geom1')!r} - {kept.get('geom2')!r}: may touch, with its own numbers")
+            lines.append(
+                f"pair {attributes.get('geom1')!r} - {attributes.get('geom2')!r}: may touch, with its own numbers"
+            )
         elif record.kind == "contact exclude":
-            lines.append(f"exclude {kept.get('body1')!r} - {kept.get('body2')!r}: do not touch")
+            lines.append(f"exclude {attributes.get('body1')!r} - {attributes.get('body2')!r}: do not touch")
     return lines
 
 
-def _settings(told: Mapping[str, Any]) -> dict[str, str]:
+def _settings(attributes: Mapping[str, Any]) -> dict[str, str]:
     """Settings of a shape, as text with what becomes of each."""
-    found: dict[str, str] = {}
-    if "condim" in told:
+    settings: dict[str, str] = {}
+    if "condim" in attributes:
         kinds = {1: "no friction", 3: "sliding", 4: "sliding and spinning", 6: "sliding, spinning and rolling"}
-        found["condim"] = f"condim {told['condim']}: {kinds.get(int(told['condim']), 'refused')}"
-    if "solref" in told:
-        e = restitution_of(told["solref"], "a shape") if "restitution" not in told else float(told["restitution"])
-        default = ", as nothing is said (there soft contact gives back 0.135)" * (tuple(told["solref"]) == _SOLREF)
-        found["solref"] = f"solref {tuple(told['solref'])}: restitution {e:.4g}{default}"
-    if "solimp" in told and tuple(told["solimp"]) != _SOLIMP:
-        found["solimp"] = f"solimp {tuple(told['solimp'])}: not simulated, contact is rigid"
-    if told.get("solmix", 1.0) != 1.0:
-        found["solmix"] = f"solmix {told['solmix']}: not used, the larger restitution counts"
-    if told.get("margin"):
-        found["margin"] = f"margin {told['margin']}: contact begins at this distance"
-    if told.get("gap"):
-        found["gap"] = f"gap {told['gap']}: without effect on motion"
-    return found
+        settings["condim"] = f"condim {attributes['condim']}: {kinds.get(int(attributes['condim']), 'refused')}"
+    if "solref" in attributes:
+        e = (
+            restitution_of(attributes["solref"], "a shape")
+            if "restitution" not in attributes
+            else float(attributes["restitution"])
+        )
+        default = ", as nothing is said (there soft contact gives back 0.135)" * (
+            tuple(attributes["solref"]) == _SOLREF
+        )
+        settings["solref"] = f"solref {tuple(attributes['solref'])}: restitution {e:.4g}{default}"
+    if "solimp" in attributes and tuple(attributes["solimp"]) != _SOLIMP:
+        settings["solimp"] = f"solimp {tuple(attributes['solimp'])}: not simulated, contact is rigid"
+    if attributes.get("solmix", 1.0) != 1.0:
+        settings["solmix"] = f"solmix {attributes['solmix']}: not used, the larger restitution counts"
+    if attributes.get("margin"):
+        settings["margin"] = f"margin {attributes['margin']}: contact begins at this distance"
+    if attributes.get("gap"):
+        settings["gap"] = f"gap {attributes['gap']}: without effect on motion"
+    return settings

@@ -118,55 +118,55 @@ def _solve(graph: Graph, state: State, joints: Sequence[_Joint]) -> PlasticImpac
     root = np.sqrt(np.diagonal(S).clip(0.0))
     unit = np.where(root > 0.0, root, 1.0)
     values, vectors = np.linalg.eigh(S / np.outer(unit, unit))
-    kept = values > _STIFF * max(float(values[-1]), 1.0)
+    stiff = values > _STIFF * max(float(values[-1]), 1.0)
     u = G @ v
     p, after = np.zeros(len(u)), v
     for _ in range(2):  # the second refines the first
         along = vectors.T @ ((G @ after) / unit)
-        p = p - (vectors[:, kept] @ (along[kept] / values[kept])) / unit
+        p = p - (vectors[:, stiff] @ (along[stiff] / values[stiff])) / unit
         after = v + p @ X
-    left = float(np.abs(G @ after / unit).max(initial=0.0))
+    residual = float(np.abs(G @ after / unit).max(initial=0.0))
     size = float((np.abs(G) @ np.abs(v) / unit).max(initial=0.0))
-    if left > _LEFT * size:
+    if residual > _LEFT * size:
         raise SingularError(
-            f"the impulses of {', '.join(repr(x.name) for x in joints)} leave {left / size:.2e} of the relative "
+            f"the impulses of {', '.join(repr(x.name) for x in joints)} leave {residual / size:.2e} of the relative "
             "velocity: at this state the rows are nearly dependent; join fewer, or by a hinge with more freedom."
         )
     ends = np.cumsum([0, *(len(x.G) for x in joints)])
     parts = [slice(a, b) for a, b in pairwise(ends)]
     return PlasticImpact(
         after,
-        {x.name: x.wrench @ p[mine] for x, mine in zip(joints, parts, strict=True)},
+        {x.name: x.wrench @ p[part] for x, part in zip(joints, parts, strict=True)},
         max(-0.5 * float(p @ u), 0.0),
-        {x.name: u[mine] for x, mine in zip(joints, parts, strict=True)},
-        left / size if size else 0.0,
-        bool(kept.all()),
+        {x.name: u[part] for x, part in zip(joints, parts, strict=True)},
+        residual / size if size else 0.0,
+        bool(stiff.all()),
     )
 
 
-def _read(graph: Multibody, state: State, given: Any) -> _Joint:
+def _read(graph: Multibody, state: State, joined: Any) -> _Joint:
     """The rows of what is joined."""
-    if isinstance(given, Closure):
-        given = given.name
-    if isinstance(given, str):
-        known = {x.name: x for x in graph.loops}
-        if given not in known:
-            raise ModelError(f"{graph.name!r} has no closure {given!r:.60}{near(given, sorted(known))}")
-        closure = known[given]
+    if isinstance(joined, Closure):
+        joined = joined.name
+    if isinstance(joined, str):
+        closures = {x.name: x for x in graph.loops}
+        if joined not in closures:
+            raise ModelError(f"{graph.name!r} has no closure {joined!r:.60}{near(joined, sorted(closures))}")
+        closure = closures[joined]
         measure = measure_of(graph, np.asarray(state.q))
-        rows = loop_rows(graph, state, closure, measure.loops.get(given, measure.length))
+        rows = loop_rows(graph, state, closure, measure.loops.get(joined, measure.length))
         if rows.opening > CLOSED:
             raise LoopError(
-                f"closure {given!r} is open by {rows.angle:.3g} rad and {rows.distance:.3g} m where it joins; bring "
+                f"closure {joined!r} is open by {rows.angle:.3g} rad and {rows.distance:.3g} m where it joins; bring "
                 "its frames together first (`assemble` of a solver of sc.loops), or join bodies as they are: (a, b)."
             )
-        return _joint(graph, state, given, closure.a, closure.b, rows.Q)
-    if isinstance(given, tuple) and len(given) == 2:
-        a, b = (x if isinstance(x, Frame) else graph.frame(x) for x in given)
+        return _joint(graph, state, joined, closure.a, closure.b, rows.Q)
+    if isinstance(joined, tuple) and len(joined) == 2:
+        a, b = (x if isinstance(x, Frame) else graph.frame(x) for x in joined)
         if a.carrier is b.carrier:
             raise ModelError(f"{a.full_name!r} and {b.full_name!r} are of one body, joined already; give two bodies.")
         return _joint(graph, state, f"{a.full_name} - {b.full_name}", a, b, np.eye(6))
-    raise ModelError(f"plastic_impact joins (body, body) or a closure by name, got {given!r:.60}.")
+    raise ModelError(f"plastic_impact joins (body, body) or a closure by name, got {joined!r:.60}.")
 
 
 def _joint(graph: Multibody, state: State, name: str, a: Frame, b: Frame, Q: Array) -> _Joint:
@@ -197,10 +197,10 @@ def _held(graph: Multibody, state: State) -> list[_Joint]:
     if not graph.is_closed:
         return []
     rows = Constraints(graph, state)
-    found = [_joint(graph, state, x.name, x.closure.a, x.closure.b, x.Q) for x in rows.loops]
+    joints = [_joint(graph, state, x.name, x.closure.a, x.closure.b, x.Q) for x in rows.loops]
     for coupling in rows.couplings:
         G = np.zeros((1, graph.nv))
         for dof, rate in coupling.rates.items():
             G[0, dof] = rate
-        found.append(_Joint(coupling.name, G, np.eye(1)))
-    return found
+        joints.append(_Joint(coupling.name, G, np.eye(1)))
+    return joints

@@ -77,7 +77,7 @@ def resolve(
         return problem.solve(np.where(strikes, factor * bounce, allowed), guess)
 
     try:
-        found, factor = newton(1.0, None), 1.0
+        impulses, factor = newton(1.0, None), 1.0
     except ConvergenceError as wrong:
         if not strikes.any():
             raise
@@ -86,16 +86,20 @@ def resolve(
                 f"{wrong}; perhaps no impulses give every contact its restitution by law='newton', as of a leg that "
                 "jams: take law='energy'"
             ) from None
-        found, factor = _largest_solved(newton)
-    if law.restitution == "energy" and strikes.any() and problem.work(found.p) > ROUNDING * problem.scale(found.p):
+        impulses, factor = _largest_solved(newton)
+    if (
+        law.restitution == "energy"
+        and strikes.any()
+        and problem.work(impulses.p) > ROUNDING * problem.scale(impulses.p)
+    ):
         low, high = 0.0, factor
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            found = newton(middle, found.p)
-            low, high = (middle, high) if problem.work(found.p) <= 0 else (low, middle)
+            impulses = newton(middle, impulses.p)
+            low, high = (middle, high) if problem.work(impulses.p) <= 0 else (low, middle)
         factor = low
-        found = newton(factor, found.p)
-    return problem.resolved(found, factor)
+        impulses = newton(factor, impulses.p)
+    return problem.resolved(impulses, factor)
 
 
 def _largest_solved(newton: Callable[[float, Array | None], Impulses]) -> tuple[Impulses, float]:
@@ -121,39 +125,39 @@ def _poisson(problem: ImpulseProblem, shift: Array, strikes: npt.NDArray[np.bool
     rows, S = problem.rows, problem.S
     start = problem.speeds(problem.v) + S @ first.p
     start[rows.normals] += shift
-    given = np.zeros(len(start))  # e p_c along the normals
-    given[rows.normals] = np.where(strikes, rows.restitution * first.p[rows.normals], 0.0)
-    b = start + S @ given
+    returned = np.zeros(len(start))  # e p_c along the normals
+    returned[rows.normals] = np.where(strikes, rows.restitution * first.p[rows.normals], 0.0)
+    b = start + S @ returned
     place: list[int] = []  # of each row of the problem that is solved its own, or -1 for a bound
     laws: list[Law] = []
     bounds: list[tuple[int, int]] = []  # of each bound its row there, and the normal row
     at = 0
     for number, law in enumerate(problem.laws):
-        mine = list(range(at, at + law.rows))
+        numbers = list(range(at, at + law.rows))
         if number < len(rows) and strikes[number]:
             place.append(at)
             laws.append(Cone((), law.name))
             if law.rows > 1:
                 bounds.append((len(place), at))
-                place += [-1, *mine[1:]]
+                place += [-1, *numbers[1:]]
                 laws.append(law)
         else:
-            place += mine
+            place += numbers
             laws.append(law)
         at += law.rows
     index = np.array(place)
-    own = index >= 0
+    solved = index >= 0
     A, c = np.zeros((len(index), len(index))), np.zeros(len(index))
-    A[np.ix_(own, own)], c[own] = S[np.ix_(index[own], index[own])], b[index[own]]
+    A[np.ix_(solved, solved)], c[solved] = S[np.ix_(index[solved], index[solved])], b[index[solved]]
     for row, normal in bounds:
         A[row, row] = S[normal, normal]
     more = np.zeros(len(start))
     for _ in range(_EXPANSIONS):
         for row, normal in bounds:
-            c[row] = -A[row, row] * (given[normal] + more[normal])
-        found = Problem(A, c, laws).solve(tolerance=problem.tolerance, otherwise=problem.otherwise)
+            c[row] = -A[row, row] * (returned[normal] + more[normal])
+        impulses = Problem(A, c, laws).solve(tolerance=problem.tolerance, otherwise=problem.otherwise)
         before, more = more, np.zeros(len(start))
-        more[index[own]] = found.p[own]
+        more[index[solved]] = impulses.p[solved]
         change = np.abs((more - before)[rows.normals]).max(initial=0.0)
         if change <= problem.tolerance * np.abs(first.p[rows.normals]).max(initial=0.0):
             break
@@ -163,9 +167,11 @@ def _poisson(problem: ImpulseProblem, shift: Array, strikes: npt.NDArray[np.bool
                 f"the expansion of {len(rows)} contacts (Poisson's law) did not settle: normal impulses still change "
                 f"by {change:.2e} N s after {_EXPANSIONS} rounds; use law='energy', or otherwise='report'."
             )
-    p = first.p + given + more
+    p = first.p + returned + more
     u = problem.speeds(problem.v) + S @ p
-    return replace(first, p=p, u=u, residual=max(first.residual, found.residual), unique=first.unique and found.unique)
+    return replace(
+        first, p=p, u=u, residual=max(first.residual, impulses.residual), unique=first.unique and impulses.unique
+    )
 
 
 def resolve_in_turn(
@@ -191,8 +197,8 @@ def resolve_in_turn(
         one = some_points(rows, np.array([i]))
         done = resolve(one, solve_mass, now, u[[i]], np.zeros(1), held, law)
         assert done.impulses is not None
-        mine = slice(rows.normals[i], rows.normals[i] + rows.laws[i].rows)
-        p[mine] += done.impulses.p[: rows.laws[i].rows]
+        part = slice(rows.normals[i], rows.normals[i] + rows.laws[i].rows)
+        p[part] += done.impulses.p[: rows.laws[i].rows]
         now, pulled = done.v, pulled + done.held
         work, factor = work + done.work, min(factor, done.factor)
     else:

@@ -51,33 +51,33 @@ class ContactRows:
 
     def wrenches(self, p: Array) -> Array:
         """The impulses p (rows) of the points as [moment; force] on b at the point, in inertial axes, (points, 6)."""
-        found = np.zeros((len(self), 6))
+        wrenches = np.zeros((len(self), 6))
         for i, (law, first) in enumerate(zip(self.laws, self.normals, strict=True)):
-            mine = np.zeros(6)
-            mine[: law.rows] = p[first : first + law.rows]
-            found[i, 3:], found[i, :3] = mine[:3] @ self.axes[i], mine[3:] @ self.axes[i]
-        return found
+            parts = np.zeros(6)
+            parts[: law.rows] = p[first : first + law.rows]
+            wrenches[i, 3:], wrenches[i, :3] = parts[:3] @ self.axes[i], parts[3:] @ self.axes[i]
+        return wrenches
 
 
 def contact_rows(scene: Scene, surfaces: Surfaces, q: Array, within: float) -> ContactRows:
     """The rows of all contacts with gaps of at most `within`, in the order of the names of their shapes. Velocities are
     those of the second shape relative to the first, at one point where both move: so what carries both has none, and
     impulses keep the angular momentum. O(points nv)."""
-    found = scene.contacts(q, within)
-    J, most = scene.sized_twists(found, meet=True)
-    axes = np.array([axes_along(n) for n in found.normal]).reshape(-1, 3, 3)
-    laws, e, kept = [], np.zeros(len(found)), [np.zeros(0, dtype=np.intp)]
-    for i, (a, b) in enumerate(found.pairs):
+    contacts = scene.contacts(q, within)
+    J, most = scene.sized_twists(contacts, meet=True)
+    axes = np.array([axes_along(n) for n in contacts.normal]).reshape(-1, 3, 3)
+    laws, e, row_numbers = [], np.zeros(len(contacts)), [np.zeros(0, dtype=np.intp)]
+    for i, (a, b) in enumerate(contacts.pairs):
         coefficients, e[i] = surfaces.of(a, b)
         laws.append(Cone(coefficients, name=f"{a} - {b}"))
-        kept.append(6 * i + np.arange(laws[-1].rows))
+        row_numbers.append(6 * i + np.arange(laws[-1].rows))
     rows = np.concatenate([axes @ J[:, 3:], axes @ J[:, :3]], axis=1)
     rows[np.abs(rows) <= _CANCELLED * np.repeat(most[:, ::-1], 3, axis=1)] = 0.0
-    rows = rows.reshape(6 * len(found), J.shape[-1])
-    slip = np.zeros((len(found), 6))
-    slip[:, :3] = np.einsum("pij,pj->pi", axes, found.surface_velocity)
-    used = np.concatenate(kept)
-    return ContactRows(found, axes, rows[used], tuple(laws), e, slip.reshape(-1)[used])
+    rows = rows.reshape(6 * len(contacts), J.shape[-1])
+    slip = np.zeros((len(contacts), 6))
+    slip[:, :3] = np.einsum("pij,pj->pi", axes, contacts.surface_velocity)
+    used = np.concatenate(row_numbers)
+    return ContactRows(contacts, axes, rows[used], tuple(laws), e, slip.reshape(-1)[used])
 
 
 def some_points(rows: ContactRows, keep: npt.NDArray[np.intp]) -> ContactRows:
@@ -89,8 +89,8 @@ def some_points(rows: ContactRows, keep: npt.NDArray[np.intp]) -> ContactRows:
     )  # fmt: skip
     laws = tuple(rows.laws[int(i)] for i in keep)
     used = [rows.normals[i] + np.arange(law.rows) for i, law in zip(keep, laws, strict=True)]
-    mine = np.concatenate([np.zeros(0, dtype=np.intp), *used])
-    return ContactRows(some, rows.axes[keep], rows.J[mine], laws, rows.restitution[keep], rows.slip[mine])
+    row_numbers = np.concatenate([np.zeros(0, dtype=np.intp), *used])
+    return ContactRows(some, rows.axes[keep], rows.J[row_numbers], laws, rows.restitution[keep], rows.slip[row_numbers])
 
 
 def same_points(before: ContactRows, after: ContactRows, within: float) -> list[int] | None:
@@ -98,12 +98,12 @@ def same_points(before: ContactRows, after: ContactRows, within: float) -> list[
     distance `within`; None where a point has none. O(points^2).
     """
     middles = [0.5 * (x.contacts.point_a + x.contacts.point_b) for x in (before, after)]
-    left, found = list(range(len(before))), []
+    unmatched, pairs = list(range(len(before))), []
     for i, (a, b) in enumerate(zip(after.contacts.a, after.contacts.b, strict=True)):
-        same = [k for k in left if before.contacts.a[k] == a and before.contacts.b[k] == b]
+        same = [k for k in unmatched if before.contacts.a[k] == a and before.contacts.b[k] == b]
         away = [float(np.linalg.norm(middles[0][k] - middles[1][i])) for k in same]
         if not same or min(away) > within:
             return None
-        found.append(same[len(away) - 1 - int(np.argmin(away[::-1]))])
-        left.remove(found[-1])
-    return found
+        pairs.append(same[len(away) - 1 - int(np.argmin(away[::-1]))])
+        unmatched.remove(pairs[-1])
+    return pairs

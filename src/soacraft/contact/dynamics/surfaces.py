@@ -61,33 +61,33 @@ class Surfaces:
         self._carrier = {x.name: x.carrier.name for x in scene.placed}
         self._own = {x.name: self._of_shape(x.name, x.geometry.attributes) for x in scene.placed}
         self._told: dict[frozenset[str], _Surface] = {}
-        for (i, j), told in named_pairs(scene.model, list(scene.placed)):
+        for (i, j), attributes in named_pairs(scene.model, list(scene.placed)):
             a, b = scene.placed[i].name, scene.placed[j].name
-            self._told[frozenset((a, b))] = self._of_pair(a, b, told)
+            self._told[frozenset((a, b))] = self._of_pair(a, b, attributes)
         self._pairs = self._take(pairs)
 
     def _take(self, pairs: Any) -> dict[frozenset[str], _Surface]:
         """Read the pairs of the user, by names of shapes or bodies."""
         if pairs is not None and not isinstance(pairs, Mapping):
             raise ModelError(f"pairs must be {{(name, name): (friction, restitution)}}, got {pairs!r:.60}.")
-        known = {*self._own, *self._carrier.values()}
-        made: dict[frozenset[str], _Surface] = {}
+        names_known = {*self._own, *self._carrier.values()}
+        surfaces: dict[frozenset[str], _Surface] = {}
         for names, numbers in (pairs or {}).items():
             if not (isinstance(names, tuple) and isinstance(numbers, tuple) and len(names) == len(numbers) == 2):
                 raise ModelError(f"pairs has {names!r:.60}: {numbers!r:.60}; give (a, b): (friction, restitution).")
             for name in names:
-                if name not in known:
-                    raise ModelError(f"pairs has {name!r}, which is no shape or body here: {sorted(known)[:8]}.")
+                if name not in names_known:
+                    raise ModelError(f"pairs has {name!r}, which is no shape or body here: {sorted(names_known)[:8]}.")
             who = f"pair {names!r}"
-            told = _Surface(*_friction(numbers[0], who), _restitution(numbers[1], who), 0.0)
-            if made.setdefault(frozenset(names), told) != told:
+            surface = _Surface(*_friction(numbers[0], who), _restitution(numbers[1], who), 0.0)
+            if surfaces.setdefault(frozenset(names), surface) != surface:
                 raise ModelError(f"pairs has {names!r} twice, with different numbers; leave one of them out.")
-        self._refuse_ties(made)
-        return made
+        self._refuse_ties(surfaces)
+        return surfaces
 
     def _refuse_ties(self, pairs: Mapping[frozenset[str], _Surface]) -> None:
         """Refuse two entries of a shape and a body that are as particular as each other for two shapes."""
-        mixed = [(who, told) for who, told in pairs.items() if len(who & self._own.keys()) == 1 and len(who) == 2]
+        mixed = [(who, surface) for who, surface in pairs.items() if len(who & self._own.keys()) == 1 and len(who) == 2]
         for (one, first), (other, second) in combinations(mixed, 2):
             (a,), (b,) = one & self._own.keys(), other & self._own.keys()
             both = one == {a, self._carrier[b]} and other == {self._carrier[a], b}
@@ -99,17 +99,17 @@ class Surfaces:
 
     def with_friction(self, sliding: Mapping[str, float]) -> Surfaces:
         """Surfaces with other coefficients of sliding of shapes, by name; the numbers of pairs are not changed."""
-        made = copy(self)
-        made._own = dict(self._own)
+        changed = copy(self)
+        changed._own = dict(self._own)
         for name, number in sliding.items():
-            own = self._own.get(name)
-            if own is None:
+            surface = self._own.get(name)
+            if surface is None:
                 raise ModelError(f"there is no shape {name!r:.80} that may touch{near(name, list(self._own))}")
-            if not own.kinds:
+            if not surface.kinds:
                 raise ModelError(f"shape {name!r} has condim 1, so that no friction acts on it; give it condim 3.")
             slide = _coefficient(number, "friction", f"shape {name!r}")
-            made._own[name] = own._replace(friction=(slide, *own.friction[1:]))
-        return made
+            changed._own[name] = surface._replace(friction=(slide, *surface.friction[1:]))
+        return changed
 
     def of(self, a: str, b: str) -> tuple[tuple[float, ...], float]:
         """Coefficients of friction (those of a `Cone`) and restitution of two shapes by name."""
@@ -133,13 +133,13 @@ class Surfaces:
     def table(self, names: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array, Array]:
         """Groups of shapes that are equal to all others, (shapes); of two groups the rows of their contact, (groups,
         groups), coefficients of friction, (groups, groups, 5), and restitution. O(shapes + groups^2)."""
-        told: frozenset[str] = frozenset().union(*self._pairs, *self._told)
+        paired: frozenset[str] = frozenset().union(*self._pairs, *self._told)
         groups: dict[Any, int] = {}
         first: list[str] = []
         numbers = []
         for name in names:
-            own = name if told & {name, self._carrier[name]} else ""
-            key = self._own[name], own
+            identity = name if paired & {name, self._carrier[name]} else ""
+            key = self._own[name], identity
             if key not in groups:
                 groups[key] = len(first)
                 first.append(name)
@@ -154,43 +154,43 @@ class Surfaces:
                 friction[i, j, : len(coefficients)] = coefficients
         return np.array(numbers, dtype=np.int64), rows, friction, restitution
 
-    def _of_shape(self, name: str, told: Mapping[str, Any]) -> _Surface:
+    def _of_shape(self, name: str, attributes: Mapping[str, Any]) -> _Surface:
         who = f"shape {name!r}"
-        kinds = _kinds(told["condim"], who) if "condim" in told else None
-        given = told.get("friction")
-        if given is None:
-            friction, own = self._default.friction, self._default.kinds
+        kinds = _kinds(attributes["condim"], who) if "condim" in attributes else None
+        coefficients = attributes.get("friction")
+        if coefficients is None:
+            friction, acting = self._default.friction, self._default.kinds
         else:
-            friction, own = _friction(given, who)
-            own = min(own, 1)  # as in MJCF, condim says what acts
-        kinds = own if kinds is None else kinds
-        if given is not None and kinds > len(_listed(given)):
+            friction, acting = _friction(coefficients, who)
+            acting = min(acting, 1)  # as in MJCF, condim says what acts
+        kinds = acting if kinds is None else kinds
+        if coefficients is not None and kinds > len(_listed(coefficients)):
             raise ModelError(
-                f"{who} has condim {told['condim']} and {len(_listed(given))} coefficients of friction; give those of "
-                f"{', '.join(_KINDS[:kinds])}, or another condim."
+                f"{who} has condim {attributes['condim']} and {len(_listed(coefficients))} coefficients of friction; "
+                f"give those of {', '.join(_KINDS[:kinds])}, or another condim."
             )
-        bounce = restitution_of(told["solref"], who) if "solref" in told else 0.0
-        restitution = _restitution(told.get("restitution", bounce or self._default.restitution), who)
-        return _Surface(friction, kinds, restitution, _number(told.get("priority", 0), "priority", who))
+        bounce = restitution_of(attributes["solref"], who) if "solref" in attributes else 0.0
+        restitution = _restitution(attributes.get("restitution", bounce or self._default.restitution), who)
+        return _Surface(friction, kinds, restitution, _number(attributes.get("priority", 0), "priority", who))
 
-    def _of_pair(self, a: str, b: str, told: Mapping[str, Any]) -> _Surface:
+    def _of_pair(self, a: str, b: str, attributes: Mapping[str, Any]) -> _Surface:
         """Surface of MJCF's <pair>: friction has two numbers of sliding, one of spinning, two of rolling; the two
         shapes give the missing ones.
         """
         who, both = f"pair {a!r} - {b!r}", self._of_two(a, b)
-        kinds = _kinds(told["condim"], who) if "condim" in told else both.kinds
+        kinds = _kinds(attributes["condim"], who) if "condim" in attributes else both.kinds
         slide, spin, roll = both.friction
-        five = [_coefficient(x, "friction", who) for x in _listed(told.get("friction", ()))]
+        five = [_coefficient(x, "friction", who) for x in _listed(attributes.get("friction", ()))]
         five += [slide, slide, spin, roll, roll][len(five) :]
         if (kinds > 0 and five[0] != five[1]) or (kinds > 2 and five[3] != five[4]):
             raise ModelError(
-                f"friction of {who} is {told['friction']!r:.60}: it differs along the two tangents, which is not "
+                f"friction of {who} is {attributes['friction']!r:.60}: it differs along the two tangents, which is not "
                 "simulated; give both the same number."
             )
         bounce = both.restitution
-        if "solref" in told:
-            bounce = restitution_of(told["solref"], who) or self._default.restitution
-        restitution = _restitution(told.get("restitution", bounce), who)
+        if "solref" in attributes:
+            bounce = restitution_of(attributes["solref"], who) or self._default.restitution
+        restitution = _restitution(attributes.get("restitution", bounce), who)
         return _Surface((five[0], five[2], five[3]), kinds, restitution, 0.0)
 
 

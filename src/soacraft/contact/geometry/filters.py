@@ -169,15 +169,15 @@ def file_pairs(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
     bodies: dict[str, list[int]] = defaultdict(list)
     for i, x in enumerate(shapes):
         bodies[x.carrier.name].append(i)
-    made: dict[Pair, bool] = {}
+    pairs: dict[Pair, bool] = {}
     for kinds, may in _ORDER:
         for kind, attributes in _records(mb):
             if kind not in kinds:
                 continue
             a, b = (bodies.get(str(attributes.get(key, "")), []) for key in _KEYS[kind])
-            made.update({(min(i, j), max(i, j)): may for i in a for j in b})
-    made.update({pair: not switched_off(mb, "contact") for pair, _ in named_pairs(mb, shapes)})
-    return made
+            pairs.update({(min(i, j), max(i, j)): may for i in a for j in b})
+    pairs.update({pair: not switched_off(mb, "contact") for pair, _ in named_pairs(mb, shapes)})
+    return pairs
 
 
 def switched_off(mb: Multibody, what: str) -> bool:
@@ -215,7 +215,7 @@ def named_pairs(mb: Multibody, shapes: list[Placed]) -> list[tuple[Pair, Mapping
     short: dict[str, list[int]] = defaultdict(list)
     for i, x in enumerate(shapes):
         short[x.geometry.name].append(i)
-    made: list[tuple[Pair, Mapping[str, Any]]] = []
+    pairs: list[tuple[Pair, Mapping[str, Any]]] = []
     for kind, attributes in _records(mb):
         names = [str(attributes.get(key, "")) for key in ("geom1", "geom2")]
         meant = [full.get(name) or short.get(name, []) for name in names]
@@ -223,15 +223,15 @@ def named_pairs(mb: Multibody, shapes: list[Placed]) -> list[tuple[Pair, Mapping
             continue
         for name, those in zip(names, meant, strict=True):
             if len(those) > 1:
-                told = " and ".join(repr(shapes[i].name) for i in those[:4])
+                shown = " and ".join(repr(shapes[i].name) for i in those[:4])
                 raise ModelError(
-                    f"contact pair {names[0]!r} - {names[1]!r}: {name!r} is the name of {len(those)} shapes, {told}; "
+                    f"contact pair {names[0]!r} - {names[1]!r}: {name!r} is the name of {len(those)} shapes, {shown}; "
                     "name one of them so in the pair, or give them different names."
                 )
         (i,), (j,) = meant
         if i != j:
-            made.append(((min(i, j), max(i, j)), attributes))
-    return made
+            pairs.append(((min(i, j), max(i, j)), attributes))
+    return pairs
 
 
 def _masks(geometry: Geometry) -> tuple[int, int]:
@@ -241,13 +241,13 @@ def _masks(geometry: Geometry) -> tuple[int, int]:
 
 def _mask(geometry: Geometry, what: str) -> int:
     """A whole number of 32 bits, with a sign or without."""
-    given: Any = geometry.attributes.get(what, 1)
-    is_whole = isinstance(given, int | np.integer) or (isinstance(given, float) and given.is_integer())
-    if not is_whole or not -(_BITS // 2) - 1 <= given <= _BITS:
+    value: Any = geometry.attributes.get(what, 1)
+    is_whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
+    if not is_whole or not -(_BITS // 2) - 1 <= value <= _BITS:
         raise ModelError(
-            f"{what} of shape {geometry.name!r} is {given!r:.40}; it must be a whole number of 32 bits, such as 1."
+            f"{what} of shape {geometry.name!r} is {value!r:.40}; it must be a whole number of 32 bits, such as 1."
         )
-    return int(given) & _BITS
+    return int(value) & _BITS
 
 
 def _records(mb: Multibody) -> Iterator[tuple[str, Any]]:

@@ -114,7 +114,7 @@ def first_impact(built: Any, start: Array, end: Array) -> tuple[float, Array, An
             raise ModelError(f"shape {placed.name!r} is a plane without end that turns; make it a box.")
     rows, places = built.core.run(start[None], float(2.0 * max(reach, default=0.0)), False, 1)
     first = np.inf
-    found: list[tuple[float, Array, tuple[int, int, int]]] = []
+    impacts: list[tuple[float, Array, tuple[int, int, int]]] = []
     for row, (_, i, j) in zip(rows, places, strict=True):
         if row[0] > reach[i] + reach[j]:
             continue
@@ -125,8 +125,8 @@ def first_impact(built: Any, start: Array, end: Array) -> tuple[float, Array, An
             continue
         first = min(first, t)
         at[0, 0] -= padding
-        found.append((t, at[0], (0, i, j)))
-    touching = [x[1:] for x in found if x[0] <= first + _INSTANT]
+        impacts.append((t, at[0], (0, i, j)))
+    touching = [x[1:] for x in impacts if x[0] <= first + _INSTANT]
     if not touching:
         return np.inf, np.empty((0, SPOT)), np.empty((0, 3), dtype=np.int64)
     return first, np.array([x[0] for x in touching]), np.array([x[1] for x in touching], dtype=np.int64)

@@ -124,7 +124,7 @@ def _read_obj(data: bytes) -> Triangles:
                 raise ValueError("a face names vertex 0; they count from 1")
             corner = [i - 1 if i > 0 else len(points) + i for i in corner]
             triangles += [(corner[0], corner[i], corner[i + 1]) for i in range(1, len(corner) - 1)]
-    made = np.array(triangles, dtype=np.int64).reshape(-1, 3)
-    if len(made) and (made.min() < 0 or made.max() >= len(points)):
-        raise ValueError(f"a face names vertex {int(made.max()) + 1} of {len(points)}")
-    return np.array(points, dtype=np.float64).reshape(-1, 3), made
+    faces = np.array(triangles, dtype=np.int64).reshape(-1, 3)
+    if len(faces) and (faces.min() < 0 or faces.max() >= len(points)):
+        raise ValueError(f"a face names vertex {int(faces.max()) + 1} of {len(points)}")
+    return np.array(points, dtype=np.float64).reshape(-1, 3), faces

@@ -34,11 +34,11 @@ class ConvexHull(Shape):
     vertices: Array
 
     def __init__(self, points: Any) -> None:
-        given = finite(points, (None, 3), "the points of a ConvexHull")
-        self._require_size(float(np.abs(given).max(initial=0.0)))
-        if len(given) < 4:
-            raise ModelError(f"a ConvexHull needs at least 4 points that are not in a plane, got {len(given)}.")
-        vertices, hull = given, _hull_of(given)
+        cloud = finite(points, (None, 3), "the points of a ConvexHull")
+        self._require_size(float(np.abs(cloud).max(initial=0.0)))
+        if len(cloud) < 4:
+            raise ModelError(f"a ConvexHull needs at least 4 points that are not in a plane, got {len(cloud)}.")
+        vertices, hull = cloud, _hull_of(cloud)
         while len(hull.vertices) < len(vertices):  # so that the hull of its vertices is the same, bit by bit
             vertices = vertices[np.sort(hull.vertices)]
             hull = _hull_of(vertices)
@@ -73,25 +73,25 @@ def _faces(hull: Any, points: Array) -> tuple[Array, list[Integers]]:
     normals, neighbours = hull.equations[:, :3], hull.neighbors
     owner = np.full(len(normals), -1, dtype=np.int64)
     faces: list[Integers] = []
-    kept: list[Array] = []
+    directions: list[Array] = []
     for start in range(len(normals)):
         if owner[start] >= 0:
             continue
-        owner[start], queue, members = len(kept), [start], []
+        owner[start], queue, members = len(directions), [start], []
         while queue:
             at = queue.pop()
             members.append(at)
             for other in neighbours[at]:
                 if owner[other] < 0 and np.linalg.norm(normals[other] - normals[start]) < ONE_FACE:
-                    owner[other] = len(kept)
+                    owner[other] = len(directions)
                     queue.append(int(other))
         n, u, v = axes_along(normals[start])
         corners = np.unique(hull.simplices[members])
         x = points[corners] - points[corners].mean(axis=0)
         around = np.argsort(np.arctan2(x @ v, x @ u), kind="stable")
         faces.append(corners[around].astype(np.int64))
-        kept.append(n)
-    return np.ascontiguousarray(kept), faces
+        directions.append(n)
+    return np.ascontiguousarray(directions), faces
 
 
 def _neighbours(triangles: Integers, count: int) -> list[Integers]:
@@ -125,10 +125,10 @@ class TriangleMesh(Shape):
     dropped: int
 
     def __init__(self, vertices: Any, triangles: Any) -> None:
-        given = finite(vertices, (None, 3), "the vertices of a TriangleMesh")
-        self._require_size(float(np.abs(given).max(initial=0.0)))
-        corners = _read_triangles(triangles, len(given))
-        points, where = np.unique(given + 0.0, axis=0, return_inverse=True)
+        cloud = finite(vertices, (None, 3), "the vertices of a TriangleMesh")
+        self._require_size(float(np.abs(cloud).max(initial=0.0)))
+        corners = _read_triangles(triangles, len(cloud))
+        points, where = np.unique(cloud + 0.0, axis=0, return_inverse=True)
         corners = where.reshape(-1)[corners].astype(np.int64)
         corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
         closed = _closed(corners, len(points))
@@ -151,11 +151,11 @@ class TriangleMesh(Shape):
         >>> TriangleMesh.restored(mesh.vertices, mesh.triangles, mesh.closed, mesh.inverted, mesh.dropped) == mesh
         True
         """
-        made = cls.__new__(cls)
+        mesh = cls.__new__(cls)
         points = finite(vertices, (None, 3), "the vertices of a TriangleMesh")
-        made._require_size(float(np.abs(points).max(initial=0.0)))
-        made._take_parts(points, _read_triangles(triangles, len(points)), bool(closed), bool(inverted), int(dropped))
-        return made
+        mesh._require_size(float(np.abs(points).max(initial=0.0)))
+        mesh._take_parts(points, _read_triangles(triangles, len(points)), bool(closed), bool(inverted), int(dropped))
+        return mesh
 
     def _take_parts(self, points: Array, corners: Integers, closed: bool, inverted: bool, dropped: int) -> None:
         points = np.ascontiguousarray(points)

@@ -99,7 +99,7 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
     placed = [x for x in collision_shapes(mb) if x.name not in skip and x.carrier.name not in skip]
     shapes = [choices.shapes.get(x.name) or maker.make(x.geometry, x.name) for x in placed]
     names, groups = Names(placed), rigid_groups(mb)
-    known = classes(mb, placed, masks(mb, placed), groups, choices.adjacent)
+    classes_of = classes(mb, placed, masks(mb, placed), groups, choices.adjacent)
     named = between_groups(welded_pairs(mb, placed, groups) | file_pairs(mb, placed), placed, groups)
     for pair, touch in choices.pairs.items():
         named.update(dict.fromkeys(names.pairs(pair), touch))
@@ -112,26 +112,27 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
             apart.update(dict.fromkeys(names.pairs(who), value))
     padded |= {pair: value + padded.get(pair, 0.0) for pair, value in apart.items()}
     single = single + wider
-    return assemble(key, placed, Parts.of(placed, shapes, names), known, named, single, padded)
+    return assemble(key, placed, Parts.of(placed, shapes, names), classes_of, named, single, padded)
 
 
 def assemble(
     key: tuple[Any, ...],
     placed: list[Placed],
     parts: Parts,
-    known: Integers,
+    shape_classes: Integers,
     named: dict[Pair, bool],
     single: Array,
     padded: dict[Pair, float],
 ) -> Placement:
-    """A placement of shapes whose classes and exceptions are `known` and `named`, with the paddings of each and of
-    pairs. O(shapes + pairs that are named)."""
+    """A placement of shapes whose classes and exceptions are `shape_classes` and `named`, with the paddings of
+    each and of pairs. O(shapes + pairs that are named)."""
     _refuse_flexible(placed)
-    _refuse_planes(placed, parts.shapes, known, named)
+    _refuse_planes(placed, parts.shapes, shape_classes, named)
     body = np.array([x.body for x in placed], dtype=np.int64)
     core = ContactScene(
-        [x.core for x in parts.shapes], single, known, _rows([(*pair, touch) for pair, touch in named.items()], 3),
-        _rows(list(padded), 2), np.array(list(padded.values()), dtype=np.float64),
+        [x.core for x in parts.shapes], single, shape_classes,
+        _rows([(*pair, touch) for pair, touch in named.items()], 3), _rows(list(padded), 2),
+        np.array(list(padded.values()), dtype=np.float64),
     )  # fmt: skip
     return Placement(key, placed, parts.shapes, parts.names, parts.index, parts.local, body, parts.moving, core)
 
@@ -152,10 +153,10 @@ def _refuse_flexible(placed: list[Placed]) -> None:
             )
 
 
-def _refuse_planes(placed: list[Placed], shapes: list[Shape], known: Integers, named: dict[Pair, bool]) -> None:
+def _refuse_planes(placed: list[Placed], shapes: list[Shape], shape_classes: Integers, named: dict[Pair, bool]) -> None:
     """Refuse planes that may touch each other."""
     for i, j in combinations([k for k, x in enumerate(shapes) if x.kind == "plane"], 2):
-        (group, above, t, f), (other, over, u, g) = known[i], known[j]
+        (group, above, t, f), (other, over, u, g) = shape_classes[i], shape_classes[j]
         apart = group == other or above == other or over == group or not (t & g or u & f)
         if named.get((i, j), not apart):
             a, b = placed[i].name, placed[j].name
@@ -166,8 +167,8 @@ def _surface_velocity(placed: Placed) -> Array | None:
     """The velocity of a conveyor's surface in the axes of its shape, from the attribute `surface_velocity` (or MJCF's
     `surfacevel`).
     """
-    kept = placed.geometry.attributes
-    value = kept.get("surface_velocity", kept.get("surfacevel"))
+    attributes = placed.geometry.attributes
+    value = attributes.get("surface_velocity", attributes.get("surfacevel"))
     if value is None:
         return None
     return finite(value, (3,), f"surface_velocity of shape {placed.name!r}")

@@ -37,8 +37,8 @@ class ShapeMaker:
         kind = geometry.kind
         try:
             if kind in _SIZED:
-                made: Shape = _SIZED[kind](*geometry.size)
-                return made
+                shape: Shape = _SIZED[kind](*geometry.size)
+                return shape
             if kind == "plane":
                 return Plane()
             if kind == "mesh":
@@ -54,11 +54,13 @@ class ShapeMaker:
 
     def _mesh(self, geometry: Geometry, name: str) -> Shape:
         cure = f"shapes={{{name!r}: ...}}, or leave it out with skip=[{name!r}]"
-        told = geometry.attributes
-        if not geometry.mesh and "vertex" in told and "face" in told:
+        attributes = geometry.attributes
+        if not geometry.mesh and "vertex" in attributes and "face" in attributes:
             sizes = mesh_scale(geometry)
-            points = np.array(told["vertex"], dtype=np.float64).reshape(-1, 3) * np.array(sizes)
-            return self._solid(points, np.array(told["face"], dtype=np.int64).reshape(-1, 3), float(np.prod(sizes)))
+            points = np.array(attributes["vertex"], dtype=np.float64).reshape(-1, 3) * np.array(sizes)
+            return self._solid(
+                points, np.array(attributes["face"], dtype=np.int64).reshape(-1, 3), float(np.prod(sizes))
+            )
         if not geometry.mesh:
             raise ModelError(f"its mesh names no file; pass {cure}.")
         place = self._file(geometry.mesh, "mesh", cure)
@@ -80,17 +82,17 @@ class ShapeMaker:
         MuJoCo scales them to go from 0 to the largest elevation."""
         cure = f"pass shapes={{{name!r}: HeightField(...)}}, or leave it out with skip=[{name!r}]"
         wanted = geometry.attributes.get("hfield", "")
-        known = [x for x in self._mb.records if x.kind == "heightfield" and x.name == wanted]
-        told = known[0].attributes if known else {}
-        if len(geometry.size) != 4 or not (known or geometry.mesh):
+        fields = [x for x in self._mb.records if x.kind == "heightfield" and x.name == wanted]
+        attributes = fields[0].attributes if fields else {}
+        if len(geometry.size) != 4 or not (fields or geometry.mesh):
             raise ModelError(f"the heights of height field {wanted!r} are not in the model; {cure}.")
         if geometry.mesh:
             z = read_heights(self._file(geometry.mesh, "height field", cure), geometry.mesh)
         else:
-            rows, columns = (int(float(str(told.get(key, 0)))) for key in ("nrow", "ncol"))
+            rows, columns = (int(float(str(attributes.get(key, 0)))) for key in ("nrow", "ncol"))
             if rows * columns > MOST:
                 raise ModelError(f"height field {wanted!r} has {rows} x {columns} heights; {MOST} are read; {cure}.")
-            heights = [float(x) for x in _words(told.get("elevation", (0.0,) * (rows * columns)))]
+            heights = [float(x) for x in _words(attributes.get("elevation", (0.0,) * (rows * columns)))]
             if len(heights) != rows * columns or not heights:
                 raise ModelError(f"height field {wanted!r} has {len(heights)} heights, not {rows} x {columns}; {cure}.")
             z = np.array(heights).reshape(rows, columns)[::-1]

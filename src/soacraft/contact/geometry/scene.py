@@ -135,10 +135,11 @@ class Scene(Remade):
         self.revision += 1
 
     def _check_names(self, names: Iterable[str]) -> None:
-        known = Names(collision_shapes(self.model))
+        shape_names = Names(collision_shapes(self.model))
         for name in names:
-            if name not in known:
-                raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), sorted(known))}")
+            if name not in shape_names:
+                listed = sorted(shape_names)
+                raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), listed)}")
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -333,14 +334,14 @@ class Scene(Remade):
 
     def _moving(self, q: Any, v: Any, built: Placement) -> tuple[Array, Array]:
         """Poses (1, shapes, 12) of the shapes at one state, and the velocities (shapes, 6) of their origins."""
-        at, mb, found = self._poses(q, built)[0], self.model, np.zeros((len(built.placed), 6))
+        at, mb, twists = self._poses(q, built)[0], self.model, np.zeros((len(built.placed), 6))
         moving = np.flatnonzero(built.body >= 0)
         if len(moving):
             body = built.body[moving]
             V = np.asarray(velocities(mb, q, v, ignore_loops=True))[body]
             arm = at[0, moving, 9:] - poses(mb, q).translation[body]
-            found[moving] = np.hstack([V[:, :3], V[:, 3:] + np.cross(V[:, :3], arm)])
-        return at, found
+            twists[moving] = np.hstack([V[:, :3], V[:, 3:] + np.cross(V[:, :3], arm)])
+        return at, twists
 
     def _run(self, q: Any, within: float, several: bool, threads: int | None) -> Contacts:
         built = self._current()
@@ -366,9 +367,9 @@ class Scene(Remade):
     def _poses(self, q: Any, built: Placement) -> tuple[Array, Array]:
         """Poses of the shapes (states, shapes, 12), and q as (states, nq)."""
         mb = self.model
-        given = np.asarray(getattr(q, "in_model_order", q))
-        if given.ndim > 2:
-            raise StateError(f"q must have the shape (nq,) or (states, nq), got {given.shape}.")
+        states_of_q = np.asarray(getattr(q, "in_model_order", q))
+        if states_of_q.ndim > 2:
+            raise StateError(f"q must have the shape (nq,) or (states, nq), got {states_of_q.shape}.")
         bodies = poses(mb, q)
         R, p = bodies.rotation, bodies.translation
         states = 1 if R.ndim == 3 else len(R)
@@ -382,7 +383,7 @@ class Scene(Remade):
         at = np.empty((states, count, 12))
         at[..., :9] = (Rb @ local[:, :9].reshape(-1, 3, 3)).reshape(states, count, 9)
         at[..., 9:] = require_near((Rb @ local[:, 9:, None])[..., 0] + pb)
-        return at, np.array(given, dtype=np.float64).reshape(states, mb.nq)
+        return at, np.array(states_of_q, dtype=np.float64).reshape(states, mb.nq)
 
     def _check_rows(self, rows: Contacts) -> None:
         if not isinstance(rows, Contacts):
@@ -394,8 +395,8 @@ class Scene(Remade):
         key, built = key_of(self.model), self._built
         if built is not None and len(key) == len(built.key) and all(map(_same, key, built.key)):
             return built
-        self._built = made = place(self.model, self._maker, self._choices, key)
-        return made
+        self._built = placement = place(self.model, self._maker, self._choices, key)
+        return placement
 
     def __repr__(self) -> str:
         built = self._current()

@@ -35,11 +35,11 @@ class Cone:
 
     def __post_init__(self) -> None:
         try:
-            given = np.asarray(self.friction, dtype=float)
+            values = np.asarray(self.friction, dtype=float)
         except (TypeError, ValueError):
             raise StateError(f"{_called(self)}: friction is {self.friction!r:.60}; give numbers") from None
-        single = given.ndim == 0
-        coefficients = (float(given),) * 2 if single else tuple(given.ravel().tolist())
+        single = values.ndim == 0
+        coefficients = (float(values),) * 2 if single else tuple(values.ravel().tolist())
         if len(coefficients) not in (0, 2, 3, MOST):
             raise StateError(
                 f"{_called(self)}: friction has {len(coefficients)} coefficients; give a number, or 0, 2 (sliding), "

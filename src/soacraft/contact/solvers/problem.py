@@ -130,12 +130,12 @@ class Problem:
         guess = np.zeros(len(x.b))
         if start is not None:
             try:
-                given = np.asarray(start, dtype=float)
+                impulses = np.asarray(start, dtype=float)
             except (TypeError, ValueError):
                 raise StateError(f"start must be {len(self.b)} finite impulses") from None
-            if given.shape != self.b.shape or not np.isfinite(given).all():
-                raise StateError(f"start has shape {given.shape}; it must be {len(self.b)} finite impulses")
-            guess = given[x.kept] / x.factor
+            if impulses.shape != self.b.shape or not np.isfinite(impulses).all():
+                raise StateError(f"start has shape {impulses.shape}; it must be {len(self.b)} finite impulses")
+            guess = impulses[x.kept] / x.factor
         if method == "cone":
             result = self._cones(x, guess, tolerance)
             if not result.residual <= tolerance and otherwise != "report":
@@ -186,13 +186,13 @@ class Problem:
         at = 0
         sizes = _sizes(x, tolerance)
         for kind, rows, bound, owner, size in zip(x.kinds, x.rows, x.bounds, x.owner, sizes, strict=True):
-            mine = phat[at : at + rows]
+            part = phat[at : at + rows]
             at += int(rows)
-            if kind == CONE and mine[0] > 1e-9 * size:
-                inside = np.linalg.norm(mine[1:]) < (1 - 1e-7) * mine[0]
+            if kind == CONE and part[0] > 1e-9 * size:
+                inside = np.linalg.norm(part[1:]) < (1 - 1e-7) * part[0]
                 states[owner] = "stick" if inside and rows > 1 else "slip"
             elif kind == BOX:
-                states[owner] = "stick" if abs(mine[0]) < (1 - 1e-7) * bound else "slip"
+                states[owner] = "stick" if abs(part[0]) < (1 - 1e-7) * bound else "slip"
         return tuple(states)
 
 
@@ -200,11 +200,11 @@ def _natural_map(x: Scaled, phat: Array, u: Array) -> Array:
     """Natural map of each block: the largest entry of p - Proj(p - u - |u_t| n), in scaled units."""
     worst, at = np.zeros(len(x.rows)), 0
     for i, (kind, rows, bound) in enumerate(zip(x.kinds, x.rows, x.bounds, strict=True)):
-        mine = slice(at, at + int(rows))
+        rows_of = slice(at, at + int(rows))
         at += int(rows)
-        y = phat[mine] - u[mine]
+        y = phat[rows_of] - u[rows_of]
         if kind == CONE:
-            y[0] -= np.linalg.norm(u[mine][1:])
+            y[0] -= np.linalg.norm(u[rows_of][1:])
             side = float(np.linalg.norm(y[1:]))
             if side > abs(y[0]):
                 y = 0.5 * (y[0] + side) * np.concatenate([[1.0], y[1:] / side])
@@ -212,7 +212,7 @@ def _natural_map(x: Scaled, phat: Array, u: Array) -> Array:
                 y = np.zeros_like(y)
         elif kind == BOX:
             y = np.clip(y, -bound, bound)
-        worst[i] = np.abs(phat[mine] - y).max()
+        worst[i] = np.abs(phat[rows_of] - y).max()
     return worst
 
 

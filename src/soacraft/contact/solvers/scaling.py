@@ -39,22 +39,22 @@ class Scaled:
 
 def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
     """The problem in its own units; a row that must move and that nothing moves is refused."""
-    kept: list[int] = []
+    row_numbers: list[int] = []
     friction: list[float] = []
     scale: list[float] = []
     blocks: list[tuple[int, int, float, int]] = []
     diagonal = np.diagonal(S)
     first = 0
     for number, law in enumerate(laws):
-        mine = range(first, first + law.rows)
+        numbers = range(first, first + law.rows)
         first += law.rows
         F = (1.0, *law.coefficients) if isinstance(law, Cone) else (1.0,)
         if isinstance(law, Bounded) and law.limit == 0:
             continue
-        rows = [(i, f) for i, f in zip(mine, F, strict=True) if f > 0 and (i == mine[0] or diagonal[i] > 0)]
-        if not diagonal[mine[0]] > 1e-14 * max(diagonal[i] for i in mine):  # nothing moves it: nothing presses
-            speed = float(b[mine[0]])
-            rounding = _ROUNDING * max(abs(float(b[i])) for i in mine)
+        rows = [(i, f) for i, f in zip(numbers, F, strict=True) if f > 0 and (i == numbers[0] or diagonal[i] > 0)]
+        if not diagonal[numbers[0]] > 1e-14 * max(diagonal[i] for i in numbers):  # nothing moves it: nothing presses
+            speed = float(b[numbers[0]])
+            rounding = _ROUNDING * max(abs(float(b[i])) for i in numbers)
             if isinstance(law, Bounded) or (isinstance(law, Cone) and speed >= -rounding) or speed == 0:
                 continue
             what = "its bodies approach" if isinstance(law, Cone) else "it must stop what moves"
@@ -66,11 +66,11 @@ def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
         kind = CONE if isinstance(law, Cone) else BOX if isinstance(law, Bounded) else FREE
         bound = law.limit * size if isinstance(law, Bounded) else 0.0
         blocks.append((kind, len(rows), bound, number))
-        kept += [i for i, _ in rows]
+        row_numbers += [i for i, _ in rows]
         friction += [f for _, f in rows]
         scale += [size] * len(rows)
-    at = np.array(kept, dtype=np.int64)
-    factor = np.array(friction) / np.array(scale) if kept else np.zeros(0)
+    at = np.array(row_numbers, dtype=np.int64)
+    factor = np.array(friction) / np.array(scale) if row_numbers else np.zeros(0)
     inner = np.ascontiguousarray(factor[:, None] * S[np.ix_(at, at)] * factor)
     kinds, rows_, bounds, owner = (list(x) for x in zip(*blocks, strict=True)) if blocks else ([], [], [], [])
     return Scaled(

@@ -43,7 +43,7 @@ class Reference:
         refuse_large_work(p)
         with np.errstate(all="ignore"):
             try:
-                found = ALGORITHMS[p.function](p)
+                result = ALGORITHMS[p.function](p)
             except (SingularError, StateError, np.linalg.LinAlgError) as problem:
                 if _overflowed(p, problem):
                     cause = problem if isinstance(problem, StateError) else None
@@ -51,7 +51,7 @@ class Reference:
                 if isinstance(problem, SingularError | StateError):
                     raise
                 raise SingularError(f"{p.function} of {p.graph.name!r}: {problem}.") from None
-        return found if isinstance(found, tuple) else (found,)
+        return result if isinstance(result, tuple) else (result,)
 
 
 def _overflowed(p: Problem, problem: Exception) -> bool:

@@ -146,13 +146,13 @@ def along_q(p: Problem, m: Motion) -> Seeds:
     """The brackets along the configuration."""
     v, V, alpha = p.full("v"), [], []
     for i, step in enumerate(m.steps):
-        S, own = step.twists.S, step.twists
+        S, twists = step.twists.S, step.twists
         V.append(crm(m.V_plus[i]) @ S)
         alpha.append(crm(m.alpha_plus[i]) @ S)
-        if own.dS is not None and own.bias_q is not None:
-            turned = _columns(own.dS, v[..., step.dofs])
+        if twists.dS is not None and twists.bias_q is not None:
+            turned = _columns(twists.dS, v[..., step.dofs])
             V[i] = V[i] + turned
-            alpha[i] = alpha[i] + _columns(own.dS, m.vdot[..., step.dofs]) + crm(m.V[i]) @ turned + own.bias_q
+            alpha[i] = alpha[i] + _columns(twists.dS, m.vdot[..., step.dofs]) + crm(m.V[i]) @ turned + twists.bias_q
     return Seeds(V, alpha)
 
 
@@ -227,14 +227,14 @@ def _of_flexible(p: Problem, m: Motion, k: int, dV: Array, dalpha: Array, dT: Ar
     """d(M [alpha; etadd] + b) of a flexible body, its modes' rows added to dT; the six are returned."""
     c, i, data = p.state.configuration, m.ends[k], p.layout.modal(k)
     assert c.flex is not None
-    own = slice(p.layout.hinge_v[k].stop, p.layout.v_slices[k].stop)
+    modes = slice(p.layout.hinge_v[k].stop, p.layout.v_slices[k].stop)
     lead = np.broadcast_shapes(m.alpha[i].shape[:-1], m.vdot.shape[:-1])
-    rates = np.broadcast_to(m.vdot[..., own], (*lead, data.n))
+    rates = np.broadcast_to(m.vdot[..., modes], (*lead, data.n))
     W = np.concatenate([np.broadcast_to(m.alpha[i], (*lead, 6)), rates], axis=-1)
     slopes: ForceSlopes = force_slopes(data, c.flex.eta(k), c.flex.rates(p.full("v"), k), m.V[i], W, m.loads)
     dF = c.modal_inertias[k][..., :6] @ dalpha + slopes.in_U[..., :6] @ dV
-    dF[..., own] += slopes.along_eta if along_q else slopes.in_U[..., 6:]
-    dT[..., own, :] += dF[..., 6:, :]
+    dF[..., modes] += slopes.along_eta if along_q else slopes.in_U[..., 6:]
+    dT[..., modes, :] += dF[..., 6:, :]
     return np.asarray(dF[..., :6, :])
 
 

@@ -44,16 +44,16 @@ def jacobian_gradient(p: Problem, frames: Sequence[Frame]) -> Array:
     """d J_ai / d q_c of frames in inertial axes, (..., 6 k, nv, nv), [a, i, c]. O(n nv^2)."""
     one, m = _for_each_dof(p, "v", frames)
     dV, J = outward(one, m, along_q(one, m))[0], outward(one, m, along_v(one, m))[0]
-    found = []
+    parts = []
     for frame, i in zip(frames, m.frames, strict=True):
         R = pose_of_frame(p.state, frame)[0]
         J_w, J_v = (R @ J[i][0][..., part, :] for part in _PARTS)  # the same for every rate
         turn = np.moveaxis(J_w, -1, -2)
-        for part, own in zip(_PARTS, (J_w, J_v), strict=True):
+        for part, rows in zip(_PARTS, (J_w, J_v), strict=True):
             change = np.moveaxis(R[..., None, :, :] @ np.moveaxis(dV[i], 0, -3)[..., part, :], -2, -3)  # [a, i, c]
-            across = cross(turn[..., None, :, :], np.moveaxis(own, -1, -2)[..., :, None, :])  # [i, c, a]
-            found.append(change + np.moveaxis(across, -1, -3))
-    return np.concatenate(found, axis=-3)
+            across = cross(turn[..., None, :, :], np.moveaxis(rows, -1, -2)[..., :, None, :])  # [i, c, a]
+            parts.append(change + np.moveaxis(across, -1, -3))
+    return np.concatenate(parts, axis=-3)
 
 
 def coriolis_matrix(p: Problem) -> Array:
@@ -61,13 +61,13 @@ def coriolis_matrix(p: Problem) -> Array:
     m, v = motion_of(p, np.zeros(p.nv), loads=False), p.full("v")
     J, rate = outward(p, m, along_v(p, m))[0], list[Array]()
     for step in m.steps:
-        phi_T, own = step.A.mT, step.twists
+        phi_T, twists = step.A.mT, step.twists
         now = np.zeros((*p.batch, 6, p.nv))
         if step.inboard >= 0:
-            u = times(own.S, v[..., step.dofs])
+            u = times(twists.S, v[..., step.dofs])
             now += phi_T @ rate[step.inboard] - crm(u) @ phi_T @ J[step.inboard]
-        if own.dS is not None:
-            now[..., step.dofs] += np.einsum("...j,...jam->...am", v[..., step.dofs], own.dS)
+        if twists.dS is not None:
+            now[..., step.dofs] += np.einsum("...j,...jam->...am", v[..., step.dofs], twists.dS)
         rate.append(now)
     c = p.state.configuration
     C = np.zeros((*p.batch, p.nv, p.nv))
@@ -77,9 +77,9 @@ def coriolis_matrix(p: Problem) -> Array:
             C += J[i].mT @ (M @ rate[i] + crf_with(times(M, m.V[i])) @ J[i])
             continue
         unit = np.eye(p.nv)[p.layout.hinge_v[k].stop : p.layout.v_slices[k].stop]
-        whole = np.concatenate([J[i], np.broadcast_to(unit, (*p.batch, *unit.shape))], axis=-2)
+        extended = np.concatenate([J[i], np.broadcast_to(unit, (*p.batch, *unit.shape))], axis=-2)
         M, B = c.modal_inertias[k], _velocity_map(p, m.V[i], k)
-        C += whole.mT @ (M[..., :6] @ rate[i] + B @ whole)
+        C += extended.mT @ (M[..., :6] @ rate[i] + B @ extended)
     return C
 
 
@@ -103,6 +103,6 @@ _PARTS = (slice(0, 3), slice(3, 6))
 def _for_each_dof(p: Problem, what: str, frames: Sequence[Frame] = ()) -> tuple[Problem, Motion]:
     """The problem with a unit rate or acceleration along each dof, in a batch axis before the others, without loads."""
     unit = np.eye(p.nv).reshape(p.nv, *(1,) * len(p.batch), p.nv)
-    given = {"q": p.given["q"], "v": np.zeros(p.nv), "vdot": np.zeros(p.nv)} | {what: unit}
-    one = Problem("inverse_dynamics_derivatives", p.graph, given, batch=(p.nv, *p.batch))
-    return one, motion_of(one, given["vdot"], frames, loads=False)
+    values = {"q": p.given["q"], "v": np.zeros(p.nv), "vdot": np.zeros(p.nv)} | {what: unit}
+    one = Problem("inverse_dynamics_derivatives", p.graph, values, batch=(p.nv, *p.batch))
+    return one, motion_of(one, values["vdot"], frames, loads=False)

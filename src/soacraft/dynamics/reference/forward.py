@@ -63,9 +63,9 @@ def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
     sko, where = p.sko, p.layout.v_slices
     held = [np.flatnonzero(p.prescribed[i]) for i in where]
     free = [np.flatnonzero(~p.prescribed[i]) for i in where]
-    own = np.broadcast_to(along_dofs(p), (*p.batch, p.nv))
+    acting = np.broadcast_to(along_dofs(p), (*p.batch, p.nv))
     force, vdot = columns(p, p.given["force"]), columns(p, p.given["vdot"])
-    besides = columns(p, own)
+    besides = columns(p, acting)
     a = [sko.a(k) + (sko.H(k)[..., held[k], :].mT @ vdot[k][..., held[k], :])[..., 0] for k in sko.nodes]
     H_f = [sko.H(k)[..., free[k], :] for k in sko.nodes]
     M, b = [sko.M(k) for k in sko.nodes], [sko.b(k) for k in sko.nodes]
@@ -79,9 +79,9 @@ def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
     return vector(p, all_vdot), vector(p, all_force)
 
 
-def _filled(known: Array, where: npt.NDArray[np.intp], rest: Array) -> Array:
+def _filled(values: Array, where: npt.NDArray[np.intp], rest: Array) -> Array:
     """A column with the other entries put in their places."""
-    lead = np.broadcast_shapes(known.shape[:-2], rest.shape[:-2])
-    column = np.array(np.broadcast_to(known, (*lead, *known.shape[-2:])))
+    lead = np.broadcast_shapes(values.shape[:-2], rest.shape[:-2])
+    column = np.array(np.broadcast_to(values, (*lead, *values.shape[-2:])))
     column[..., where, :] = rest
     return column

@@ -64,17 +64,17 @@ class Screws:
     def inboard(self) -> npt.NDArray[np.bool_]:
         """[c, k]: whether body c is body k or inboard of it, (n, n)."""
         n, parents = self.p.n, self.p.layout.parents
-        found = np.zeros((n, n), dtype=np.bool_)
+        mask = np.zeros((n, n), dtype=np.bool_)
         for k in self.p.layout.tree.base_to_tips():
             if parents[k] >= 0:
-                found[:, k] = found[:, parents[k]]
-            found[k, k] = True
-        return found
+                mask[:, k] = mask[:, parents[k]]
+            mask[k, k] = True
+        return mask
 
     @cached_property
     def own(self) -> list[tuple[slice, Array]]:
         """Dofs of the bodies whose H varies, and Ad(T_k) dH* as (..., 6, nv_k, nv_k), [:, i, c] of S_i along c."""
-        p, found = self.p, []
+        p, changes = self.p, []
         q = p.full("q")
         for group in p.layout.groups:
             if group.hinge.constant_H or not group.hinge.nv:
@@ -82,16 +82,16 @@ class Screws:
             dH = p.layout.to_body[group.bodies][..., None, :, :] @ dH_of(group.hinge, q[..., group.q_index])
             moved = self.to_world[..., group.bodies, None, :, :] @ dH  # (..., bodies, c, 6, i)
             for j, k in enumerate(group.bodies):
-                found.append((p.layout.hinge_v[k], np.moveaxis(moved[..., j, :, :, :], -3, -1)))
-        return found
+                changes.append((p.layout.hinge_v[k], np.moveaxis(moved[..., j, :, :, :], -3, -1)))
+        return changes
 
     def along(self) -> Array:
         """dS_i/dq_c as (..., 6, nv, nv), [:, i, c]. O(nv^2)."""
         body = self.dof_body
         moves = self.inboard[body][:, body].T  # [i, c]: hinge c is inboard of or at hinge i
         d = np.einsum("...cab,...bi->...aic", crm(np.moveaxis(self.S, -1, -2)), self.S) * moves
-        for where, own in self.own:
-            d[..., where, where] += own
+        for where, change in self.own:
+            d[..., where, where] += change
         return np.asarray(d)
 
 
@@ -112,19 +112,19 @@ def mass_matrix_gradient(p: Problem) -> Array:
     dR = push @ own_R - own_R @ turn
     inner = np.einsum("...cab,...bl->...alc", dR, S)
     d = np.einsum("...ai,...alc->...ilc", S, moved) * between + np.einsum("...ai,...alc->...ilc", S, inner) * outside
-    for where, own in s.own:
-        _add_own(d, where, own, S, F, own_R, up)
+    for where, change in s.own:
+        _add_own(d, where, change, S, F, own_R, up)
     mirror = np.swapaxes(d, -3, -2) * strictly.T[:, :, None]
     return np.asarray(d + mirror)
 
 
-def _add_own(d: Array, where: slice, own: Array, S: Array, F: Array, own_R: Array, up: Mask) -> None:
+def _add_own(d: Array, where: slice, change: Array, S: Array, F: Array, own_R: Array, up: Mask) -> None:
     """The part of a hinge whose H varies: dH* as (..., 6, i, c) for its own dofs."""
     at = where.start
     below = up[at] & ~up[:, at]  # dofs strictly outboard
     above = up[:, at] & ~up[at]  # dofs strictly inboard
-    d[..., where, :, where] += np.einsum("...aic,...la->...ilc", own, F) * below[:, None]
-    pulled = np.einsum("...ab,...blc->...alc", own_R[..., at, :, :], own)
+    d[..., where, :, where] += np.einsum("...aic,...la->...ilc", change, F) * below[:, None]
+    pulled = np.einsum("...ab,...blc->...alc", own_R[..., at, :, :], change)
     d[..., :, where, where] += np.einsum("...ai,...alc->...ilc", S, pulled) * above[:, None, None]
     both = np.einsum("...ai,...alc->...ilc", S[..., where], pulled)
     d[..., where, where, where] += both + np.swapaxes(both, -3, -2)
@@ -149,8 +149,8 @@ def coriolis_matrix(p: Problem) -> Array:
     S = np.moveaxis(s.S, -1, -2)
     rate = times(crm(V)[..., s.dof_body, :, :], S)  # Sdot
     v = p.given["v"]
-    for where, own in s.own:
-        rate[..., where, :] += np.moveaxis(np.einsum("...aic,...c->...ai", own, v[..., where]), -1, -2)
+    for where, change in s.own:
+        rate[..., where, :] += np.moveaxis(np.einsum("...aic,...c->...ai", change, v[..., where]), -1, -2)
     up = s.inboard[s.dof_body][:, s.dof_body]
     # the outer hinge is that of i where j is inboard of or at it, and that of j elsewhere
     b = s.dof_body
@@ -178,7 +178,7 @@ def log_det_gradient(p: Problem) -> Array:
     psi = {k: m.A(m.parent(k), k) @ bar[k] for k in m.nodes if m.parent(k) >= 0}
     compliance: Stacked = {k: m.H(k).mT @ np.linalg.solve(ab.D[k], m.H(k)) for k in m.nodes}
     Upsilon = backward_lyapunov(m, lambda i, k: psi[k], compliance)
-    own = _own_in_body_axes(p)
+    changes = _own_in_body_axes(p)
     gradient = np.zeros((*p.batch, p.nv))
     for k, where in enumerate(p.layout.v_slices):
         if where.start == where.stop:
@@ -187,9 +187,9 @@ def log_det_gradient(p: Problem) -> Array:
         Y = np.zeros((m.dims[k], m.dims[k])) if parent < 0 else m.A(parent, k).mT @ Upsilon[parent] @ m.A(parent, k)
         through = Y @ ab.P_plus[k]
         gradient[..., where] = -2.0 * np.einsum("...cab,...ba->...c", crm(m.H(k)[..., :6]), through[..., :6, :6])
-        if k in own:
+        if k in changes:
             Z = ab.G[k].mT @ (np.eye(m.dims[k]) - through)
-            gradient[..., where] += 2.0 * np.einsum("...ia,...aic->...c", Z[..., :6], own[k])
+            gradient[..., where] += 2.0 * np.einsum("...ia,...aic->...c", Z[..., :6], changes[k])
     return gradient
 
 
@@ -197,12 +197,12 @@ def _own_in_body_axes(p: Problem) -> dict[int, Array]:
     """dH* in the body frame (..., 6, i, c) by body, where H varies."""
     s = Screws(p)
     numbers = {where.start: k for k, where in enumerate(p.layout.v_slices) if where.stop > where.start}
-    found: dict[int, Array] = {}
-    for where, own in s.own:
+    by_body: dict[int, Array] = {}
+    for where, change in s.own:
         k = numbers[where.start]
         back = np.linalg.inv(s.to_world[..., k, :, :])
-        found[k] = np.einsum("...ab,...bic->...aic", back, own)
-    return found
+        by_body[k] = np.einsum("...ab,...bic->...aic", back, change)
+    return by_body
 
 
 def _composites(p: Problem) -> Array:

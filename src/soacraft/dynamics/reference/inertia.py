@@ -40,8 +40,8 @@ def _refuse_bent(p: Problem, X: Array) -> None:
     bad = least < -SYMMETRY
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        told = p.state.configuration.bent_too_far(where) or "the mass matrix of flexible bodies is not positive."
-        raise SingularError(f"{state_text(where, bad.shape)}{told}")
+        cause = p.state.configuration.bent_too_far(where) or "the mass matrix of flexible bodies is not positive."
+        raise SingularError(f"{state_text(where, bad.shape)}{cause}")
 
 
 def composite_inertia(p: Problem) -> Array:

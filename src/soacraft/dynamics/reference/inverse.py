@@ -90,12 +90,12 @@ def along_dofs_derivatives(p: Problem) -> tuple[Array, Array]:
     dq, dv = passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"])
     if not p.layout.has_links or 0 in p.batch:
         return dq, dv
-    found = []
+    pairs = []
     for q, v in zip(*(p.full(x).reshape(-1, p.given[x].shape[-1]) for x in ("q", "v")), strict=True):
         measure = measure_of(p.graph, q)
         state = p.graph.current.replace(q=q, v=v, forces=())
-        found.append(links.derivatives(state, 1.0 / measure.dofs, measure.length))
-    more_q, more_v = (np.array(x).reshape(*p.batch, p.nv, p.nv) for x in zip(*found, strict=True))
+        pairs.append(links.derivatives(state, 1.0 / measure.dofs, measure.length))
+    more_q, more_v = (np.array(x).reshape(*p.batch, p.nv, p.nv) for x in zip(*pairs, strict=True))
     return dq + more_q, dv + more_v
 
 

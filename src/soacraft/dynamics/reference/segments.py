@@ -65,16 +65,16 @@ def segments(p: Problem) -> list[Segment]:
             assert flex is not None
             R, l = flex.inboard
             parent, node, frame = layout.parents[k], layout.riding[k], layout.bodies[k].inboard
-            own = Twists(*node_rates(node, frame, flex.eta(parent), flex.rates(p.given["v"], parent)))
-            steps.append(Segment(at, -1, _modes(p, parent), phi(R[..., k, :, :], l[..., k, :]), own))
+            rates = Twists(*node_rates(node, frame, flex.eta(parent), flex.rates(p.given["v"], parent)))
+            steps.append(Segment(at, -1, _modes(p, parent), phi(R[..., k, :, :], l[..., k, :]), rates))
             at = len(steps) - 1
         over = place[k] if k in place else c.A[..., k, :, :]
         steps.append(Segment(at, -1 if k in layout.held else k, layout.hinge_v[k], over, twists))
         if k in layout.held:
             assert flex is not None
             R, l = flex.outboard
-            own = _held(p, flex, k)
-            steps.append(Segment(len(steps) - 1, k, _modes(p, k), phi(R[..., k, :, :], l[..., k, :]), own))
+            rates = _held(p, flex, k)
+            steps.append(Segment(len(steps) - 1, k, _modes(p, k), phi(R[..., k, :, :], l[..., k, :]), rates))
         last[k] = len(steps) - 1
     return steps
 
@@ -87,8 +87,8 @@ def frame_segment(p: Problem, frame: Frame, inboard: int) -> Segment:
     flex = p.state.configuration.flex
     assert isinstance(frame.carrier, Body) and flex is not None
     k = p.layout.index[frame.carrier]
-    own = node_rates(frame.modal_node, frame.offset, flex.eta(k), flex.rates(p.given["v"], k))
-    return Segment(inboard, -1, _modes(p, k), A, Twists(*own))
+    rates = node_rates(frame.modal_node, frame.offset, flex.eta(k), flex.rates(p.given["v"], k))
+    return Segment(inboard, -1, _modes(p, k), A, Twists(*rates))
 
 
 def _modes(p: Problem, k: int) -> slice:
@@ -129,7 +129,7 @@ def _hinges(p: Problem) -> list[Twists]:
 
 def _places(p: Problem) -> dict[int, Array]:
     """phi of the step over a hinge, where it begins or ends at a frame that moves with modes."""
-    layout, q, found = p.layout, p.full("q"), {}
+    layout, q, maps = p.layout, p.full("q"), {}
     for group in layout.groups:
         moved = [(i, k) for i, k in enumerate(group.bodies.tolist()) if k in layout.riding or k in layout.held]
         pose = pose_of(group.hinge, q[..., group.q_index]) if moved else None
@@ -140,5 +140,5 @@ def _places(p: Problem) -> dict[int, Array]:
                 A = phi(layout.inboard[0][k], layout.inboard[1][k]) @ A
             if k not in layout.held:
                 A = A @ phi(layout.outboard[0][k], layout.outboard[1][k])
-            found[k] = A
-    return found
+            maps[k] = A
+    return maps

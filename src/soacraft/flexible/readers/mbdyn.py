@@ -188,13 +188,13 @@ def _compared(groups: _Groups, moments: dict[str, Any], M: Array) -> float:
         )
     groups.file.used("record group 9", groups.line(9), "modal mass", f"taken from the lumped masses, {off:.1g} from it")
     if groups.has(12):
-        given = groups.numbers(12, 13)
-        m, c, J = given[0], given[1:4], given[4:].reshape(3, 3)
-        own = rigid_mass(float(moments["mass"]), moments["first"], moments["second"])
+        header = groups.numbers(12, 13)
+        m, c, J = header[0], header[1:4], header[4:].reshape(3, 3)
+        computed = rigid_mass(float(moments["mass"]), moments["first"], moments["second"])
         other = rigid_mass(m, m * c, 0.5 * np.trace(J) * np.eye(3) - J + m * np.outer(c, c))
-        scale = np.sqrt(np.repeat((own[0, 0], np.diagonal(own)[3:].max()), 3))
+        scale = np.sqrt(np.repeat((computed[0, 0], np.diagonal(computed)[3:].max()), 3))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            gap = float(np.abs((own - other) / np.outer(scale, scale)).max())
+            gap = float(np.abs((computed - other) / np.outer(scale, scale)).max())
         if not gap <= SAME:
             raise groups.file.fail(
                 groups.line(12), f"the inertia of the body differs from that of the lumped masses by {gap:.2g} of it."

@@ -27,15 +27,15 @@ _WIDE = 16  # the width of numbers where no format is given
 
 def read_op4(path: Path, name: str | None) -> Sparse:
     """One matrix of a file by its name, which may be left out where there is one."""
-    made = _Reader(TextFile(path)).matrices()
-    if name is None and len(made) == 1:
-        return next(iter(made.values()))
+    matrices = _Reader(TextFile(path)).matrices()
+    if name is None and len(matrices) == 1:
+        return next(iter(matrices.values()))
     if name is None:
-        raise ModelFileError(f"{path}: has the matrices {', '.join(made)}; say which with name=.")
-    known = {x.upper(): y for x, y in made.items()}
-    if not isinstance(name, str) or name.upper() not in known:
-        raise ModelFileError(f"{path}: has no matrix {name!r:.60}{near(str(name), tuple(made), 'it has')}")
-    return known[name.upper()]
+        raise ModelFileError(f"{path}: has the matrices {', '.join(matrices)}; say which with name=.")
+    by_name = {x.upper(): y for x, y in matrices.items()}
+    if not isinstance(name, str) or name.upper() not in by_name:
+        raise ModelFileError(f"{path}: has no matrix {name!r:.60}{near(str(name), tuple(matrices), 'it has')}")
+    return by_name[name.upper()]
 
 
 class _Reader:
@@ -47,16 +47,16 @@ class _Reader:
 
     def matrices(self) -> dict[str, Sparse]:
         """All matrices of the file."""
-        made: dict[str, Sparse] = {}
+        matrices: dict[str, Sparse] = {}
         while self.at < len(self.lines):
             k = self.lines[self.at][0]
             name, matrix = self._matrix()
-            if name.upper() in {x.upper() for x in made}:
+            if name.upper() in {x.upper() for x in matrices}:
                 raise self.file.fail(k, f"the matrix {name!r:.20} occurs twice.")
-            made[name] = matrix
-        if not made:
+            matrices[name] = matrix
+        if not matrices:
             raise self.file.fail(0, "is empty.")
-        return made
+        return matrices
 
     def _matrix(self) -> tuple[str, Sparse]:
         file = self.file
@@ -74,10 +74,10 @@ class _Reader:
         if rows != columns:
             raise file.fail(k, f"a stiffness or mass is square, got {rows} rows and {columns} columns.")
         name = line[32:40].strip()
-        given = _FORMAT.search(line[40:])
-        if given is None and line[40:].strip():
+        format_ = _FORMAT.search(line[40:])
+        if format_ is None and line[40:].strip():
             raise file.fail(k, f"the format {line[40:].strip()!r:.40} is not known; it is such as 1P,3E23.16.")
-        self.width = _WIDE if given is None else int(given[2])
+        self.width = _WIDE if format_ is None else int(format_[2])
         if not 2 <= self.width <= 80:
             raise file.fail(k, f"numbers of {self.width} characters are not read.")
         self.big = fields[1].startswith("-") or rows > 65535

@@ -63,14 +63,14 @@ def read_sid(path: Path) -> ModalData:
     file.used("refmod", head.line)
     terms = _Terms(file, modal, n)
     try:
-        given = terms.moments(mass)
+        moments = terms.moments(mass)
         nodes = terms.nodes()
         names = _Names(file, top.find("names"), len(nodes), n)
         nodes = dict(zip(names.nodes or nodes, nodes.values(), strict=True))
-        geometric = given.get("S") is not None
+        geometric = moments.get("S") is not None
         said = "geometric stiffening as the file has it" if geometric else "no geometric stiffening"
         return ModalData(
-            **given, nodes=nodes, modes=names.modes, kinds=tuple(kinds), notes=("read from a SID_FEM file", said),
+            **moments, nodes=nodes, modes=names.modes, kinds=tuple(kinds), notes=("read from a SID_FEM file", said),
             import_report=file.done(geometric),
         )  # fmt: skip
     except ModelFileError:
@@ -118,9 +118,9 @@ class _Terms:
     def __init__(self, file: TextFile, modal: Block, n: int) -> None:
         self.file, self.modal, self.n = file, modal, n
         self._order: int | None = None  # which index of m1 counts modes: 2 or 3
-        known = {"refmod", "frame", "mdcm", "j", "ct", "cr", "me", "gr", "ge", "oe", "ksigma", "ke", "de"}
+        terms = {"refmod", "frame", "mdcm", "j", "ct", "cr", "me", "gr", "ge", "oe", "ksigma", "ke", "de"}
         for x in modal.blocks:
-            if x.name.lower() not in known:
+            if x.name.lower() not in terms:
                 file.ignored(x.name, x.line, "nobody knows it")
         self._find_order()
 
@@ -211,16 +211,16 @@ class _Terms:
         # [j, k] -> [k, j]: moments Q_kj = sum m phi_k phi_j*
         anti = -0.5 * skew(turning.transpose(1, 0, 2))
         sym = symmetric.transpose(1, 0, 2, 3)
-        whole = sym + (anti if Cr1 is None else -0.5 * skew(Cr1.transpose(2, 0, 1)))
-        given = dict(mass=mass, first=first[:, 0], second=0.5 * np.trace(J) * np.eye(3) - J, p=p, N=N, M=M, K=K, D=D)
+        turning_rate = sym + (anti if Cr1 is None else -0.5 * skew(Cr1.transpose(2, 0, 1)))
+        moments = dict(mass=mass, first=first[:, 0], second=0.5 * np.trace(J) * np.eye(3) - J, p=p, N=N, M=M, K=K, D=D)
         if S is None or not S.any():
-            self._same("Ge", turning.transpose(1, 0, 2), axial(whole), "Cr", float(np.abs(M).max()))
-            Q = _with_trace(whole, M)
-            return given | dict(Q=0.5 * (Q + Q.transpose(1, 0, 3, 2)))
+            self._same("Ge", turning.transpose(1, 0, 2), axial(turning_rate), "Cr", float(np.abs(M).max()))
+            Q = _with_trace(turning_rate, M)
+            return moments | dict(Q=0.5 * (Q + Q.transpose(1, 0, 3, 2)))
         S = S.transpose(0, 2, 1)  # (n, n, 3)
         Q = 0.5 * (anti + anti.transpose(1, 0, 3, 2)) + (M / 3.0)[:, :, None, None] * np.eye(3)
-        T = whole - Q
-        return given | dict(Q=Q, S=0.5 * (S + S.transpose(1, 0, 2)), T=0.5 * (T + T.transpose(1, 0, 2, 3)))
+        T = turning_rate - Q
+        return moments | dict(Q=Q, S=0.5 * (S + S.transpose(1, 0, 2)), T=0.5 * (T + T.transpose(1, 0, 2, 3)))
 
     def _moment(self) -> tuple[Array, Array | None]:
         """J and its first order as matrices; a file has them, or six numbers of them."""
@@ -278,15 +278,15 @@ class _Terms:
     def nodes(self) -> dict[str, ModalNode]:
         """The nodes of the frame."""
         frame = self.modal.find("frame")
-        made: dict[str, ModalNode] = {}
+        nodes: dict[str, ModalNode] = {}
         for x in frame.blocks if frame is not None else []:
-            name = f"fe:{x.value or len(made) + 1}"
-            known = x.name.lower() == "node" and re.fullmatch(r"fe:[\w.-]{1,40}", name) is not None
-            if not known or name in made or len(made) >= NODES:
+            name = f"fe:{x.value or len(nodes) + 1}"
+            valid = x.name.lower() == "node" and re.fullmatch(r"fe:[\w.-]{1,40}", name) is not None
+            if not valid or name in nodes or len(nodes) >= NODES:
                 raise self.file.fail(x.line, f"{x.name!r} {x.value!r:.40} is no node, or one of that number is there.")
-            made[name] = self._node(x, name)
+            nodes[name] = self._node(x, name)
             self.file.used("node", x.line, name)
-        return made
+        return nodes
 
     def _node(self, x: Block, name: str) -> ModalNode:
         n = self.n

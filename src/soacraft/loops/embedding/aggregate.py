@@ -47,11 +47,11 @@ class Aggregate(CompoundSystem):
     def model(self, state: State, f_ext: Any = None) -> EmbeddedModel:
         """The system at a state: its SKO model."""
         graph = self.graph
-        found = EmbeddedModel(Constraints(graph, state), graph.sko(state, f_ext=read_forces(graph, f_ext)), self.units)
+        model = EmbeddedModel(Constraints(graph, state), graph.sko(state, f_ext=read_forces(graph, f_ext)), self.units)
         if self._epoch is None:
-            names = tuple(graph.dof_names[i] for i in found.independent)
+            names = tuple(graph.dof_names[i] for i in model.independent)
             self._epoch = Epoch(self, names)
-        return found
+        return model
 
     def __repr__(self) -> str:
         return f"Aggregate of {self._graph!r}: {', '.join(self.units.tree.names)}"
@@ -90,7 +90,7 @@ def aggregate(mb: Graph | SKOModel, *groups: Iterable[Any], ignore_loops: bool =
     if not isinstance(mb, Graph):
         raise ModelError(f"aggregate takes a Multibody or a sub-graph of one, got {mb!r:.80}.")
     refuse_loops("aggregate", mb, ignore_loops)
-    found = []
+    members_of_units = []
     taken: set[int] = set()
     for bodies in groups:
         if isinstance(bodies, str) or not isinstance(bodies, Iterable):
@@ -100,5 +100,5 @@ def aggregate(mb: Graph | SKOModel, *groups: Iterable[Any], ignore_loops: bool =
         if twice:
             raise LoopError(f"body {mb.bodies[twice[0]].name!r} is named twice; it can be in one compound body only.")
         taken |= set(members)
-        found.append(group_of(mb.topology, members))
-    return Aggregate(mb, Units(mb.topology, found))
+        members_of_units.append(group_of(mb.topology, members))
+    return Aggregate(mb, Units(mb.topology, members_of_units))

@@ -57,9 +57,9 @@ class Epoch:
     def __str__(self) -> str:
         return self.says
 
-    def block_name(self, kind: str, given: Any) -> str:
+    def block_name(self, kind: str, argument: Any) -> str:
         """The label of a block: of a node from the node, of a body outside the compounds from it or its hinge."""
-        name = block_name(self.graph, kind, given)
+        name = block_name(self.graph, kind, argument)
         if kind != "node" and self.members.get(name, name) != name:
             raise SpaceError(f"body {name!r} is part of the compound body {self.members[name]!r} of {self}; give that.")
         return name
@@ -130,8 +130,8 @@ class CompoundSystem(ABC):
         independent dofs, `epoch.dofs`.
         """
         state = None if q is None and v is None else self.graph.state(q, v)
-        found: Operators = operators_of(EmbeddedBinding(self, state, f_ext, force))
-        return found if names is None else found[names]
+        operators: Operators = operators_of(EmbeddedBinding(self, state, f_ext, force))
+        return operators if names is None else operators[names]
 
     def binding(self, f_ext: Any = None, force: Any = None) -> EmbeddedBinding:
         """Binding of `sc.operators(s)`: this system at the current state."""
@@ -147,13 +147,13 @@ class EmbeddedBinding(SKOBinding):
         self.system, self.snapshot, self.batch = system, state, ()
         self.f_ext = read_forces(system.graph, f_ext)
         self._found: tuple[State, Motion, EmbeddedModel] | None = None
-        found = system.model(self._state())
+        embedded = system.model(self._state())
         self.owner: Any = system.epoch
         self._force = None if force is None else self._read_force(force)
         if system.epoch.first is None:
-            system.epoch.first = found.sko
-            names, bodies = found.units.tree.names, system.graph.bodies
-            system.epoch.members = {bodies[k].name: names[u] for k, u in found.units.of.items()}
+            system.epoch.first = embedded.sko
+            names, bodies = embedded.units.tree.names, system.graph.bodies
+            system.epoch.members = {bodies[k].name: names[u] for k, u in embedded.units.of.items()}
         self.model = system.epoch.first
 
     def _read_force(self, force: Any) -> Array:
@@ -169,12 +169,12 @@ class EmbeddedBinding(SKOBinding):
             force = force.in_model_order
         if not isinstance(force, Mapping) and len(dofs) != graph.nv and np.shape(force)[-1:] == (len(dofs),):
             what = f"force of {graph.name!r} at {_shown(dofs)}"
-            own = finite(force, (..., len(dofs)), what, StateError)
+            values = finite(force, (..., len(dofs)), what, StateError)
         else:
-            own = read_v(graph, force, "force", rest=np.zeros(graph.nv))
-        if own.ndim > 1:
+            values = read_v(graph, force, "force", rest=np.zeros(graph.nv))
+        if values.ndim > 1:
             raise LoopError(f"operators of compound bodies take one force of {graph.nv} entries, not a batch.")
-        return own
+        return values
 
     def _state(self) -> State:
         graph = self.system.graph
@@ -186,8 +186,8 @@ class EmbeddedBinding(SKOBinding):
     def __reduce__(self) -> tuple[Any, ...]:
         self.owner.require_current()
         self.check_parameters()
-        given = (self.system, self.snapshot, self.f_ext, self._force)
-        kind, args = (EmbeddedBinding, given) if self._pinned is None else (again_pinned, (EmbeddedBinding, given))
+        parts = (self.system, self.snapshot, self.f_ext, self._force)
+        kind, args = (EmbeddedBinding, parts) if self._pinned is None else (again_pinned, (EmbeddedBinding, parts))
         return kind, args, self._after_copy()
 
     @property
@@ -202,11 +202,11 @@ class EmbeddedBinding(SKOBinding):
         state = self._state()
         motion, before = state.motion, self._found  # another motion after a change of parameters
         if before is None or before[0] is not state or before[1] is not motion:
-            found = self.system.model(state, self.f_ext)
+            model = self.system.model(state, self.f_ext)
             self.owner.require_current()
             if before is not None and before[1].configuration is motion.configuration:
-                found.sko.share_memo(before[2].sko)
-            self._found = before = state, motion, found
+                model.sko.share_memo(before[2].sko)
+            self._found = before = state, motion, model
         return before[2]
 
     def sko(self) -> SKOModel:
@@ -225,10 +225,10 @@ class EmbeddedBinding(SKOBinding):
             unknown = ", ".join(sorted(set(state) - {"q", "v", "vdot"}))
             raise StateError(f"at() takes q=, v= and vdot=, not {unknown}.")
         self.owner.require_current()
-        made = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
+        binding = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
         self.owner.require_current()
-        found: EmbeddedBinding = self.alike(made)
-        return found
+        result: EmbeddedBinding = self.alike(binding)
+        return result
 
     @property
     def given_force(self) -> Array | None:
@@ -249,30 +249,30 @@ class EmbeddedBinding(SKOBinding):
 
     def coordinates(self) -> tuple[list[int], Array]:
         """The coordinates of the members of each unit, one after the other."""
-        found, slices = self.embedded(), self.system.graph.layout.q_slices
-        units = [[found.one.state.q[slices[k]] for k in group.members] for group in found.units.groups]
+        embedded, slices = self.embedded(), self.system.graph.layout.q_slices
+        units = [[embedded.one.state.q[slices[k]] for k in group.members] for group in embedded.units.groups]
         return [sum(map(len, parts)) for parts in units], np.concatenate([np.zeros(0), *(x for u in units for x in u)])
 
     def velocity(self) -> Array:
-        found = self.embedded()
-        return np.asarray(found.one.state.v[found.independent])
+        embedded = self.embedded()
+        return np.asarray(embedded.one.state.v[embedded.independent])
 
     def acceleration(self) -> Array:
-        found = self.embedded()
-        return np.asarray(found.one.state.vdot[found.independent])
+        embedded = self.embedded()
+        return np.asarray(embedded.one.state.vdot[embedded.independent])
 
     def passive(self) -> Array:
         """Xt* of the passive forces of the tree."""
-        found = self.embedded()
-        return np.concatenate([np.zeros(0), *found.reduced(passive_force(found.one.state))])
+        embedded = self.embedded()
+        return np.concatenate([np.zeros(0), *embedded.reduced(passive_force(embedded.one.state))])
 
     def body_velocities(self) -> Sequence[Array] | None:
         """True velocities of the members where a moving anchor adds to phi* H* v."""
-        found = self.embedded()
-        if found.one.state.motion.base is None:
+        embedded = self.embedded()
+        if embedded.one.state.motion.base is None:
             return None
-        own = found.graph.body_velocities(found.one.state)
-        return [found.stacked(own, u) for u in range(len(found.units.groups))]
+        velocities = embedded.graph.body_velocities(embedded.one.state)
+        return [embedded.stacked(velocities, u) for u in range(len(embedded.units.groups))]
 
     def longest_arm(self) -> float:
         """The longest arm of the bodies of its tree about the origin, in metres."""
@@ -285,28 +285,28 @@ class EmbeddedBinding(SKOBinding):
 
     def pick_off(self, names: tuple[str, ...]) -> dict[tuple[int, int], Array]:
         """e_j phi(j, O) by (number of the unit, number of the node) for a node on member j."""
-        found, whole = self.embedded(), self.compounds()
+        embedded, compounds = self.embedded(), self.compounds()
         blocks: dict[tuple[int, int], Array] = {}
         for i, name in enumerate(names):
-            if name in whole:
-                u = whole[name]
-                blocks[u, i] = np.eye(found.sko.dims[u])
+            if name in compounds:
+                u = compounds[name]
+                blocks[u, i] = np.eye(embedded.sko.dims[u])
             else:
-                k, own = found.graph.node_block(name, found.one.state)
-                u, where = found.place(k)
-                blocks[u, i] = np.zeros((found.sko.dims[u], 6))
-                blocks[u, i][where] = own
+                k, block = embedded.graph.node_block(name, embedded.one.state)
+                u, where = embedded.place(k)
+                blocks[u, i] = np.zeros((embedded.sko.dims[u], 6))
+                blocks[u, i][where] = block
         return blocks
 
     def node_space(self, names: tuple[str, ...]) -> Space:
-        whole = self.compounds()
-        units = [self.body.units[whole[name]] if name in whole else BODY for name in names]
+        compounds = self.compounds()
+        units = [self.body.units[compounds[name]] if name in compounds else BODY for name in names]
         return Space("node", names, list(map(len, units)), self.owner, units=units)
 
     def compounds(self) -> dict[str, int]:
         """The numbers of compound bodies by name."""
-        found = self.embedded()
-        return {found.units.tree.names[u]: u for u in found.compounds}
+        embedded = self.embedded()
+        return {embedded.units.tree.names[u]: u for u in embedded.compounds}
 
 
 def _shown(names: tuple[str, ...]) -> str:

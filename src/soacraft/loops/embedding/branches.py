@@ -37,8 +37,8 @@ def on_one_branch(s: ConstraintEmbedding, start: EmbeddedModel, end: EmbeddedMod
     closed to within `closed`. O(n_d^3), and some evaluations of the rows where one was left.
     """
     for u in start.compounds:
-        left = _left(start, end, u)
-        if len(left) and not _cross(s, start, end, u, left, closed):
+        leaving = _left(start, end, u)
+        if len(leaving) and not _cross(s, start, end, u, leaving, closed):
             return False
     return True
 
@@ -49,17 +49,17 @@ def _left(start: EmbeddedModel, end: EmbeddedModel, u: int) -> npt.NDArray[np.co
     A, B = (_dependent_rows(x, x.compounds[u]) for x in (start, end))
     if not A.shape[1]:
         return np.zeros(0, np.complex128)
-    found = np.linalg.eigvals(np.linalg.lstsq(A, B, rcond=None)[0])
-    return np.asarray(found[~(found.real > 0.0)])
+    eigenvalues = np.linalg.eigvals(np.linalg.lstsq(A, B, rcond=None)[0])
+    return np.asarray(eigenvalues[~(eigenvalues.real > 0.0)])
 
 
-def _dependent_rows(found: EmbeddedModel, compound: Compound) -> Array:
+def _dependent_rows(embedded: EmbeddedModel, compound: Compound) -> Array:
     """Rows of the dependent dofs in all motions that the closures forbid: turns and slides in the axes of the closure,
     independent of the choice of rows, in radians and lengths of the loop; and the rows of couplings.
     """
     G = compound.G[:, list(compound.split.dependent)] / compound.dof_units[list(compound.split.dependent)]
     parts, at = [], 0
-    for loop in found.one.loops:
+    for loop in embedded.one.loops:
         if loop.name in compound.group.ties:
             forbidden = loop.Q.T @ G[at : at + loop.size]
             parts += [forbidden[:3], forbidden[3:] / loop.length]
@@ -72,20 +72,20 @@ def _cross(
     start: EmbeddedModel,
     end: EmbeddedModel,
     u: int,
-    left: npt.NDArray[np.complex128],
+    leaving: npt.NDArray[np.complex128],
     closed: float,
 ) -> bool:
-    """True if the singular pose between two configurations, where as many eigenvalues are zero at once as `left` has,
+    """True if the singular pose between two configurations, where as many eigenvalues are zero at once as `leaving` has,
     is closed and has lost as much rank in all dofs.
 
     Newton's method on the closures but for the directions n that are lost, and on n* G_d y = 0 along the way,
 
         q <- integrate(q, -G_d^+ r),    q <- integrate(q, t w),    w: the part of the way that keeps those closed
     """
-    graph, d, count = s.graph, start.one.measure.dofs, len(left)
+    graph, d, count = s.graph, start.one.measure.dofs, len(leaving)
     q0, q1 = (np.asarray(x.one.state.q) for x in (start, end))
     way = graph.difference(q0, q1)
-    part = float(np.mean((1.0 / (1.0 - left)).real))  # eigenvalues that go straight from 1 are nearest to zero there
+    part = float(np.mean((1.0 / (1.0 - leaving)).real))  # eigenvalues that go straight from 1 are nearest to zero there
     q, far = graph.integrate(q0, part * way), float(np.abs(d * way).max())
     for _ in range(_STEPS):
         x = _Singular(s.held(q), u, count)
@@ -108,15 +108,15 @@ def _cross(
 class _Singular:
     """The rows of a group near a pose where `count` of them no longer hold its dependent dofs."""
 
-    def __init__(self, found: EmbeddedModel, u: int, count: int) -> None:
-        compound = found.compounds[u]
-        self.compound, self.nv = compound, found.graph.nv
+    def __init__(self, embedded: EmbeddedModel, u: int, count: int) -> None:
+        compound = embedded.compounds[u]
+        self.compound, self.nv = compound, embedded.graph.nv
         self.columns = list(compound.split.dependent)
-        self.r = found.one.open_by[compound.rows] / compound.units
+        self.r = embedded.one.open_by[compound.rows] / compound.units
         U, sigma, V_T = np.linalg.svd(compound.scaled[:, self.columns], full_matrices=False)
-        kept = len(sigma) - count
-        self.n, self.y = U[:, kept:], V_T[kept:].T
-        self.inverse = (V_T[:kept].T / sigma[:kept]) @ U[:, :kept].T
+        rank = len(sigma) - count
+        self.n, self.y = U[:, rank:], V_T[rank:].T
+        self.inverse = (V_T[:rank].T / sigma[:rank]) @ U[:, :rank].T
         self.open_part = float(np.abs(self.r).max(initial=0.0))
         self.lost = float(np.linalg.norm(self.n.T @ compound.scaled, 2))
         """Size of the part in which the lost rows still hold any dof."""

@@ -49,7 +49,7 @@ def gears_of(graph: Graph) -> list[Gear]:
             "sc.loops.ConstraintEmbedding(mb)."
         )
     body = {body.hinge_name: k for k, body in enumerate(graph.bodies)}
-    tree, found = graph.topology, []
+    tree, gears = graph.topology, []
     for x in graph.couplings:
         if x.active:
             rotor = str(x.attributes[DEPENDENT])
@@ -60,8 +60,8 @@ def gears_of(graph: Graph) -> list[Gear]:
                     f"coupling {x.name!r} of {graph.name!r} is not one of mb.add_geared_hinge: its rotor must be a tip "
                     "on the parent of its link. Use sc.loops.ConstraintEmbedding(mb)."
                 )
-            found.append(Gear(k, r, -x.terms[link][0] / x.terms[rotor][0]))
-    return found
+            gears.append(Gear(k, r, -x.terms[link][0] / x.terms[rotor][0]))
+    return gears
 
 
 def geared_sko(graph: Graph, state: State | None = None) -> SKOModel:
@@ -109,8 +109,8 @@ def _eliminate(
     if not J > 0.0:
         raise SingularError(f"rotor {tree.names[r]!r} has no moment of inertia about its axis; give it one.")
     push = float(spin @ tree.a(r) + tree.H(r)[0] @ tree.b(r))
-    own = A[k]
-    if p >= 0 and own is not None:
+    above = A[k]
+    if p >= 0 and above is not None:
         phi = tree.A(p, r)
         c = phi @ spin / J
         size = len(c)
@@ -118,7 +118,7 @@ def _eliminate(
         b[p] = b[p].copy()
         M[p][:size, :size] += phi @ (tree.M(r) - np.outer(spin, spin) / J) @ phi.T
         b[p][:size] += phi @ (tree.M(r) @ tree.a(r) + tree.b(r)) - c * push
-        A[k] = np.concatenate([own, c[:, None]], axis=1)
+        A[k] = np.concatenate([above, c[:, None]], axis=1)
     H[k] = np.concatenate([H[k], [[gear.ratio]]], axis=1)
     n = len(M[k])
     M[k] = np.block([[M[k], np.zeros((n, 1))], [np.zeros((1, n)), np.array([[J]])]])

@@ -45,15 +45,15 @@ class Augmented:
     """Partition of the independent dofs by these rows: some depend on others."""
 
 
-def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
+def rest_of(embedded: EmbeddedModel, task: Task) -> Augmented | None:
     """The rows of closures and couplings that no compound body holds; None when all are embedded."""
-    held = {name for group in found.units.groups for name in group.ties}
-    rows, starts = task.rows, np.cumsum([0, *found.sko.dims])
+    held = {name for group in embedded.units.groups for name in group.ties}
+    rows, starts = task.rows, np.cumsum([0, *embedded.sko.dims])
     W: list[Array] = []
     R: list[Array] = []
     gamma: list[Array] = []
     where: list[int] = []
-    n = len(found.independent)
+    n = len(embedded.independent)
     Xt: Array | None = None
     kinds: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
     for row, (name, at) in zip(kinds, rows.places, strict=True):
@@ -63,13 +63,13 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
         extra = np.atleast_1d(row.gamma) - task.Udot[at]
         if isinstance(row, LoopRows):
             for k, block in row.W.items():
-                u, part = found.place(k)
+                u, part = embedded.place(k)
                 w[:, starts[u] + part.start : starts[u] + part.stop] += block
         else:
-            Xt = found.Xt if Xt is None else Xt
+            Xt = embedded.Xt if Xt is None else Xt
             for dof, rate in row.rates.items():
                 r[0] += rate * Xt[dof]
-                extra = extra + rate * found.x0[dof]
+                extra = extra + rate * embedded.x0[dof]
         W.append(w)
         R.append(r)
         gamma.append(extra)
@@ -77,9 +77,9 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
     if not where:
         return None
     w, r = np.concatenate(W), np.concatenate(R)
-    G = _carried(found.sko, w) + r
-    units, d = rows.units[where, None], rows.measure.dofs[found.independent]
-    split = choose(G / units / d, rank=partition(rows).rank - found.rank)
+    G = _carried(embedded.sko, w) + r
+    units, d = rows.units[where, None], rows.measure.dofs[embedded.independent]
+    split = choose(G / units / d, rank=partition(rows).rank - embedded.rank)
     return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
 
 
@@ -94,10 +94,10 @@ def _carried(sko: SKOModel, W: Array) -> Array:
     return np.concatenate([np.zeros((len(W), 0)), *(rows[k] @ sko.H(k).T for k in sko.nodes)], axis=1)
 
 
-def add_rows(found: EmbeddedModel, free: ForwardDynamics, rest: Augmented) -> tuple[Array, Array]:
+def add_rows(embedded: EmbeddedModel, free: ForwardDynamics, rest: Augmented) -> tuple[Array, Array]:
     """vdot_i and lambda under the rest of the rows, from the free accelerations; what rounding leaves of the rows is
     closed once more. O(n m + m^3)."""
-    sko = found.sko
+    sko = embedded.sko
     vdot, alpha = (np.concatenate([np.zeros(0), *(x[k][:, 0] for k in sko.nodes)]) for x in (free.vdot, free.alpha))
     s: Any = operators(sko)
     Y = np.asarray(s.H * (s.psi * (rest.W.T - np.asarray(s.K * rest.R.T)))) + rest.R.T
@@ -105,12 +105,12 @@ def add_rows(found: EmbeddedModel, free: ForwardDynamics, rest: Augmented) -> tu
     half = _on_blocks(halves, Y, transposed=False)
     _, sigma, V = np.linalg.svd(half, full_matrices=False)
     sigma, V = sigma[: rest.split.rank], V[: rest.split.rank]
-    left, multipliers = rest.W @ alpha + rest.R @ vdot + rest.gamma, np.zeros(len(rest.G))
+    residual, multipliers = rest.W @ alpha + rest.R @ vdot + rest.gamma, np.zeros(len(rest.G))
     for _ in range(2):
-        step = V.T @ ((V @ left) / sigma**2)
+        step = V.T @ ((V @ residual) / sigma**2)
         y = _on_blocks(halves, half @ step[:, None], transposed=True)
         push = (y - np.asarray(s.K.T * (s.psi.T * np.asarray(s.H.T * y))))[:, 0]
-        vdot, multipliers, left = vdot - push, multipliers + step, left - rest.G @ push
+        vdot, multipliers, residual = vdot - push, multipliers + step, residual - rest.G @ push
     return vdot, multipliers
 
 

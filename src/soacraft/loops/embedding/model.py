@@ -113,15 +113,15 @@ class Compound:
     @cached_property
     def solved(self) -> Solved:
         """X and x0, solved for in the units of rows and dofs."""
-        found, d = solve(self.scaled, self.gamma / self.units, self.split), self.dof_units
-        X = found.X * d[list(self.split.independent)] / d[:, None]
-        return replace(found, X=X, x0=found.x0 / d, G_d=self.G[:, list(self.split.dependent)])
+        scaled, d = solve(self.scaled, self.gamma / self.units, self.split), self.dof_units
+        X = scaled.X * d[list(self.split.independent)] / d[:, None]
+        return replace(scaled, X=X, x0=scaled.x0 / d, G_d=self.G[:, list(self.split.dependent)])
 
-    def multipliers(self, left: Array, rank: int) -> Array:
+    def multipliers(self, residual: Array, rank: int) -> Array:
         """lambda of least norm with G* lambda = left, for G of known rank."""
         everywhere = np.ones(self.G.shape, dtype=np.bool_)
-        found = ranges(self.G, rank, Sizes(self.units, self.dof_units, everywhere))
-        return np.asarray(found.inverse(self.G).T @ left)
+        spaces = ranges(self.G, rank, Sizes(self.units, self.dof_units, everywhere))
+        return np.asarray(spaces.inverse(self.G).T @ residual)
 
 
 class EmbeddedModel:
@@ -155,13 +155,13 @@ class EmbeddedModel:
     def parts(self) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
         """The independent dofs of each unit, as numbers of tree dofs."""
         slices = self.graph.layout.v_slices
-        found = []
+        parts = []
         for u, group in enumerate(self.units.groups):
             if u not in self.compounds:
-                found.append(np.arange(slices[group.members[0]].start, slices[group.members[0]].stop, dtype=np.intp))
+                parts.append(np.arange(slices[group.members[0]].start, slices[group.members[0]].stop, dtype=np.intp))
             else:
-                found.append(self.compounds[u].dofs[list(self.compounds[u].split.independent)])
-        return found
+                parts.append(self.compounds[u].dofs[list(self.compounds[u].split.independent)])
+        return parts
 
     @cached_property
     def independent(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -182,24 +182,24 @@ class EmbeddedModel:
 
     def expanded(self, v: Array) -> Array:
         """Xt v, tree-sized (nv, ...) from independent (n_i, ...)."""
-        whole = np.zeros((self.graph.nv, *v.shape[1:]))
+        rates = np.zeros((self.graph.nv, *v.shape[1:]))
         at = 0
         for u, part in enumerate(self.parts):
-            mine = v[at : at + len(part)]
+            part_of_v = v[at : at + len(part)]
             at += len(part)
             if u in self.compounds:
-                whole[self.compounds[u].dofs] = self.solved[u].X @ mine
+                rates[self.compounds[u].dofs] = self.solved[u].X @ part_of_v
             else:
-                whole[part] = mine
-        return whole
+                rates[part] = part_of_v
+        return rates
 
     @cached_property
     def x0(self) -> Array:
         """vdot = Xt vdot_i + x0, (nv)."""
-        whole = np.zeros(self.graph.nv)
+        rates = np.zeros(self.graph.nv)
         for u, compound in self.compounds.items():
-            whole[compound.dofs] = self.solved[u].x0
-        return whole
+            rates[compound.dofs] = self.solved[u].x0
+        return rates
 
     @property
     def Xt(self) -> Array:
@@ -261,16 +261,16 @@ class EmbeddedModel:
 
     def _a(self) -> list[Array]:
         tree = self.tree
-        own = [tree.a(k) for k in tree.nodes]
-        found = []
+        of_bodies = [tree.a(k) for k in tree.nodes]
+        stacked = []
         for u in range(len(self.parts)):
-            a = self.stacked(own, u)
+            a = self.stacked(of_bodies, u)
             if u in self.compounds:
                 compound, x0 = self.compounds[u], self.solved[u].x0
                 a = compound.scattered(tree, a) + compound.HA.T @ x0
-            found.append(a)
-        return found
+            stacked.append(a)
+        return stacked
 
     def _b(self) -> list[Array]:
-        own = [self.tree.b(k) for k in self.tree.nodes]
-        return [self.stacked(own, u) for u in range(len(self.parts))]
+        of_bodies = [self.tree.b(k) for k in self.tree.nodes]
+        return [self.stacked(of_bodies, u) for u in range(len(self.parts))]

@@ -34,15 +34,15 @@ class UnitRate:
     """Derivatives of X and H of one unit, a body or a compound body, along velocities w (nv) of all dofs of the tree.
     """
 
-    def __init__(self, found: EmbeddedModel, u: int, w: Array) -> None:
-        self.found, self.u = found, u
-        self.members = found.units.groups[u].members
-        slices, tree = found.graph.layout.v_slices, found.tree
+    def __init__(self, embedded: EmbeddedModel, u: int, w: Array) -> None:
+        self.found, self.u = embedded, u
+        self.members = embedded.units.groups[u].members
+        slices, tree = embedded.graph.layout.v_slices, embedded.tree
         self._w = {k: w[slices[k]] for k in self.members}
-        self._at = {k: found.place(k)[1] for k in self.members}
+        self._at = {k: embedded.place(k)[1] for k in self.members}
         self._x = {k: crf(tree.H(k).T[:6] @ self._w[k]) for k in self.members}
         self._all = np.concatenate([self._w[k] for k in self.members])
-        self._HA = found.compounds[u].HA if u in found.compounds else tree.H(self.members[0])
+        self._HA = embedded.compounds[u].HA if u in embedded.compounds else tree.H(self.members[0])
 
     # -- the tree inside ---------------------------------------------------------------------------------------------
 
@@ -68,16 +68,16 @@ class UnitRate:
     @cached_property
     def _dHA(self) -> Array:
         """(dH_S + H_S A_S E_S x) A_S."""
-        tree, found, done = self.found.tree, np.zeros_like(self._HA), 0
+        tree, rate, done = self.found.tree, np.zeros_like(self._HA), 0
         for k in self.members:
-            where, own = self._at[k], slice(done, done + tree.H(k).shape[0])
+            where, rows = self._at[k], slice(done, done + tree.H(k).shape[0])
             carried = self._HA[:, where].copy()
-            carried[own] -= tree.H(k)
+            carried[rows] -= tree.H(k)
             six = slice(where.start, where.start + 6)
-            found[:, six] = carried[:, :6] @ self._x[k]
-            found[own, six] += self._of_hinge(k)
-            done = own.stop
-        return self._outward(found)
+            rate[:, six] = carried[:, :6] @ self._x[k]
+            rate[rows, six] += self._of_hinge(k)
+            done = rows.stop
+        return self._outward(rate)
 
     def _of_hinge(self, k: int) -> Array:
         """Derivative of the hinge map of a member in its axes, (nv, 6)."""
@@ -108,10 +108,10 @@ class UnitRate:
             dX[list(split.dependent)] = np.linalg.lstsq(solved.G_d, -opened, rcond=None)[0]
         d = compound.dof_units  # all in the units of rows and dofs
         per = d[list(split.independent)]
-        left = float(np.abs((opened + compound.G @ dX) / compound.units[:, None] / per).max(initial=0.0))
+        residual = float(np.abs((opened + compound.G @ dX) / compound.units[:, None] / per).max(initial=0.0))
         X = solved.X * d[:, None] / per
         size = max(1.0, float(np.abs(X).max(initial=0.0))) * float(np.abs(d * self._all).max(initial=0.0))
-        if left > 1e3 * compound.zero * size:
+        if residual > 1e3 * compound.zero * size:
             ties = ", ".join(map(repr, compound.group.ties))
             raise LoopError(
                 f"the rank of {ties} of {self.found.graph.name!r} changes here, so its operators have no derivatives; "

@@ -77,32 +77,32 @@ class EmbeddedDirection(Direction):
     def _source(self) -> Source:
         if self.body is None:
             return IndependentVelocity()
-        graph, found = self.binding.system.graph, self.binding.embedded()
+        graph, embedded = self.binding.system.graph, self.binding.embedded()
         number = graph.layout.v_slices[graph.index(self.body)].start + self.dof
-        return IndependentDof(found.independent.tolist().index(number))
+        return IndependentDof(embedded.independent.tolist().index(number))
 
     @property
     def parents(self) -> Sequence[int]:
-        found: Sequence[int] = self.binding.embedded().units.tree.parents
-        return found
+        parents: Sequence[int] = self.binding.embedded().units.tree.parents
+        return parents
 
     def changes(self) -> dict[int, UnitRate]:
         """Derivatives of the units that move, by number; stored for the state."""
-        found = self.binding.embedded()
-        token: object = found.sko.memo if self.body is not None else found
-        kept: tuple[object, dict[int, UnitRate]] | None = self.__dict__.get("_kept")
-        if kept is None or kept[0] is not token:
-            w = found.expanded(self.source.columns(self.binding)[:, 0])
-            kept = self.__dict__["_kept"] = token, {u: UnitRate(found, u, w) for u in sorted(self.nodes)}
-        return kept[1]
+        embedded = self.binding.embedded()
+        token: object = embedded.sko.memo if self.body is not None else embedded
+        stored: tuple[object, dict[int, UnitRate]] | None = self.__dict__.get("_kept")
+        if stored is None or stored[0] is not token:
+            w = embedded.expanded(self.source.columns(self.binding)[:, 0])
+            stored = self.__dict__["_kept"] = token, {u: UnitRate(embedded, u, w) for u in sorted(self.nodes)}
+        return stored[1]
 
     def leaf(self, kind: str, *nodes: str) -> EmbeddedLeaf:
         """X and dH, along the velocity B_hat; W and W_nd are zero in body axes."""
-        known, key = self.ops.sensitivities, (kind, (self.step,), nodes)
-        if key not in known:
-            known[key] = EmbeddedLeaf(self, kind, nodes)
-        found: EmbeddedLeaf = known[key]
-        return found
+        leaves, key = self.ops.sensitivities, (kind, (self.step,), nodes)
+        if key not in leaves:
+            leaves[key] = EmbeddedLeaf(self, kind, nodes)
+        result: EmbeddedLeaf = leaves[key]
+        return result
 
 
 class EmbeddedLeaf(SensitivityLeaf):
@@ -126,10 +126,10 @@ class EmbeddedLeaf(SensitivityLeaf):
         return self.kind in ("X", "B_hat")
 
     def _map_varies(self, u: int) -> bool:
-        found = self.binding.embedded()
-        if u in found.compounds:
+        embedded = self.binding.embedded()
+        if u in embedded.compounds:
             return True
-        hinge = found.graph.bodies[found.units.groups[u].members[0]].hinge
+        hinge = embedded.graph.bodies[embedded.units.groups[u].members[0]].hinge
         if self.u.body is None:
             return bool(hinge.nv) and not hinge.constant_H
         return bool(hinge.H_T_varies((self.u.dof,)))
@@ -146,11 +146,11 @@ class EmbeddedLeaf(SensitivityLeaf):
 
     def _momenta(self) -> Entries:
         """-[[n~, f~], [f~, 0]] with [n; f] = M V of each member."""
-        s, found = operators_of(self.binding), self.binding.embedded()
+        s, embedded = operators_of(self.binding), self.binding.embedded()
         x = (s.M * s.phi.T * s.H.T).apply(self.terms[0].columns(self.binding))[:, 0]
-        blocks = {(u, u): np.zeros((size, size)) for u, size in enumerate(found.sko.dims)}
-        for k in found.tree.nodes:
-            u, where = found.place(k)
+        blocks = {(u, u): np.zeros((size, size)) for u, size in enumerate(embedded.sko.dims)}
+        for k in embedded.tree.nodes:
+            u, where = embedded.place(k)
             six = slice(where.start, where.start + 6)
             start = int(self.binding.body.offsets[u]) + where.start
             blocks[u, u][six, six] = momentum_cross(x[start : start + 6])
@@ -182,45 +182,47 @@ def embedded_direction(ops: Operators, binding: EmbeddedBinding, body: Any, dof:
         _refuse_anchor(binding)
     if step not in ops.directions:
         ops.directions[step] = EmbeddedDirection(ops, *step)
-    found = ops.directions[step]
-    assert isinstance(found, EmbeddedDirection)
-    return found
+    direction = ops.directions[step]
+    assert isinstance(direction, EmbeddedDirection)
+    return direction
 
 
 def _step(binding: EmbeddedBinding, body: Any, dof: Any) -> tuple[str, int]:
     """The body and the number in its hinge of an independent dof."""
-    graph, found = binding.system.graph, binding.embedded()
-    names, free = graph.dof_names, [graph.dof_names[i] for i in found.independent]
-    known = f"the independent dofs of {binding.owner} are {', '.join(map(repr, free)) or 'none'}"
+    graph, embedded = binding.system.graph, binding.embedded()
+    names, free = graph.dof_names, [graph.dof_names[i] for i in embedded.independent]
+    listed = f"the independent dofs of {binding.owner} are {', '.join(map(repr, free)) or 'none'}"
     other = isinstance(body, str) and body not in {x.name for x in graph.bodies}  # a body's name means its own hinge
     if other and body in names and dof == 0:
         number = names.index(body)
     elif other and body in binding.compounds():
-        own = found.parts[binding.compounds()[body]]
-        number = names.index(_of_compound(body, [names[i] for i in own], dof, known))
+        of_body = embedded.parts[binding.compounds()[body]]
+        number = names.index(_of_compound(body, [names[i] for i in of_body], dof, listed))
     else:
         try:
             k = graph.index(body)
             number = graph.layout.v_slices[k].start + dof_number(graph, k, dof)
         except ModelError as error:
-            raise ModelError(f"{str(error).rstrip('.')}; {known}.") from None
+            raise ModelError(f"{str(error).rstrip('.')}; {listed}.") from None
     if names[number] not in free:
         raise LoopError(
-            f"dof {names[number]!r} depends on others by the closures, so it cannot be differentiated along: {known}. "
+            f"dof {names[number]!r} depends on others by the closures, so it cannot be differentiated along: {listed}. "
             "sc.loops.ConstraintEmbedding(mb, independent=[...]) chooses others."
         )
     k = next(k for k, where in enumerate(graph.layout.v_slices) if where.start <= number < where.stop)
     return graph.bodies[k].name, number - graph.layout.v_slices[k].start
 
 
-def _of_compound(name: str, free: list[str], dof: Any, known: str) -> str:
+def _of_compound(name: str, free: list[str], dof: Any, listed: str) -> str:
     """The name of a dof of a compound body."""
     if isinstance(dof, str) and dof in free:
         return dof
     if isinstance(dof, (int, np.integer)) and not isinstance(dof, bool) and 0 <= dof < len(free):
         return free[int(dof)]
-    own = ", ".join(map(repr, free)) or "none"
-    raise ModelError(f"compound body {name!r} has the independent dofs {own}, so there is no dof {dof!r:.60}; {known}.")
+    dofs = ", ".join(map(repr, free)) or "none"
+    raise ModelError(
+        f"compound body {name!r} has the independent dofs {dofs}, so there is no dof {dof!r:.60}; {listed}."
+    )
 
 
 def _refuse_anchor(binding: EmbeddedBinding) -> None:

@@ -17,56 +17,56 @@ from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
 
 
-def solve(found: EmbeddedModel, task: Task, rest: Augmented | None) -> tuple[Array, Array]:
+def solve(embedded: EmbeddedModel, task: Task, rest: Augmented | None) -> tuple[Array, Array]:
     """vdot_i by AB forward dynamics, and the multipliers of the rows that are not embedded, zero for others. O(n)."""
-    sko = found.sko
-    free = _backend.forward_dynamics(sko, found.reduced(task.acting[:, None]))
+    sko = embedded.sko
+    free = _backend.forward_dynamics(sko, embedded.reduced(task.acting[:, None]))
     multipliers = np.zeros(task.rows.size)
     if rest is None:
         return np.concatenate([np.zeros(0), *(free.vdot[k][:, 0] for k in sko.nodes)]), multipliers
-    vdot, multipliers[rest.where] = add_rows(found, free, rest)
+    vdot, multipliers[rest.where] = add_rows(embedded, free, rest)
     return vdot, multipliers
 
 
-def refined(found: EmbeddedModel, task: Task, vdot: Array, known: Array) -> tuple[Array, Array]:
+def refined(embedded: EmbeddedModel, task: Task, vdot: Array, multipliers: Array) -> tuple[Array, Array]:
     """vdot, and T - Mcal vdot - C - G* lambda for the known multipliers: what the embedded rows carry. O(n).
 
     Where Xt* of it is more than rounding (bodies of a milligram among others of a kilogram), one step of refinement.
     """
-    left = unbalanced(task, vdot, known)
-    moved = np.concatenate([np.zeros(0), *found.reduced(left)])
-    if np.abs(moved).max(initial=0.0) <= BALANCED * np.abs(left).max(initial=0.0):
-        return vdot, left
-    sko = found.sko
+    residual = unbalanced(task, vdot, multipliers)
+    moved = np.concatenate([np.zeros(0), *embedded.reduced(residual)])
+    if np.abs(moved).max(initial=0.0) <= BALANCED * np.abs(residual).max(initial=0.0):
+        return vdot, residual
+    sko = embedded.sko
     plain = SKOModel.trusted(sko.tree, sko.edges, [sko.H(k) for k in sko.nodes], [sko.M(k) for k in sko.nodes])
-    step = _backend.forward_dynamics(plain, found.reduced(left[:, None]))
-    better = vdot + found.expanded(np.concatenate([step.vdot[k][:, 0] for k in sko.nodes]))
-    return better, unbalanced(task, better, known)
+    step = _backend.forward_dynamics(plain, embedded.reduced(residual[:, None]))
+    better = vdot + embedded.expanded(np.concatenate([step.vdot[k][:, 0] for k in sko.nodes]))
+    return better, unbalanced(task, better, multipliers)
 
 
-def unbalanced(task: Task, vdot: Array, known: Array) -> Array:
+def unbalanced(task: Task, vdot: Array, multipliers: Array) -> Array:
     """T - Mcal vdot - C - G* lambda for the known multipliers, by compiled inverse dynamics. O(n)."""
-    rows, left = task.rows, np.array(task.acting)
-    forces = body_forces(rows, known) if known.any() else ()
-    given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
-    p = Problem("inverse_dynamics", rows.graph, given, task.forces + forces)
-    left -= answer(p, None)
+    rows, residual = task.rows, np.array(task.acting)
+    forces = body_forces(rows, multipliers) if multipliers.any() else ()
+    state = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
+    p = Problem("inverse_dynamics", rows.graph, state, task.forces + forces)
+    residual -= answer(p, None)
     for row, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
         for dof, rate in row.rates.items():
-            left[dof] -= rate * known[where.start]
-    return left
+            residual[dof] -= rate * multipliers[where.start]
+    return residual
 
 
-def multipliers_of(found: EmbeddedModel, left: Array, known: Array) -> Array:
+def multipliers_of(embedded: EmbeddedModel, residual: Array, start: Array) -> Array:
     """Multipliers of the embedded rows, of least norm: G_S* lambda equals the remaining forces on the group."""
-    multipliers = known.copy()
-    for compound in found.compounds.values():
+    multipliers = start.copy()
+    for compound in embedded.compounds.values():
         if len(compound.rows):
-            multipliers[compound.rows] = compound.multipliers(left[compound.dofs], len(compound.split.dependent))
+            multipliers[compound.rows] = compound.multipliers(residual[compound.dofs], len(compound.split.dependent))
     return multipliers
 
 
-def choice_of(found: EmbeddedModel, rest: Augmented | None) -> Partition:
+def choice_of(embedded: EmbeddedModel, rest: Augmented | None) -> Partition:
     """Independent and dependent dofs, rank and redundant rows of the whole; in the order of the embedded system."""
-    independent = found.independent if rest is None else found.independent[rest.split.independent]
-    return partition_with(found.one, independent)
+    independent = embedded.independent if rest is None else embedded.independent[rest.split.independent]
+    return partition_with(embedded.one, independent)

@@ -179,16 +179,16 @@ class ConstraintEmbedding(Solver):
     # -- solving -----------------------------------------------------------------------------------------------------
 
     def _solve(self, task: Task) -> Answer:
-        found = self.system.at(task)
-        rest = rest_of(found, task)
-        vdot_i, multipliers = solve(found, task, rest)
-        vdot = found.expanded(vdot_i) + found.x0
+        embedded = self.system.at(task)
+        rest = rest_of(embedded, task)
+        vdot_i, multipliers = solve(embedded, task, rest)
+        vdot = embedded.expanded(vdot_i) + embedded.x0
         if rest is None:
-            vdot, left = refined(found, task, vdot, multipliers)
+            vdot, residual = refined(embedded, task, vdot, multipliers)
         else:
-            left = unbalanced(task, vdot, multipliers)
-        multipliers = multipliers_of(found, left, multipliers)
-        choice = self._found_for[task.rows] = choice_of(found, rest)
+            residual = unbalanced(task, vdot, multipliers)
+        multipliers = multipliers_of(embedded, residual, multipliers)
+        choice = self._found_for[task.rows] = choice_of(embedded, rest)
         return Answer(vdot, multipliers, choice)
 
     def _embedding(self) -> CompiledClosures | None:
@@ -211,8 +211,8 @@ class ConstraintEmbedding(Solver):
         """The choice that rows were solved with, or that holds at their state now."""
         if rows not in self._found_for:
             task = Task(rows, np.zeros(self.graph.nv), (), {})
-            found = self.system.at(task)
-            self._found_for[rows] = choice_of(found, rest_of(found, task))
+            embedded = self.system.at(task)
+            self._found_for[rows] = choice_of(embedded, rest_of(embedded, task))
         return self._found_for[rows]
 
     # -- independent coordinates -------------------------------------------------------------------------------------
@@ -230,8 +230,8 @@ class ConstraintEmbedding(Solver):
             return quick[1]
 
         def one(q: Array, x: Array) -> Outputs:
-            found = self._at(q)
-            return (found.expanded(read_rates(found, x, "v_independent")),)
+            embedded = self._at(q)
+            return (embedded.expanded(read_rates(embedded, x, "v_independent")),)
 
         p = with_rates(self._read("expand", q=q), v_independent, "v_independent", self._independent_now)
         return each(p, ("q", "v_independent"), self._moved(EXPAND), one, (p.nv,))[0]
@@ -277,19 +277,19 @@ class ConstraintEmbedding(Solver):
     def _chosen_dofs(self) -> Indices | None:
         return self.system.independent if self._whole else None
 
-    def _rates(self, q: Any, given: Any, what: str) -> Any:
+    def _rates(self, q: Any, values: Any, what: str) -> Any:
         """Numbers of the independent dofs in their order, from values by name; bare ones where the dofs were named."""
-        named = by_name(self.graph, given, what)
+        named = by_name(self.graph, values, what)
         if named is None and self._takes_bare():
-            return given
+            return values
         if self.system.independent is None:
             self._at(read_q(self.graph, q, rest=self.graph.current.q).reshape(-1, self.graph.nq)[0])
         chosen = self.epoch.dofs
         if named is not None:
             return of_chosen(self.graph, named, chosen, what)
-        if 0 < len(chosen) < self.graph.nv and length_of(given) == len(chosen) and not self._takes_bare():
+        if 0 < len(chosen) < self.graph.nv and length_of(values) == len(chosen) and not self._takes_bare():
             raise require_names(self.graph, chosen, what, self._named_dofs())
-        return given
+        return values
 
     def _independent_now(self) -> tuple[str, ...]:
         return self.epoch.dofs
@@ -306,25 +306,25 @@ class ConstraintEmbedding(Solver):
 
     def _at(self, q: Array) -> EmbeddedModel:
         """The embedded system at rest."""
-        kept = self._kept_at(q)
-        if kept is not None:
-            return kept if kept.one.opening <= self.tolerance else self.model(kept.one.state)
+        cached = self._kept_at(q)
+        if cached is not None:
+            return cached if cached.one.opening <= self.tolerance else self.model(cached.one.state)
         return self.model(self.graph.state(q, np.zeros(self.graph.nv)))
 
     def held(self, q: Array, v: Array | None = None) -> EmbeddedModel:
         """The embedded system at any state (default: at rest), for the independent dofs as they are: no check, no new
         choice. The last one at rest is kept.
         """
-        kept = self._kept_at(q) if v is None else None
-        if kept is not None:
-            return kept
+        cached = self._kept_at(q) if v is None else None
+        if cached is not None:
+            return cached
         state = self.graph.state(q, np.zeros(self.graph.nv) if v is None else v)
         rows = Constraints(self.graph, state, self._theta)
         self._theta = {**self._theta, **rows.theta}
-        found = self.system.held(rows)
+        embedded = self.system.held(rows)
         if v is None:
-            self._at_rest = self.system.epoch, found
-        return found
+            self._at_rest = self.system.epoch, embedded
+        return embedded
 
     def _kept_at(self, q: Array) -> EmbeddedModel | None:
         """The last one at rest, if it is at q and its dofs are those chosen now."""

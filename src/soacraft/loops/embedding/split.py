@@ -49,7 +49,7 @@ def solve(G: Array, gamma: Array, split: Split) -> Solved:
     G_d, ratio = G[:, d], 1.0
     if d:
         right = np.concatenate([G[:, i], gamma[:, None]], axis=1)
-        found, _, _, sigma = np.linalg.lstsq(G_d, -right, rcond=ROUNDING)
-        X[d], x0[d] = found[:, :-1], found[:, -1]
+        solution, _, _, sigma = np.linalg.lstsq(G_d, -right, rcond=ROUNDING)
+        X[d], x0[d] = solution[:, :-1], solution[:, -1]
         ratio = float(sigma[-1] / sigma[0]) if sigma[-1] > ROUNDING * sigma[0] else 0.0
     return Solved(X, x0, G_d, ratio)

@@ -83,13 +83,13 @@ class EmbeddedSystem(CompoundSystem):
         """The independent dofs at a state: those in use, or a new choice where they serve badly. Another thread may
         make another choice meanwhile."""
         now = self.independent
-        kept = None if now is None else np.sort(now)
+        before = None if now is None else np.sort(now)
         wanted = self._spare if self.wanted is None else self.wanted
-        found = partition(rows, kept, wanted, self.embedded, self._solver.tolerance)
-        if now is None or kept is None or not np.array_equal(found.independent, kept):
-            now = self._in_order(found.independent)
-            self._note(rows, now, found.loose)
-        elif found.loose and not self.loose:
+        choice = partition(rows, before, wanted, self.embedded, self._solver.tolerance)
+        if now is None or before is None or not np.array_equal(choice.independent, before):
+            now = self._in_order(choice.independent)
+            self._note(rows, now, choice.loose)
+        elif choice.loose and not self.loose:
             self.loose = True
             self._solver._embed(now, loose=True)
         return now
@@ -107,10 +107,10 @@ class EmbeddedSystem(CompoundSystem):
 
     def _in_order(self, independent: Indices) -> Indices:
         """Dofs in the order of the units."""
-        slices, mine = self.graph.layout.v_slices, set(independent.tolist())
+        slices, chosen = self.graph.layout.v_slices, set(independent.tolist())
         members = [k for group in self.units.groups for k in group.members]
         order = [i for k in members for i in range(slices[k].start, slices[k].stop)]
-        return np.array([i for i in order if i in mine], dtype=np.intp)
+        return np.array([i for i in order if i in chosen], dtype=np.intp)
 
     def _note(self, rows: Constraints, independent: Indices, loose: bool) -> None:
         """Take note of a new choice of independent dofs."""
@@ -147,15 +147,15 @@ def active_names(graph: Graph) -> list[str]:
 
 
 def read_embed(graph: Graph, embed: Iterable[str] | None) -> frozenset[str]:
-    known = active_names(graph)
+    active = active_names(graph)
     if embed is None:
-        return frozenset(known)
+        return frozenset(active)
     if isinstance(embed, str) or not isinstance(embed, Iterable):
         raise LoopError(f"embed takes a list of names of loops and couplings, got {embed!r:.60}.")
     names = list(embed)
     for name in names:
-        if name not in known:
-            shown = ", ".join(map(repr, known)) or "none"
+        if name not in active:
+            shown = ", ".join(map(repr, active)) or "none"
             raise LoopError(f"{graph.name!r} has no active loop or coupling {name!r:.60} to embed; it has {shown}.")
         if names.count(name) > 1:
             raise LoopError(f"embed names {name!r} of {graph.name!r} twice; name it once.")
@@ -180,8 +180,8 @@ def read_wanted(graph: Graph, independent: Any) -> Mask | None:
 def _spare(graph: Graph) -> Mask | None:
     """The dofs that should be independent where couplings say which are not (rotors of geared hinges, mimic joints),
     and modal coordinates of flexible bodies."""
-    told = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
-    spare = told or followers(graph)
+    dependent = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
+    spare = dependent or followers(graph)
     modes = set(graph.layout.own.v.tolist())
     if not spare and not modes:
         return None

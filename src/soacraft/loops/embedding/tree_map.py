@@ -43,30 +43,30 @@ class TreeMap(ModelMap):
         return not self.a.embedded().rank
 
     def hinge(self) -> BlocksBy:
-        found, slices = self.a.embedded(), self.b.graph.layout.v_slices
+        embedded, slices = self.a.embedded(), self.b.graph.layout.v_slices
         blocks = {}
-        for k, u in found.units.of.items():
-            unit = np.zeros((found.graph.nv, len(found.parts[u])))
-            if u in found.compounds:
-                unit[found.compounds[u].dofs] = found.solved[u].X
+        for k, u in embedded.units.of.items():
+            unit = np.zeros((embedded.graph.nv, len(embedded.parts[u])))
+            if u in embedded.compounds:
+                unit[embedded.compounds[u].dofs] = embedded.solved[u].X
             else:
-                unit[found.parts[u]] = np.eye(len(found.parts[u]))
+                unit[embedded.parts[u]] = np.eye(len(embedded.parts[u]))
             blocks[k, u] = unit[slices[k]]
         return dict(sorted(blocks.items()))
 
     def left_hinge(self) -> BlocksBy:
-        found, slices = self.a.embedded(), self.b.graph.layout.v_slices
+        embedded, slices = self.a.embedded(), self.b.graph.layout.v_slices
         return {
-            (u, k): (found.parts[u][:, None] == np.arange(slices[k].start, slices[k].stop)).astype(np.float64)
-            for k, u in sorted(found.units.of.items())
+            (u, k): (embedded.parts[u][:, None] == np.arange(slices[k].start, slices[k].stop)).astype(np.float64)
+            for k, u in sorted(embedded.units.of.items())
         }
 
     def body(self) -> BlocksBy:
-        found = self.a.embedded()
+        embedded = self.a.embedded()
         blocks = {}
-        for k in sorted(found.units.of):
-            u, where = found.place(k)
-            blocks[k, u] = np.eye(found.sko.dims[u])[where]
+        for k in sorted(embedded.units.of):
+            u, where = embedded.place(k)
+            blocks[k, u] = np.eye(embedded.sko.dims[u])[where]
         return blocks
 
     def x0(self) -> Array:

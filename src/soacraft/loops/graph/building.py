@@ -90,21 +90,21 @@ def _end(mb: Multibody, body: str, pose: Pose, name: str) -> Frame:
 
 def _placed(mb: Multibody, edges: Sequence[Edge], around: Mapping[str, Turned], q: Mapping[str, Array]) -> Array:
     """The coordinates of the tree, neutral where none are given."""
-    found = mb.neutral()
+    placed = mb.neutral()
     for edge in edges:
         joint = edge.joint
         if joint.name in q:
             x, back = q[joint.name], around.get(joint.name)
-            found[mb.body(edge.child).q_slice] = x if back is None else back.q(joint.hinge, x)
-    return found
+            placed[mb.body(edge.child).q_slice] = x if back is None else back.q(joint.hinge, x)
+    return placed
 
 
 def _read_bodies(bodies: Any, named: set[str]) -> dict[str, Inertia]:
     if not isinstance(bodies, Mapping):
         raise ModelError(f"bodies are given as {{name: Inertia}}, got {bodies!r:.60}.")
     if unknown := sorted(map(str, set(bodies) - named)):
-        known = ", ".join(map(repr, sorted(named)))
-        raise ModelError(f"no joint holds body {unknown[0]!r}; the joints are of {known}.")
+        listed = ", ".join(map(repr, sorted(named)))
+        raise ModelError(f"no joint holds body {unknown[0]!r}; the joints are of {listed}.")
     if missing := sorted(named - set(bodies)):
         raise ModelError(f"body {missing[0]!r} of the joints has no inertia; bodies are {{name: Inertia}} for all.")
     for name, inertia in bodies.items():
@@ -119,13 +119,13 @@ def _read_coordinates(q: Any, joints: Sequence[Joint]) -> dict[str, Array]:
     if not isinstance(q, Mapping):
         raise StateError(f"q is given as {{joint: coordinates}}, got {q!r:.60}.")
     hinges = {joint.name: joint.hinge for joint in joints}
-    found = {}
+    by_name = {}
     for name, x in q.items():
         if name not in hinges:
             raise StateError(f"q names {name!r:.60}, which is not one of the joints {', '.join(map(repr, hinges))}.")
         flat = finite(x, (...,), f"q of joint {name!r}", StateError)
-        found[name] = finite(np.atleast_1d(flat), (hinges[name].nq,), f"q of joint {name!r}", StateError)
-    return found
+        by_name[name] = finite(np.atleast_1d(flat), (hinges[name].nq,), f"q of joint {name!r}", StateError)
+    return by_name
 
 
 def _new(name: str, taken: Sequence[str]) -> str:

@@ -100,14 +100,14 @@ def cut(
     3 joints in the tree, 1 cut (3 rows)
     'elbow' closes crank - rocker - wrist
     """
-    given = _of_graph(joints) if isinstance(joints, Graph) else _read(joints)
-    kept, barred = (_named(what, names, given) for what, names in (("keep", keep), ("cut", cut)))
-    if both := sorted(kept & barred):
+    read = _of_graph(joints) if isinstance(joints, Graph) else _read(joints)
+    wanted, barred = (_named(what, names, read) for what, names in (("keep", keep), ("cut", cut)))
+    if both := sorted(wanted & barred):
         raise LoopError(f"joint {both[0]!r} is to be kept and to be cut; name it once.")
-    depth = _distances(given, root)
+    depth = _distances(read, root)
     order = sorted(
-        (joint for joint in given if joint.name not in barred),
-        key=lambda x: (x.name not in kept, x.hinge.nv, min(depth[x.a], depth[x.b])),
+        (joint for joint in read if joint.name not in barred),
+        key=lambda x: (x.name not in wanted, x.hinge.nv, min(depth[x.a], depth[x.b])),
     )
     chosen, group = [], {body: body for body in depth}
     for joint in order:
@@ -115,13 +115,13 @@ def cut(
         if left != right:
             group[left] = right
             chosen.append(joint)
-        elif joint.name in kept:
+        elif joint.name in wanted:
             raise LoopError(f"the joints to keep close a loop among themselves at {joint.name!r}; let one be cut.")
     for body in depth:
         if _find(group, body) != _find(group, root):
             raise LoopError(f"without the joints to cut, {body!r} has no parent; keep one that carries it.")
     taken = {joint.name for joint in chosen}
-    cuts = tuple(joint for joint in given if joint.name not in taken)
+    cuts = tuple(joint for joint in read if joint.name not in taken)
     return Cut(_hung(chosen, root), cuts, root, joints if isinstance(joints, Graph) else None)
 
 
@@ -140,9 +140,9 @@ def _recut(graph: Graph, names: Iterable[str]) -> Multibody:
 
 def _as_it_is(mb: Multibody) -> Cut:
     closed = {loop.name for loop in mb.loops if loop.active}
-    given = _of_graph(mb)
-    tree = _hung([joint for joint in given if joint.name not in closed], GROUND)
-    return Cut(tree, tuple(joint for joint in given if joint.name in closed))
+    graph_joints = _of_graph(mb)
+    tree = _hung([joint for joint in graph_joints if joint.name not in closed], GROUND)
+    return Cut(tree, tuple(joint for joint in graph_joints if joint.name in closed))
 
 
 def _of_graph(graph: Graph) -> list[Joint]:
@@ -162,7 +162,7 @@ def _of_graph(graph: Graph) -> list[Joint]:
 
 
 def _read(joints: Any) -> list[Joint]:
-    found: dict[str, Joint] = {}
+    by_name: dict[str, Joint] = {}
     if isinstance(joints, str | bytes) or not isinstance(joints, Iterable):
         raise ModelError(
             f"joints are given as a list of (name, body_a, [frame_a,] body_b, [frame_b,] hinge), got {joints!r:.60}."
@@ -171,12 +171,12 @@ def _read(joints: Any) -> list[Joint]:
         name, a, frame_a, b, frame_b, hinge = _parts(item)
         if not isinstance(hinge, Hinge):
             raise ModelError(f"joint {name!r} needs a hinge such as Pin(axis=(0, 0, 1)), got {hinge!r:.60}.")
-        if name in found:
+        if name in by_name:
             raise ModelError(f"there are two joints {name!r}; names are unique.")
         if a == b:
             raise LoopError(f"joint {name!r} is from {a!r} to itself.")
-        found[name] = Joint(name, a, b, hinge, frame_a, frame_b)
-    return list(found.values())
+        by_name[name] = Joint(name, a, b, hinge, frame_a, frame_b)
+    return list(by_name.values())
 
 
 def _parts(item: Any) -> tuple[str, str, Pose, str, Pose, Any]:
@@ -194,15 +194,15 @@ def _parts(item: Any) -> tuple[str, str, Pose, str, Pose, Any]:
     return name, a, frame_a, b, frame_b, hinge
 
 
-def _named(what: str, given: Any, joints: list[Joint]) -> set[str]:
+def _named(what: str, wanted: Any, joints: list[Joint]) -> set[str]:
     """Names of joints: from a joint's own, a closure, or the body of a hinge."""
-    known, found = {joint.name for joint in joints}, set()
-    for each in [given] if isinstance(given, str | Frame | Closure) else given:
+    all_names, chosen = {joint.name for joint in joints}, set()
+    for each in [wanted] if isinstance(wanted, str | Frame | Closure) else wanted:
         name = getattr(each, "hinge_name", getattr(each, "name", each))
-        if name not in known:
-            raise LoopError(f"{what} names {name!r:.60}, which is not a joint{near(str(name), sorted(known))}")
-        found.add(name)
-    return found
+        if name not in all_names:
+            raise LoopError(f"{what} names {name!r:.60}, which is not a joint{near(str(name), sorted(all_names))}")
+        chosen.add(name)
+    return chosen
 
 
 def _distances(joints: list[Joint], root: str) -> dict[str, int]:

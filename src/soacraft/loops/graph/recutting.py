@@ -290,8 +290,8 @@ def _end(other: Multibody, carrier: Carrier, pose: Pose, name: str, on: ModalNod
     return twin.add_node(name, on.pose.inv @ pose, on=next(key for key, x in twin.modal.nodes.items() if x is on))
 
 
-def _around(found: Turned | None, old: Hinge, q: Array, *rates: Array) -> tuple[Array, ...]:
+def _around(turned: Turned | None, old: Hinge, q: Array, *rates: Array) -> tuple[Array, ...]:
     """Coordinates and their rates, of the hinge turned around if it is."""
-    if found is None:
+    if turned is None:
         return q, *rates
-    return found.q(old, q), *(found.v(old, q, x) for x in rates)
+    return turned.q(old, q), *(turned.v(old, q, x) for x in rates)

@@ -15,12 +15,12 @@ from soacraft.errors import CampaignError, SoacraftError, near
 from soacraft.fingerprint import warn_unread
 from soacraft.markup import Text
 from soacraft.progress import Bar
+from soacraft.sim.campaigns.batches.obstacles import obstacle, obstacle_of_arguments, size_of
 from soacraft.sim.campaigns.cluster import compute_on
 from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number, told, write_aside
 from soacraft.sim.campaigns.job import Job, series_of
 from soacraft.sim.campaigns.judged import Judged
 from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
-from soacraft.sim.campaigns.obstacles import obstacle, obstacle_of_arguments, size_of
 from soacraft.sim.campaigns.pool import Done, Task, compute
 from soacraft.sim.campaigns.source import FILE, Maker, code_of, digest, source_of
 from soacraft.sim.campaigns.table import Table

@@ -44,7 +44,7 @@ class Distribution(msgspec.Struct, frozen=True, tag=True):
 
     def values(self, u: Array) -> Array:
         """Values (n, size) of uniform numbers (n, width)."""
-        raise AssertionError("every kind has one of its own")
+        raise AssertionError("every kind overrides it")
 
     def _require(self, good: bool, why: str) -> None:
         if not good:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import CampaignError, SoacraftError
-from soacraft.sim.campaigns.batch import Batch
+from soacraft.sim.campaigns.batches.batch import march
+from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.rows import Recorded
 from soacraft.sim.campaigns.draws import seed_of
 from soacraft.sim.campaigns.folder import Row, Settings, number, told
-from soacraft.sim.campaigns.lanes import Lanes
 from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, OfRun, Series, read_measure, signals_of, value_of
-from soacraft.sim.campaigns.rows import Recorded
 from soacraft.sim.campaigns.source import Maker, Source
 from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of, is_argument
 from soacraft.sim.runs.run import Run
@@ -160,9 +160,8 @@ class Job:
         seeds = [seed_of(self.settings.seed, i // group) for i in range(first, first + count)]
         series = [x.series for x in self.measures.values() if isinstance(x, Measure) and x.series is not None]
         keys = [x.key for x in [*series, *self.histories.values()] if x.key != "t"]
-        marched = Batch(Lanes(system, self.inputs.paths, values, seeds, columns), keys).march(
-            self.settings.t, self.settings.until
-        )
+        lanes = Lanes(system, self.inputs.paths, values, seeds, columns)
+        marched = march(lanes, keys, self.settings.t, self.settings.until)
         rows = [
             Row(run=first + i, status="ok", inputs=[told(x) for x in values[i]], measures=[], how="batch")
             for i in range(count)

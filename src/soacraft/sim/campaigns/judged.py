@@ -27,7 +27,7 @@ class Judged(Strict):
 
     def table(self) -> Table:
         """All rows that are done, in order of the runs."""
-        raise AssertionError("every kind has one of its own")
+        raise AssertionError("every kind overrides it")
 
     def _values(self, measure: str | None) -> tuple[Array, Table, str]:
         """A measure of all runs; not a number where one has none."""

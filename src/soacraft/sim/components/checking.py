@@ -54,13 +54,13 @@ def _fault(component: Component, equation: Equation, rng: np.random.Generator) -
     wanted = _wanted(component, equation)
     draws = [_drawn(component, equation, wanted, rng) for _ in range(_BATCH)]
     singles = []
-    for given in draws:
-        kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
+    for arguments in draws:
+        copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in arguments]
         try:
-            value, again = equation(*given), equation(*given)
+            value, again = equation(*arguments), equation(*arguments)
         except Exception as wrong:
             return f"fails: {type(wrong).__name__}: {wrong}"
-        for name, x, y in zip(equation.arguments, given, kept, strict=True):
+        for name, x, y in zip(equation.arguments, arguments, copies, strict=True):
             if isinstance(y, np.ndarray) and not np.array_equal(x, y):
                 return f"changes its argument {name!r}: let it make a new array."
         if np.shape(value) != wanted.shape:
@@ -71,12 +71,12 @@ def _fault(component: Component, equation: Equation, rng: np.random.Generator) -
             return f"gives {value!r:.40} and then {again!r:.40} for the same arguments: it must keep nothing."
         singles.append(value)
         if equation.twin is not None:
-            wrong_twin = _twin_fault(component, equation, given, value)
+            wrong_twin = _twin_fault(component, equation, arguments, value)
             if wrong_twin:
                 return wrong_twin
     stacked = [
-        given[0] if name in ("p", "dt") else np.array(given)
-        for name, given in zip(equation.arguments, zip(*draws, strict=True), strict=True)
+        arguments[0] if name in ("p", "dt") else np.array(arguments)
+        for name, arguments in zip(equation.arguments, zip(*draws, strict=True), strict=True)
     ]
     if all(name in ("p", "dt") for name in equation.arguments):
         return ""
@@ -91,7 +91,7 @@ def _fault(component: Component, equation: Equation, rng: np.random.Generator) -
 
 
 def _twin_fault(component: Component, equation: Equation, given: list[Any], value: Any) -> str:
-    """What is wrong with what the twin of an equation gives for the same arguments."""
+    """Fault of the twin of an equation, from the values of both for the same arguments; empty if they agree."""
     p = numbers_of(component.p)
     if p is None:
         return "has a twin, which takes parameters that are numbers, tuples of numbers, texts or None."
@@ -105,7 +105,7 @@ def _twin_fault(component: Component, equation: Equation, given: list[Any], valu
 
 
 def _wanted(component: Component, equation: Equation) -> Signal:
-    """What an equation must give."""
+    """Declaration that the value of an equation must satisfy: shape, unit, frame and type."""
     if isinstance(equation, Output):
         return Quantity.signal(equation, component.p, _SIZES)
     if isinstance(equation, OfState):
@@ -115,14 +115,16 @@ def _wanted(component: Component, equation: Equation) -> Signal:
 
 def _drawn(component: Component, equation: Equation, wanted: Signal, rng: np.random.Generator) -> list[Any]:
     """Arguments of an equation: what the component draws itself, else any numbers."""
-    given, known = component.draw(component.p, rng), component.interface.quantities
-    if not isinstance(given, Mapping):
-        raise WiringError(f"{type(component).__name__}.draw gives values by name, {{name: value}}; got {given!r:.60}.")
-    own = dict(given)
-    for name in (x for x in own if x in known):
+    random_values, quantities = component.draw(component.p, rng), component.interface.quantities
+    if not isinstance(random_values, Mapping):
+        raise WiringError(
+            f"{type(component).__name__}.draw returns a mapping {{name: value}}; got {random_values!r:.60}."
+        )
+    drawn = dict(random_values)
+    for name in (x for x in drawn if x in quantities):
         what = f"{name!r} as {type(component).__name__} draws it"
-        own[name] = as_value(own[name], known[name].signal(component.p, _SIZES), what)
-    return [own[x] if x in own else _draw(component, x, wanted, rng) for x in equation.arguments]
+        drawn[name] = as_value(drawn[name], quantities[name].signal(component.p, _SIZES), what)
+    return [drawn[x] if x in drawn else _draw(component, x, wanted, rng) for x in equation.arguments]
 
 
 def _draw(component: Component, name: str, wanted: Signal, rng: np.random.Generator) -> Any:

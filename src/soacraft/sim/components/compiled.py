@@ -17,5 +17,5 @@ def ours(name: str) -> Any:
 
 
 def address(name: str) -> int:
-    """Where it is; "same" and "scaled" are those of links."""
+    """Address of a compiled function; "same" and "scaled" are those of links."""
     return _ADDRESSES[name]

@@ -28,14 +28,14 @@ from soacraft.sim.components.units import read_unit
 
 
 class Interface(NamedTuple):
-    """The declarations of a component, by name."""
+    """Declarations of a component; dictionaries from name to declaration."""
 
     inputs: dict[str, In]
     continuous: dict[str, Continuous]
     discrete: dict[str, Discrete]
     outputs: dict[str, Output]
     rates: dict[str, OfState]
-    """By state."""
+    """Equations of rates, keyed by the name of the state."""
     updates: dict[str, OfState]
     crossings: dict[str, Crossing]
     jumps: list[OfState]
@@ -97,8 +97,8 @@ class Component:
 
     @staticmethod
     def draw(p: Any, rng: np.random.Generator) -> dict[str, Any]:
-        """Random values of quantities that not every number of their shape is one of, by name, for `check_component`:
-        unit quaternions, a state and its velocities on closures. None unless a class says so.
+        """Random values {name: value} of quantities that are restricted within their shape, for `check_component`:
+        unit quaternions, a state and its velocities on closures. None unless a class defines them.
 
         >>> import numpy as np
         >>> from soacraft import sim
@@ -144,7 +144,7 @@ class Component:
 
 
 def check_params(cls: type) -> None:
-    """Refuse a Params that is none; give it a name of its own; read the units of its fields."""
+    """Refuse a Params that is none; name it after the component; read the units of its fields."""
     kind: Any = cls.__dict__["Params"]
     if not (isinstance(kind, type) and issubclass(kind, Params)):
         raise WiringError(f"{cls.__name__}.Params must derive from sim.Params, got {kind!r:.60}.")
@@ -193,7 +193,7 @@ def read_class(cls: type) -> Interface:
     rates = _by_state(cls, [x for x in states if x.kind == "rate"])
     updates = _by_state(cls, [x for x in states if x.kind == "update"])
     jumps = [x for x in states if x.kind == "jump"]
-    found = Interface(
+    interface = Interface(
         of(In),
         of(Continuous),
         of(Discrete),
@@ -204,14 +204,14 @@ def read_class(cls: type) -> Interface:
         sorted(jumps, key=lambda x: x.name),
         bundles,
     )
-    names = found.quantities
+    names = interface.quantities
     for name in [*names, *bundles]:
         if name in (*RESERVED, "interface", "Params", "draw", "breaks"):
             raise WiringError(f"{name!r} of {cls.__name__} is a reserved name; give the quantity another one.")
-    for x in found.equations:
-        known = [y for y in names if y not in found.outputs or not isinstance(x, Output)]
+    for x in interface.equations:
+        declared = [y for y in names if y not in interface.outputs or not isinstance(x, Output)]
         for argument in x.arguments:
-            if argument in found.outputs and isinstance(x, Output):
+            if argument in interface.outputs and isinstance(x, Output):
                 raise WiringError(
                     f"the output {x.name!r} of {cls.__name__} takes the output {argument!r}: let both take what that "
                     "is made of."
@@ -225,17 +225,17 @@ def read_class(cls: type) -> Interface:
             if argument not in (*names, *RESERVED):
                 raise WiringError(
                     f"the {x.kind} {x.name!r} of {cls.__name__} takes {argument!r}, which it does not declare"
-                    f"{near(argument, [*known, *RESERVED])}"
+                    f"{near(argument, [*declared, *RESERVED])}"
                 )
         if "noise" in x.arguments and not (isinstance(x, Output) or x.kind == "update"):
             raise WiringError(f"the {x.kind} {x.name!r} of {cls.__name__} takes noise, which outputs and updates have.")
-    for name in found.continuous:
+    for name in interface.continuous:
         if name not in rates:
             raise WiringError(
                 f"the continuous state {name!r} of {cls.__name__} has no rate: give one with @sim.rate({name})."
             )
-    _check_jumps(cls, found)
-    return found
+    _check_jumps(cls, interface)
+    return interface
 
 
 def _by_state(cls: type, equations: list[OfState]) -> dict[str, OfState]:

@@ -1,6 +1,6 @@
-"""What a component declares: inputs, states, and equations, whose arguments are what they depend on.
+"""Declarations of a component: inputs, states, and equations, whose arguments are the quantities they depend on.
 
-In            what it is given                       output      y = g(p, t, inputs, states)
+In            a value from outside                   output      y = g(p, t, inputs, states)
 Continuous    a state with a rate                    rate        dx/dt = f(...)
 Discrete      a state that is kept between ticks     update      the next value, at a tick of the component
                                                      crossing    a function whose zeros are located
@@ -47,7 +47,7 @@ class Unit(NamedTuple):
 
 
 class Signal(NamedTuple):
-    """What a port carries, for given parameters."""
+    """Shape, unit, frame and type of the values of a port, for a set of parameters."""
 
     shape: tuple[int, ...]
     unit: str | None
@@ -145,10 +145,10 @@ class _State(Quantity):
         self.start = start
 
     def first(self, p: Any, sizes: Mapping[str, int] | None = None) -> Any:
-        """Its value at the start: `start`, which may be a function of the parameters."""
+        """Value at the start: `start`, which may be a function of the parameters."""
         signal = self.signal(p, sizes)
-        given = self.start(p) if callable(self.start) else self.start
-        return as_value(given, signal, f"the start of {self.owner}.{self.name}")
+        start = self.start(p) if callable(self.start) else self.start
+        return as_value(start, signal, f"the start of {self.owner}.{self.name}")
 
 
 class Continuous(_State):
@@ -170,12 +170,12 @@ _E = TypeVar("_E", bound="Equation")
 
 
 class Equation:
-    """A function of a component. Called as it is: `Motor.torque(p, current)`."""
+    """A function of a component. It can be called directly: `Motor.torque(p, current)`."""
 
     kind = "equation"
 
     twin: Any = None
-    """Its compiled form, if it has one."""
+    """Compiled form of the equation; None without one."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__ = function, function.__doc__
@@ -225,15 +225,13 @@ class BundleOutput(Equation):
             )
 
 
-def check_bundle(bundle: Any, what: str, besides: dict[str, Any]) -> None:
-    """Refuse a bundle that is no class of structs, and what its fields have to say."""
+def check_bundle(bundle: Any, what: str, others: dict[str, Any]) -> None:
+    """Refuse a bundle that is no class of structs, and options that belong to its fields."""
     if not (isinstance(bundle, type) and issubclass(bundle, msgspec.Struct)):
         raise WiringError(f"the bundle of {what} is a class of msgspec.Struct, got {bundle!r:.60}.")
-    for name, x in besides.items():
+    for name, x in others.items():
         if x is not None:
-            raise WiringError(
-                f"{what} with bundle={bundle.__name__} has no {name}= of its own: its fields have theirs."
-            )
+            raise WiringError(f"{what} with bundle={bundle.__name__} has no {name}=: its fields have theirs.")
 
 
 class OfState(Equation):

@@ -1,4 +1,4 @@
-"""Classes by name: those that come along, and those that a program registers. A file names classes, no imports.
+"""Registry of classes, those of the library and those that a program registers. A file names classes, no imports.
 
 Classes of assemblies are registered as well; a description of a system has their parts, a file has them as they are.
 """
@@ -39,7 +39,9 @@ def by_name(classes: Iterable[PartClass]) -> dict[str, PartClass]:
                 f"{x!r:.60}."
             )
         if named.setdefault(x.__name__, x) is not x:
-            raise WiringError(f"two classes are named {x.__name__!r}: rename one, for files know them by name.")
+            raise WiringError(
+                f"two classes are named {x.__name__!r}: rename one, since files refer to classes by their names."
+            )
     return named
 
 
@@ -54,27 +56,27 @@ def known_classes(classes: Iterable[PartClass] = ()) -> dict[str, PartClass]:
 
 def find_class(name: str, known: Mapping[str, PartClass], what: str) -> type[Component]:
     """A class of components by its name."""
-    found = _found(name, known, what)
-    if not issubclass(found, Component):
+    component = _found(name, known, what)
+    if not issubclass(component, Component):
         raise WiringError(f"{what} is of the class {name!r:.60}, which is an assembly, and a component is needed.")
-    return found
+    return component
 
 
 def find_assembly(name: str, known: Mapping[str, PartClass], what: str) -> type[Assembly]:
     """A class of assemblies by its name."""
-    found = _found(name, known, what)
-    if not issubclass(found, Assembly):
+    assembly = _found(name, known, what)
+    if not issubclass(assembly, Assembly):
         raise WiringError(f"{what} is of the class {name!r:.60}, which is a component, and an assembly is needed.")
-    return found
+    return assembly
 
 
-def _found(name: str, known: Mapping[str, PartClass], what: str) -> PartClass:
-    if name not in known and name not in _REGISTERED:
+def _found(name: str, classes: Mapping[str, PartClass], what: str) -> PartClass:
+    if name not in classes and name not in _REGISTERED:
         higher("register_laws")()  # the control laws of robots come along, but are imported when a file names one
-    known = {**_REGISTERED, **known}
-    if name not in known:
+    classes = {**_REGISTERED, **classes}
+    if name not in classes:
         raise WiringError(
-            f"{what} is of the class {name!r:.60}, which is not known{near(name, known)} Classes of your own are given "
-            "with classes=[...] or sim.register(...)."
+            f"{what} is of the class {name!r:.60}, which is not known{near(name, classes)} Classes of your own are "
+            "given with classes=[...] or sim.register(...)."
         )
-    return known[name]
+    return classes[name]

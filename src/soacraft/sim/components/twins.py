@@ -33,7 +33,7 @@ def read_twin(given: Any, what: str) -> Any:
 
 
 def address_of(twin: Any) -> int:
-    """Where the function is."""
+    """Address of a compiled function."""
     return int(ctypes.cast(twin, ctypes.c_void_p).value or 0)
 
 
@@ -58,7 +58,7 @@ def numbers_of(p: Any) -> tuple[float, ...] | None:
 
 
 def call_twin(twin: Any, given: list[Any], p: tuple[float, ...], n: int) -> list[float]:
-    """What a twin gives for arguments, each an array of doubles; O(1) calls of ctypes, for checks."""
+    """Value of a twin for arguments, each an array of doubles; O(1) calls of ctypes, for checks."""
     arrays = [(ctypes.c_double * max(1, len(x)))(*x) for x in given]
     pointers = (_DOUBLES * max(1, len(arrays)))(*(ctypes.cast(x, _DOUBLES) for x in arrays))
     out = (ctypes.c_double * max(1, n))()

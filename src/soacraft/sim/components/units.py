@@ -22,7 +22,7 @@ _BASE = ("m", "kg", "s", "A", "K", "mol", "cd", "rad")
 
 
 class Dimension(NamedTuple):
-    """How many SI units one of this is, and of which."""
+    """Factor from a unit to SI units, and the powers of the base units."""
 
     scale: float
     exponents: tuple[int, ...]
@@ -34,7 +34,7 @@ class Dimension(NamedTuple):
 
 
 def base_units(dimension: Dimension) -> dict[str, int]:
-    """The base units of a dimension that have a power, by name.
+    """Powers {name: power} of the base units of a dimension, without those that are zero.
 
     >>> base_units(read_unit("N m/rad"))
     {'m': 2, 'kg': 1, 's': -2, 'rad': -1}
@@ -140,9 +140,9 @@ def _name(name: str, text: str) -> Dimension:
         return _NAMES[name]
     if name[:1] in _PREFIXES and name[1:] in _TAKES:
         return Dimension(_PREFIXES[name[0]], _ZERO).times(_NAMES[name[1:]])
-    known = [*_NAMES, *(p + x for p in _PREFIXES for x in _TAKES)]
+    units = [*_NAMES, *(p + x for p in _PREFIXES for x in _TAKES)]
     raise WiringError(
-        f"{text!r:.60} is no unit that is known: {name!r:.40}{near(name, known)} Names are separated by blanks, as in "
+        f"{text!r:.60} is no unit that is known: {name!r:.40}{near(name, units)} Names are separated by blanks, as in "
         "'N m/A'."
     )
 

@@ -48,7 +48,7 @@ def started(parts: RunParts, state: RunState) -> RunState:
             if prescribed:
                 name = mb.dof_names[prescribed[0]]
                 raise StateError(
-                    f"dof {name!r} moves as told, and impacts as events would change its velocity: use "
+                    f"dof {name!r} has a prescribed motion, and impacts as events would change its velocity: use "
                     "sc.sim.Contact with integrator='moreau', which keeps it, or let it go with "
                     f"p.prescribe({name!r}, None)."
                 )

@@ -53,7 +53,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     rates: tuple[Array, object] | None = None
     """Rates with which the next step of a run that was restored begins, and an account of what acted then."""
     work: Mapping[str, float] = {}
-    """Work of each force at the end of a run, by name: the next run may have others."""
+    """Work of each force at the end of a run, {force: work}: the next run may have others."""
 
     @property
     def t(self) -> float:

@@ -89,7 +89,7 @@ def walk(task: RunTask, state: RunState) -> tuple[RunState, int]:
 
 
 def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[RunState, Walked]:
-    """The state after the steps of one compiled call, and these, which are recorded; no steps where events besides
+    """The state after the steps of one compiled call, and these, which are recorded; no steps where events other than
     the crossings of components are looked for, or functions jump."""
     problem, carried, none = task.problem, task.acting.components, Walked(None, state.steps)
     if state.now.ns < state.doubtful or (task.clock is not None and carried.is_empty):

@@ -19,7 +19,7 @@ from soacraft.sim.stability import Stability
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 
-#: What `Look.look` gives where it has changed a value that rates depend on.
+#: Answer of `Look.look` if it has changed a value that rates depend on.
 CHANGED = "changed"
 
 

@@ -59,11 +59,18 @@ def read_document(data: bytes, is_toml: bool, file: str) -> schema.System:
         tables = _toml(data, file) if is_toml else _json(data, file)
         _require_version(tables, file)
         _require_plain(tables, file)
-        found = _converted(tables, file)
-        parts = [found.connections, found.plants, found.parts, found.assemblies, found.groups, found.exports]
-        if sum(map(len, parts)) + len(found.starts) > MOST_PARTS:
+        document = _converted(tables, file)
+        parts = [
+            document.connections,
+            document.plants,
+            document.parts,
+            document.assemblies,
+            document.groups,
+            document.exports,
+        ]
+        if sum(map(len, parts)) + len(document.starts) > MOST_PARTS:
             raise SystemFileError(f"{file}: the system is too large: more than {MOST_PARTS} parts and connections.")
-        return found
+        return document
 
 
 def _toml(data: bytes, file: str) -> Any:
@@ -109,18 +116,18 @@ def _require_plain(tables: Any, file: str) -> None:
 
 
 def _require_version(tables: Any, file: str) -> None:
-    found = tables.get("format") if isinstance(tables, dict) else None
-    if not isinstance(found, str):
+    version = tables.get("format") if isinstance(tables, dict) else None
+    if not isinstance(version, str):
         raise SystemFileError(f'{file}: is not a soacraft system: it must have format = "{schema.FORMAT}".')
-    if found != schema.FORMAT:
+    if version != schema.FORMAT:
         raise SystemFileError(
-            f"{file}: is of the format {found!r:.60}, this version of soacraft reads {schema.FORMAT!r}; load it with "
+            f"{file}: is of the format {version!r:.60}, this version of soacraft reads {schema.FORMAT!r}; load it with "
             "the program that wrote it and save it again, or update soacraft."
         )
 
 
 def _converted(tables: dict[str, Any], file: str) -> schema.System:
-    """The tables as objects; a fault of an entry is told with its name, which msgspec does not."""
+    """The tables as objects; a fault of an entry is reported with its name, which msgspec does not give."""
     try:
         return msgspec.convert(tables, schema.System)
     except msgspec.ValidationError as error:

@@ -96,18 +96,20 @@ def system_of(
     components: Mapping[str, Component] | None = None,
 ) -> System:
     """The system in bytes; `file` is named in errors, and says by its suffix how they are read."""
-    known, shown = known_classes(classes), str(file)
+    registered, shown = known_classes(classes), str(file)
     tables = read_document(data, file.suffix.lower() == ".toml", shown)
     with in_file(shown):
         places = [Path(x) for x in roots]
         models = {path: read_model(path, x, file.parent, places) for path, x in tables.plants.items()}
-        system = build(_data(tables, models), known, {path: x.mb for path, x in models.items()}, forces, components)
+        system = build(
+            _data(tables, models), registered, {path: x.mb for path, x in models.items()}, forces, components
+        )
         for path, plant in system.diagram.plants.items():
             plant._source = models[path].source
         for path, frame in tables.frames.items():
             system.add_frame(path, frame.parent, _pose(path, frame))
         for path, x in tables.assemblies.items():
-            system.add(path, find_assembly(x.type, known, repr(path))(**x.params), at=_mount(system, path, x.at))
+            system.add(path, find_assembly(x.type, registered, repr(path))(**x.params), at=_mount(system, path, x.at))
         for path, y in tables.sequences.items():
             system.add(path, Phases.from_plain(msgspec.to_builtins(y)))
         _require_small(system)

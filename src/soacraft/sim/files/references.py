@@ -1,4 +1,4 @@
-"""Models of plants in a system file: by name in the library, by a file next to it, or in it."""
+"""Models of plants in a system file: a name in the library, a file next to it, or the model itself."""
 
 from __future__ import annotations
 
@@ -30,38 +30,40 @@ class Referred(NamedTuple):
 
 def read_model(path: str, plant: schema.Plant, folder: Path, roots: Sequence[Path]) -> Referred:
     """The model of a plant. Files are looked for in the folder of the system file and in `roots` alone."""
-    given = [name for name in ("model", "file", "document") if getattr(plant, name)]
-    if len(given) != 1:
-        told = " and ".join(given) or "none"
-        raise SystemFileError(f"the plant {path!r} has {told} of model, file and document: give one of them.")
+    sources = [name for name in ("model", "file", "document") if getattr(plant, name)]
+    if len(sources) != 1:
+        listed = " and ".join(sources) or "none"
+        raise SystemFileError(f"the plant {path!r} has {listed} of model, file and document: give one of them.")
     if plant.model:
         if Path(plant.model).suffix or len(Path(plant.model).parts) > 1:
             raise SystemFileError(f"the plant {path!r} has model = {plant.model!r:.60}: a file goes by file = ...")
-        made = Referred(load(plant.model), ("model", plant.model))
+        referred = Referred(load(plant.model), ("model", plant.model))
     elif plant.file:
-        made = _from_file(path, plant.file, folder, roots)
+        referred = _from_file(path, plant.file, folder, roots)
     else:
         text = plant.document if isinstance(plant.document, str) else msgspec.json.encode(plant.document).decode()
         data = text.encode("utf-8", "surrogatepass")
-        made = Referred(from_json(data, f"the document of the plant {path!r}"), ("", ""))
-        if _names_files(made.mb):
-            made.mb.mesh_folder = folder
-    mb = made.mb
+        referred = Referred(from_json(data, f"the document of the plant {path!r}"), ("", ""))
+        if _names_files(referred.mb):
+            referred.mb.mesh_folder = folder
+    mb = referred.mb
     if plant.q is not None or plant.v is not None:
         mb.set_state(mb.q if plant.q is None else plant.q, mb.v if plant.v is None else plant.v)
-    return made
+    return referred
 
 
 def _names_files(mb: Multibody) -> bool:
-    """Whether a model names meshes or textures relative to a folder."""
+    """True if a model names meshes or textures relative to a folder."""
     names = [shape.mesh for x in (mb.root, *mb.bodies) for shape in x.geometries]
     return any(is_relative(name or "") for name in [*names, *(x.texture for x in mb.materials)])
 
 
 def _from_file(path: str, name: str, folder: Path, roots: Sequence[Path]) -> Referred:
     if Path(name).suffix.lower() not in _SUFFIXES:
-        known = ", ".join(_SUFFIXES)
-        raise SystemFileError(f"the plant {path!r} has file = {name!r:.60}: model files in a system file are {known}.")
+        suffixes = ", ".join(_SUFFIXES)
+        raise SystemFileError(
+            f"the plant {path!r} has file = {name!r:.60}: model files in a system file are {suffixes}."
+        )
     spot = Places(folder, roots).find(name)
     if spot.path is None:
         cure = spot.fault.replace("mesh_roots", "roots")
@@ -70,17 +72,17 @@ def _from_file(path: str, name: str, folder: Path, roots: Sequence[Path]) -> Ref
 
 
 def write_model(path: str, mb: Multibody, source: tuple[str, str], given: str | None, file: Path) -> dict[str, Any]:
-    """What a system file says of a model: the reference that is given, else where it came from, else its name where the
-    library has the same, else all of it."""
+    """Entry of a model in a system file: the reference in the arguments, else where the model came from, else its name
+    if the library has the same, else all of it."""
     if given is not None:
         source = ("file" if Path(given).suffix else "model", given)
         if source[0] == "file":
             source = ("file", str(file.parent / given))
-        told = _difference(mb, source)
-        if told:
+        difference = _difference(mb, source)
+        if difference:
             raise SystemFileError(
-                f"models={{{path!r}: {given!r:.60}}}: the model of the plant is another: {told}. Save it first, or "
-                "leave this out, so that it is in the system file."
+                f"models={{{path!r}: {given!r:.60}}}: the model of the plant is another: {difference}. Save it first, "
+                "or leave this out, so that it is in the system file."
             )
         return _reference(mb, source, file)
     if source[0] and not _difference(mb, source):
@@ -98,7 +100,7 @@ def _in_library(name: str) -> bool:
 
 
 def _difference(mb: Multibody, source: tuple[str, str]) -> str:
-    """What differs between a model and that of a reference, but for the state; empty where nothing does."""
+    """Differences between a model and that of a reference, without the state; empty if there are none."""
     try:
         other = load(source[1])
     except ModelFileError as error:
@@ -112,14 +114,14 @@ def _difference(mb: Multibody, source: tuple[str, str]) -> str:
 def _reference(mb: Multibody, source: tuple[str, str], file: Path) -> dict[str, Any]:
     kind, text = source
     other = load(text)
-    told: dict[str, Any] = {kind: text}
+    entry: dict[str, Any] = {kind: text}
     if kind == "file":
         try:
-            told = {kind: Path(relpath(text, file.parent)).as_posix()}
+            entry = {kind: Path(relpath(text, file.parent)).as_posix()}
         except ValueError:  # on another drive
-            told = {kind: text}
+            entry = {kind: text}
     for name in ("q", "v"):
         value = getattr(mb, name).tolist()
         if value != getattr(other, name).tolist():
-            told[name] = value
-    return told
+            entry[name] = value
+    return entry

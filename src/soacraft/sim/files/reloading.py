@@ -37,15 +37,15 @@ def reload(
     forces: Mapping[str, Sequence[Load]] | None,
     roots: Sequence[str | PathLike[str]],
 ) -> Text:
-    """What `System.reload` does: all of it, or nothing."""
+    """Read a system file again: all of it, or nothing; the changes as a text."""
     file = system_path(path)
-    mine = {type(x.component) for x in system.diagram.parts.values()} | {
+    own_classes = {type(x.component) for x in system.diagram.parts.values()} | {
         type(x.assembly) for x in system.diagram.built.values()
     }
-    given = {x.__name__: x for x in [*mine, *classes]}
-    own = {name: x.forces for name, x in system.diagram.plants.items()} if forces is None else forces
+    classes_by_name = {x.__name__: x for x in [*own_classes, *classes]}
+    loads = {name: x.forces for name, x in system.diagram.plants.items()} if forces is None else forces
     links = {name: x.component for name, x in system.diagram.parts.items() if "interface" in vars(x.component)}
-    other = load_system(file, given.values(), own, roots, links)
+    other = load_system(file, classes_by_name.values(), loads, roots, links)
     params, rest = _changes(system, other)
     if system.board.build.propagator is None:
         other.check()
@@ -59,7 +59,7 @@ def reload(
     if fixed:
         lines = "\n".join(f"  {x}" for x in fixed[:50])
         raise SystemFileError(
-            f"{file}: the system {system.name!r} is at t = {system.t:.9g} s, and this stays as it is once it runs:\n"
+            f"{file}: the system {system.name!r} is at t = {system.t:.9g} s, and this cannot change once it runs:\n"
             f"{lines}\nNothing was changed. Load it as another system, with sim.load_system."
         )
     for name in dict.fromkeys(name for name, _ in params):
@@ -121,19 +121,19 @@ def _wires(data: SystemData) -> list[str]:
 
 
 def _plants(old: System, new: System, a: SystemData, b: SystemData) -> list[str]:
-    told = []
+    differences = []
     for path in sorted({*a.plants, *b.plants}):
         if path not in a.plants or path not in b.plants:
-            told.append(f"{path}: {'added' if path in b.plants else 'taken away'}")
+            differences.append(f"{path}: {'added' if path in b.plants else 'taken away'}")
             continue
         x, y = a.plants[path], b.plants[path]
-        told += [f"{path}: another {what}" for what in ("solver", "forces") if _differ(x, y, what)]
+        differences += [f"{path}: another {what}" for what in ("solver", "forces") if _differ(x, y, what)]
         if old.board.build.propagator is not None and not _differ(x, y, "forces"):
-            told += _forces(old.diagram.plants[path], new.diagram.plants[path])
-        told += _model(
+            differences += _forces(old.diagram.plants[path], new.diagram.plants[path])
+        differences += _model(
             path, old.diagram.plants[path].mb, new.diagram.plants[path].mb, old.board.build.propagator is None
         )
-    return told
+    return differences
 
 
 def _forces(old: Plant, new: Plant) -> list[str]:
@@ -144,7 +144,7 @@ def _forces(old: Plant, new: Plant) -> list[str]:
 
 
 def _model(path: str, a: Multibody, b: Multibody, state: bool) -> list[str]:
-    """What differs between two models; the state too where it is that of the start."""
+    """Differences between two models; of their states too if these are those of the start."""
     if (a.nq, a.nv) != (b.nq, b.nv):
         return [f"{path}: a model of {a.nv} dofs -> one of {b.nv}"]
     if state:

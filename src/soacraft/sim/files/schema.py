@@ -24,7 +24,7 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_o
 
 
 class Mount(Table):
-    """Where a part is mounted: at a dof or a node of a plant."""
+    """Mount of a part: a dof or a node of a plant."""
 
     plant: Name
     dof: Name = ""
@@ -32,7 +32,7 @@ class Mount(Table):
 
 
 class Load(Table):
-    """A force element of a plant, by name and class. It is given again by the program that loads."""
+    """A force element of a plant: its name and class. The program that loads the file provides it."""
 
     name: Name
     type: Name
@@ -126,12 +126,12 @@ class System(Table):
 
 
 class Header(msgspec.Struct):
-    """What says which version a file is of."""
+    """Head of a file, with the version of its format."""
 
     format: str
 
 
-#: What entries of a system are, and tables within others: for messages.
+#: Classes of the entries of a system, and of tables within others: for messages.
 SECTIONS: Final[dict[str, Any]] = {
     "plants": Plant, "frames": Frame, "parts": Part, "assemblies": Assembly,
     "sequences": Sequence, "groups": str, "exports": str

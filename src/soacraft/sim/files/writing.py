@@ -75,7 +75,7 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
                 f"models={{{path!r:.60}: ...}} names no plant{near(str(path), system.diagram.plants)}"
             )
     data = describe(system, documents=False)
-    kept = _kept(system, data)
+    assemblies = _kept(system, data)
     plants = {path: _plant(system, path, models.get(path), file.absolute()) for path in sorted(system.diagram.plants)}
     tables: dict[str, Any] = {
         "format": schema.FORMAT,
@@ -95,7 +95,7 @@ def tables_of(system: System, file: Path, models: Mapping[str, str]) -> dict[str
         "parts": {path: _part(path, x, system.diagram.parts[path].component) for path, x in data.parts.items()},
         "assemblies": {
             path: _without_empty({"type": type(x.assembly).__name__, "params": _params(x.assembly), "at": _at(x.at)})
-            for path, x in kept.items()
+            for path, x in assemblies.items()
         },
         "sequences": data.sequences,
         "groups": data.groups,
@@ -112,26 +112,26 @@ def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
 
 def _plant(system: System, path: str, given: str | None, file: Path) -> dict[str, Any]:
     plant = system.diagram.plants[path]
-    told = write_model(path, _at_start(system, path), plant.source, given, file)
+    entry = write_model(path, _at_start(system, path), plant.source, given, file)
     if plant.solver != "auto":
-        told["solver"] = plant.solver
+        entry["solver"] = plant.solver
     if plant.forces:
-        told["forces"] = [{"name": x.name, "type": type(x).__name__} for x in plant.forces]
-    return told
+        entry["forces"] = [{"name": x.name, "type": type(x).__name__} for x in plant.forces]
+    return entry
 
 
 def frame_table(frame: UserFrame) -> dict[str, Any]:
     """A frame of the user."""
-    told: dict[str, Any] = {} if frame.parent == "inertial" else {"parent": frame.parent}
+    table: dict[str, Any] = {} if frame.parent == "inertial" else {"parent": frame.parent}
     if isinstance(frame.pose, str):
-        return {**told, "port": frame.pose}
+        return {**table, "port": frame.pose}
     if not isinstance(frame.pose, Pose):
         raise SystemFileError(
             f"the frame {frame.path!r} is moved by a function, which no file can hold: let a port move it."
         )
-    told["translation"] = np.asarray(frame.pose.translation).tolist()
+    table["translation"] = np.asarray(frame.pose.translation).tolist()
     rotation = np.asarray(frame.pose.rotation)
-    return told if np.array_equal(rotation, np.eye(3)) else {**told, "rotation": rotation.tolist()}
+    return table if np.array_equal(rotation, np.eye(3)) else {**table, "rotation": rotation.tolist()}
 
 
 def _at_start(system: System, path: str) -> Multibody:
@@ -140,20 +140,20 @@ def _at_start(system: System, path: str) -> Multibody:
     if path not in system.begun:
         return mb
     q, v = system.begun[path]
-    made = from_json(to_json(mb))
-    made.mesh_folder = mb.mesh_folder
-    made.set_state(q, v)
-    return made
+    model = from_json(to_json(mb))
+    model.mesh_folder = mb.mesh_folder
+    model.set_state(q, v)
+    return model
 
 
 def _part(path: str, data: PartData, component: Component) -> dict[str, Any]:
-    told: dict[str, Any] = {"type": data.type, "params": _params(component)}
-    told |= {"given": True} if data.given else {}
+    table: dict[str, Any] = {"type": data.type, "params": _params(component)}
+    table |= {"given": True} if data.given else {}
     if data.every:
-        told |= _period(Fraction(data.every))
+        table |= _period(Fraction(data.every))
     at = None if data.at is None else {"plant": data.at.plant, data.at.kind: data.at.name}
-    told |= {"offset": _seconds(data.offset, f"the offset of {path!r}") or None, "at": at, "convert": data.convert}
-    return {**_without_empty(told), **({} if data.active else {"active": False})}
+    table |= {"offset": _seconds(data.offset, f"the offset of {path!r}") or None, "at": at, "convert": data.convert}
+    return {**_without_empty(table), **({} if data.active else {"active": False})}
 
 
 def _params(x: Component | Assembly) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _is_default(field: msgspec.structs.FieldInfo, value: Any) -> bool:
 
 
 def _period(seconds: Fraction) -> dict[str, Any]:
-    """As a number where that is exact, as a rate in Hz, or as a fraction."""
+    """A period as a number where that is exact, as a rate in Hz, or as a fraction."""
     if Fraction(str(float(seconds))) == seconds:
         return {"every": float(seconds)}
     if seconds.numerator == 1:
@@ -190,8 +190,8 @@ def _at(at: Any) -> dict[str, Any] | None:
 
 
 def _kept(system: System, data: SystemData) -> dict[str, Built]:
-    """The outermost assemblies that their classes build as they are now; what they add is taken out of the data."""
-    kept: dict[str, Built] = {}
+    """Outermost assemblies that their classes build in their present form; their parts are taken out of the data."""
+    rebuilt: dict[str, Built] = {}
     outer = [
         path for path in sorted(system.diagram.built) if not any(path.startswith(f"{x}/") for x in system.diagram.built)
     ]
@@ -199,8 +199,8 @@ def _kept(system: System, data: SystemData) -> dict[str, Built]:
     for path in outer:
         x = system.diagram.built[path]
         if bare is not None and (x.at is None or isinstance(x.at, Mount)) and _is_as_built(bare, path, x, data):
-            kept[path] = x
-    return kept
+            rebuilt[path] = x
+    return rebuilt
 
 
 def _bare(system: System) -> System:
@@ -222,7 +222,7 @@ def _is_as_built(bare: System, path: str, x: Built, data: SystemData) -> bool:
     try:
         at = None if x.at is None else Mount(bare.diagram.plants[x.at.plant.path], x.at.kind, x.at.name)
         bare.add(path, type(x.assembly)(**msgspec.structs.asdict(x.assembly.p)), at=at)
-        made = describe(bare, documents=False)
+        built = describe(bare, documents=False)
     except SoacraftError:
         return False
     if {name: to_json(plant.mb) for name, plant in bare.diagram.plants.items()} != before:
@@ -231,20 +231,20 @@ def _is_as_built(bare: System, path: str, x: Built, data: SystemData) -> bool:
     def inside(name: str) -> bool:
         return name == path or name.startswith((f"{path}/", f"{path}."))
 
-    mine = {key: part for key, part in made.parts.items() if inside(key)}
-    groups = {key: kind for key, kind in made.groups.items() if inside(key)}
-    exports = {key: port for key, port in made.exports.items() if inside(key)}
+    inner_parts = {key: part for key, part in built.parts.items() if inside(key)}
+    groups = {key: kind for key, kind in built.groups.items() if inside(key)}
+    exports = {key: port for key, port in built.exports.items() if inside(key)}
     joined = Counter((w.source, w.target, w.convert) for w in bare.diagram.wires[wires:])
     there = Counter((w.source, w.target, w.convert) for w in data.wires)
     if (
-        mine != {key: part for key, part in data.parts.items() if inside(key)}
+        inner_parts != {key: part for key, part in data.parts.items() if inside(key)}
         or groups != {key: kind for key, kind in data.groups.items() if inside(key)}
         or exports != {key: port for key, port in data.exports.items() if inside(key)}
         or joined - there
     ):
         return False
     tables: list[tuple[dict[str, Any], dict[str, Any]]]
-    tables = [(data.parts, mine), (data.groups, groups), (data.exports, exports)]
+    tables = [(data.parts, inner_parts), (data.groups, groups), (data.exports, exports)]
     for table, names in tables:
         for key in names:
             del table[key]

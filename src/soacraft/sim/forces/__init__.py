@@ -1,4 +1,4 @@
-"""What acts in a run besides the model itself: loads, elements, friction, drives, prescribed motions."""
+"""Forces and motions in a run beside the model itself: loads, elements, friction, drives, prescribed motions."""
 
 __all__: list[str] = []
 

@@ -14,7 +14,7 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.spatial.checks import Array
 
 Integers = npt.NDArray[np.int64]
-#: What became of a contact, by its number in the core.
+#: States of a contact, by its number in the core.
 STATES = ("open", "stick", "slip")
 
 
@@ -95,6 +95,6 @@ class ContactLog(NamedTuple):
     points: Array
 
     def rows(self) -> Any:
-        """Of each step its numbers, and those of its points."""
+        """Numbers of each step, and those of its points."""
         ends = np.cumsum(self.steps[:, 1]).astype(int)
         return zip(self.steps, np.split(self.points, ends[:-1]) if len(ends) else [], strict=True)

@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline, PPoly, UnivariateSpline
 from soacraft.spatial.checks import Array
 
 Integers = npt.NDArray[np.int64]
-#: What gives a motion, in core/sim/prescribed.hpp.
+#: Kinds of prescribed motions, in core/sim/prescribed.hpp.
 NUMBERS, PIECEWISE, COMPONENT, REST = range(4)
 
 

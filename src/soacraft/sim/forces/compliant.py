@@ -103,11 +103,11 @@ class CompliantContact(Touching):
         for law, first, gap in zip(rows.laws, rows.normals, rows.gap, strict=True):
             N = self._stiffness * max(-gap, 0.0) ** self._exponent * max(1.0 - self._damping * u[first], 0.0)
             p[first] = N
-            mine, mu = slice(first + 1, first + law.rows), np.array(law.coefficients)
+            rows_of_contact, mu = slice(first + 1, first + law.rows), np.array(law.coefficients)
             if len(mu):
-                way = mu * u[mine]
+                way = mu * u[rows_of_contact]
                 root = np.hypot(np.linalg.norm(way), mu[0] * self._slip)
-                p[mine] = -mu * N * way / root if root > 0.0 else 0.0
+                p[rows_of_contact] = -mu * N * way / root if root > 0.0 else 0.0
         return rows, p
 
     def _require_shallow(self, t: float, rows: ContactRows) -> None:

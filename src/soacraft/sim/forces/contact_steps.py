@@ -25,22 +25,22 @@ class ContactStep:
     """The end of the step."""
     pairs: tuple[tuple[str, str], ...]
     points: Array
-    """Where they press, in the inertial frame, (points, 3)."""
+    """Points of contact, in the inertial frame, (points, 3)."""
     impulses: Array
-    """On the second shape of each pair, in the inertial frame, (points, 3), in N s."""
+    """Impulses on the second shape of each pair, in the inertial frame, (points, 3), in N s."""
     moments: Array
-    """Of friction against spinning and rolling, on the second shape, (points, 3), in N m s."""
+    """Moments of friction against spinning and rolling, on the second shape, (points, 3), in N m s."""
     gap: Array
     state: tuple[str, ...]
     residual: float
     iterations: int
     unique: bool
     work: float
-    """Of the contacts: negative where they took energy."""
+    """Work of the contacts: negative where they took energy."""
     factor: float
     """1, or by how much restitution was made smaller for the energy not to rise."""
     names: tuple[str, ...]
-    """Of all shapes that may touch, "body/shape"."""
+    """Names of all shapes that may touch, "body/shape"."""
 
     @property
     def gain(self) -> float:
@@ -119,7 +119,7 @@ class ContactDiary:
 
     @property
     def steps(self) -> list[ContactStep]:
-        """What happened in each step so far."""
+        """Contacts of each step so far."""
         logs, self._logs = self._logs, []
         for log in logs:
             self._steps += steps_of(log)
@@ -127,7 +127,7 @@ class ContactDiary:
 
 
 def is_of(shape: str, name: str | None) -> bool:
-    """Whether a shape, "body/shape", is the one named or is of the body named; any is where nothing is named.
+    """True if a shape, "body/shape", is the one named or is of the body named; for None any shape is.
 
     >>> is_of("foot/sole", "foot"), is_of("foot/sole", "foot/sole"), is_of("foot/sole", "hand")
     (True, True, False)
@@ -139,20 +139,20 @@ def require_names(shapes: Sequence[str], *names: Any) -> None:
     """Refuse a name that is none of these shapes, "body/shape", and none of their bodies; None is any."""
     for name in names:
         if name is not None and not any(is_of(x, name) for x in shapes):
-            known = sorted({*shapes, *(x.rpartition("/")[0] for x in shapes)})
-            raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), known)}")
+            available = sorted({*shapes, *(x.rpartition("/")[0] for x in shapes)})
+            raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), available)}")
 
 
 def step_of(t: float, rows: ContactRows, done: Resolved, names: tuple[str, ...]) -> ContactStep:
     """The contacts of a step that ends at t, or of an impact then, of shapes of these names."""
-    found = done.impulses
-    assert found is not None
-    p = rows.wrenches(found.p)
+    impulses = done.impulses
+    assert impulses is not None
+    p = rows.wrenches(impulses.p)
     points = 0.5 * (rows.contacts.point_a + rows.contacts.point_b)
-    effort = found.sweeps + found.newton + found.interior + found.proximal
+    effort = impulses.sweeps + impulses.newton + impulses.interior + impulses.proximal
     return ContactStep(
-        t, tuple(rows.contacts.pairs), points, p[:, 3:], p[:, :3], np.array(rows.gap), found.state[: len(rows)],
-        found.residual, effort, found.unique, done.work, done.factor, names,
+        t, tuple(rows.contacts.pairs), points, p[:, 3:], p[:, :3], np.array(rows.gap), impulses.state[: len(rows)],
+        impulses.residual, effort, impulses.unique, done.work, done.factor, names,
     )  # fmt: skip
 
 
@@ -165,14 +165,14 @@ def touches_of(step: ContactStep | None, length: float) -> Touches:
 
 def steps_of(log: ContactLog) -> list[ContactStep]:
     """The steps of a log of compiled ones."""
-    made = []
+    steps = []
     for (t, _, residual, effort, unique, work, factor, _), points in log.rows():
         shapes = points[:, :2].astype(int)
-        made.append(
+        steps.append(
             ContactStep(
                 float(t), tuple((log.names[i], log.names[j]) for i, j in shapes), points[:, 2:5], points[:, 5:8],
                 points[:, 8:11], points[:, 11], tuple(STATES[int(x)] for x in points[:, 12]), float(residual),
                 int(effort), bool(unique), float(work), float(factor), log.names,
             )
         )  # fmt: skip
-    return made
+    return steps

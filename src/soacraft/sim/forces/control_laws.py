@@ -52,16 +52,16 @@ class ControlLaws(NamedTuple):
 
 def numbers_at(controls: Sequence[Control], t: float, state: State | None) -> Array:
     """The numbers of controls at a time, (controls); those of functions at a state."""
-    found = []
+    numbers = []
     for x in controls:
         if x.is_number:
-            found.append(x.number)
+            numbers.append(x.number)
         elif x.samples is not None:
-            found.append(float(np.interp(t, *x.samples)))
+            numbers.append(float(np.interp(t, *x.samples)))
         else:
             assert state is not None
-            found.append(x.u(t, state))
-    return np.array(found)
+            numbers.append(x.u(t, state))
+    return np.array(numbers)
 
 
 def forces_and_slopes(laws: ControlLaws, u: Array, q: Array, v: Array) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from soacraft.sim.forces.calls import require_call
 from soacraft.spatial.checks import Array, finite, shape_text
 from soacraft.spatial.wrench import Wrench
 
-#: The numbers of the law of an actuator, by name.
+#: Names of the numbers of an actuator's law.
 LAW = ("gain", "b0", "b1", "b2")
 #: Counts numbers that are set, in any thread.
 _COUNT = count(1)
@@ -77,7 +77,7 @@ class Control:
 
     @property
     def number(self) -> float:
-        """That number."""
+        """Number of the control."""
         assert type(self._u) is float
         return self._u
 
@@ -119,8 +119,10 @@ class Control:
         elif self.name in names:
             self._row[names.index(self.name)] = 1.0
         else:
-            known = [*actuators, *names]
-            raise ModelError(f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}")
+            available = [*actuators, *names]
+            raise ModelError(
+                f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, available, 'it has')}"
+            )
 
     @property
     def has_law(self) -> bool:
@@ -134,17 +136,17 @@ class Control:
 
     @property
     def is_told(self) -> bool:
-        """Whether its force is a matter of time alone."""
+        """True if its force depends on time alone."""
         return self.samples is not None and not self.law[2:4].any()
 
     @property
     def row(self) -> Array:
-        """What each dof feels of the force, (nv)."""
+        """Generalized force on the dofs for a unit force, (nv)."""
         return self._row
 
     @property
     def length(self) -> Array:
-        """How the length that the law knows grows with the coordinates, (nq)."""
+        """Slope of the length in the law along the coordinates, (nq)."""
         return np.zeros(self._nq) if self._law is None else self._law.length
 
     @property
@@ -173,12 +175,13 @@ class Control:
 
     @property
     def along(self) -> Array:
-        """How the length that the law knows grows along the dofs, (nv)."""
+        """Slope of the length in the law along the dofs, (nv)."""
         return np.zeros_like(self._row) if self._law is None else self._law.along
 
 
 class Together:
-    """A function f(t, state) that gives the numbers of several controls: in their order, or some of them by name."""
+    """A function f(t, state) that gives the numbers of several controls: in their order, or a mapping for some of
+    them."""
 
     def __init__(self, function: Callable[[float, State], Any], names: Sequence[str]) -> None:
         require_call(function, f"the control of {', '.join(map(repr, names)):.60}")
@@ -186,7 +189,7 @@ class Together:
         self._last: tuple[float, State, dict[str, float]] | None = None
 
     def numbers(self, t: float, state: State) -> dict[str, float]:
-        """The numbers by name; those that it leaves out stay as they are."""
+        """The numbers {control: number}; those that the function leaves out do not change."""
         if self._last is None or self._last[0] != t or self._last[1] is not state:
             self._last = t, state, self.read(t, self._function(t, state))
         return self._last[2]
@@ -207,7 +210,7 @@ class Together:
         return [part_of(numbers, name, t) for name in self._names]
 
     def read(self, t: float, value: Any) -> dict[str, float]:
-        """Return the numbers that the function gave, all or some, by name."""
+        """Return the numbers that the function gave, all or some, as {control: number}."""
         what = f"the numbers of {len(self._names)} controls at t = {t:.9g} s"
         if isinstance(value, Mapping):
             for name in value:
@@ -250,15 +253,15 @@ _KNOWN = {"dyntype": ("none",), "gaintype": ("fixed",), "biastype": ("none", "af
 
 def unknown_law(actuator: Actuator) -> str:
     """The part of an actuator's law that is not simulated, such as dyntype 'muscle'; empty where all is."""
-    for key, known in _KNOWN.items():
-        given = actuator.attributes.get(key, known[0])
-        if not any(given == x for x in known):
-            return f"{key} {given!r:.60}"
+    for key, values in _KNOWN.items():
+        value = actuator.attributes.get(key, values[0])
+        if not any(value == x for x in values):
+            return f"{key} {value!r:.60}"
     return "" if actuator.gears else "no dof that it drives by a constant gear"
 
 
 class Law:
-    """How an actuator's control becomes its force."""
+    """Law from an actuator's control to its force."""
 
     def __init__(self, mb: Multibody, actuator: Actuator) -> None:
         what, self._facts = f"actuator {actuator.name!r} of {mb.name!r}", actuator.attributes
@@ -288,24 +291,24 @@ class Law:
             )
 
     def _numbers(self, key: str, count: int, missing: float) -> Array:
-        given = np.atleast_1d(finite(self._facts.get(key, missing), (...,), f"{key} of {self._what}"))
-        if given.ndim != 1 or not given.size:
-            raise ModelError(f"{key} of {self._what} must be numbers in a row, got shape {shape_text(given.shape)}.")
-        given = given[:count]
-        return np.concatenate([given, np.zeros(count - len(given))])
+        numbers = np.atleast_1d(finite(self._facts.get(key, missing), (...,), f"{key} of {self._what}"))
+        if numbers.ndim != 1 or not numbers.size:
+            raise ModelError(f"{key} of {self._what} must be numbers in a row, got shape {shape_text(numbers.shape)}.")
+        numbers = numbers[:count]
+        return np.concatenate([numbers, np.zeros(count - len(numbers))])
 
     def force(self, u: float, state: State) -> float:
         """gain u + b0 + b1 length + b2 velocity, within its limits."""
         return self._cut(self.uncut(u, state), "forcerange")
 
     def uncut(self, u: float, state: State) -> float:
-        """The same beyond the limits of force, too."""
+        """Force of the control without the limits of force."""
         b0, b1, b2 = self._bias
         u = self._cut(u, "ctrlrange")
         return float(self._gain * u + b0 + b1 * (self.length @ state.q) + b2 * (self.row @ state.v))
 
     def tuned(self, numbers: Mapping[str, float]) -> Law:
-        """The same law with other numbers of LAW."""
+        """The law with other numbers of LAW."""
         law, old = copy(self), [self._gain, *self._bias]
         law._gain, *bias = (float(numbers.get(name, x)) for name, x in zip(LAW, old, strict=True))
         law._bias = np.array(bias)

@@ -21,10 +21,10 @@ from soacraft.spatial.wrench import Wrench
 
 def not_negative(value: Any, what: str) -> float:
     """A number that is zero or more."""
-    found = float(finite(value, (), what, StateError))
-    if found < 0.0:
-        raise StateError(f"{what} must not be negative, got {found:g}.")
-    return found
+    number = float(finite(value, (), what, StateError))
+    if number < 0.0:
+        raise StateError(f"{what} must not be negative, got {number:g}.")
+    return number
 
 
 class Drag:
@@ -45,8 +45,10 @@ class Drag:
         if not isinstance(name, str | None):
             raise StateError(f"the name of a drag is a text, got {name!r:.60}.")
         self._node, self.name = node, name or f"drag at {getattr(node, 'full_name', node)}"
-        given = dict(linear=linear, quadratic=quadratic, turning=turning)
-        self._linear, self._quadratic, self._turning = (not_negative(x, f"{k} {self.name}") for k, x in given.items())
+        coefficients = dict(linear=linear, quadratic=quadratic, turning=turning)
+        self._linear, self._quadratic, self._turning = (
+            not_negative(x, f"{k} {self.name}") for k, x in coefficients.items()
+        )
 
     def bind(self, mb: Multibody) -> None:
         """Find the node."""

@@ -28,9 +28,10 @@ class HingeFriction:
 
     A dof that comes to rest sticks if static friction can hold it; the instants are events of the run. `coulomb`,
     `static` and `stribeck` are by default those of the hinge, `friction`, `static` and `stribeck_speed` of
-    `body.passive`; `static` is `coulomb` where that is told here, or the hinge has none. Where closures tie dofs that
-    stick to each other, so that the force of each is not determined, they stick as long as forces within their bounds
-    can hold them. With `smooth` (rad/s or m/s) the sign is tanh(v / smooth), nothing sticks, and there are no events.
+    `body.passive`; `static` is `coulomb` if that is an argument here, or the hinge has none. Where closures tie dofs
+    that stick to each other, so that the force of each is not determined, they stick as long as forces within their
+    bounds can hold them. With `smooth` (rad/s or m/s) the sign is tanh(v / smooth), nothing sticks, and there are no
+    events.
 
     >>> import soacraft as sc
     >>> mb = sc.load("pendulum")                                     # 1 kg at 1 m
@@ -62,11 +63,11 @@ class HingeFriction:
         """Find the dof and its friction."""
         self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "dry friction")
         self.body = body.name
-        own, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
+        friction, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
         coulomb, static = self._given
         if coulomb is None and static is None:
             static = held or None
-        self.coulomb = not_negative(own if coulomb is None else coulomb, f"coulomb {self.name}")
+        self.coulomb = not_negative(friction if coulomb is None else coulomb, f"coulomb {self.name}")
         self.static = not_negative(self.coulomb if static is None else static, f"static {self.name}")
         self._stribeck = self._told or speed or None
         if self.static < self.coulomb:
@@ -100,7 +101,7 @@ class HingeFriction:
 
     @property
     def law(self) -> HoldLaw:
-        """Its numbers for compiled steps."""
+        """Numbers of the friction for compiled steps."""
         numbers = self.coulomb, self.static, self._stribeck or 0.0, self._viscous
         return HoldLaw(False, 0.0, 0.0, *numbers)
 
@@ -138,7 +139,7 @@ class HingeFriction:
     # -- sticking and slipping ---------------------------------------------------------------------------------------
 
     def margin(self, problem: Mechanism, t: float, state: State) -> float:
-        """What falls through zero when it slips (how much more it could hold) or sticks (its speed)."""
+        """Function that falls through zero when it slips (how much more it could hold) or sticks (its speed)."""
         if self.sign:
             return self.sign * float(state.v[self.number])
         return self.static - abs(problem.held_by(self, t, state))
@@ -148,7 +149,7 @@ class HingeFriction:
         self.sign = float(np.sign(v[self.number]))
 
     def excess(self, force: float) -> float:
-        """By which part a force is more than it can hold: positive where it must slip."""
+        """Relative excess of a force over what it can hold: positive if it must slip."""
         return abs(force) / self.static - 1.0 if self.static > 0.0 else float(abs(force) > 0.0)
 
     def release(self, force: float) -> None:
@@ -163,7 +164,7 @@ class HingeFriction:
 def _speed(value: Any, what: str) -> float | None:
     if value is None:
         return None
-    found = not_negative(value, what)
-    if found <= 0.0:
-        raise StateError(f"the {what} must be positive, got {found:g}.")
-    return found
+    speed = not_negative(value, what)
+    if speed <= 0.0:
+        raise StateError(f"the {what} must be positive, got {speed:g}.")
+    return speed

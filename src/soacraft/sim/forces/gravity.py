@@ -39,7 +39,7 @@ _BALL = 1e-12
 
 
 class Spread(NamedTuple):
-    """How the mass of a body lies about its frame, in body axes."""
+    """Distribution of the mass of a body about its frame, in body axes."""
 
     mass: float
     centre: Array
@@ -51,9 +51,9 @@ class Spread(NamedTuple):
 class GravityField:
     """Gravity that depends on place and time, g(t, r) in m/s2, both in inertial axes: on every body the force and the
     moment of the field over it, to second order in its size; see `soacraft.sim.forces.gravity`. Masses and inertias are
-    those that the model has at that instant. It acts besides `mb.gravity`, which is set to zero where it takes its
-    place. The derivatives of the field are differences of g over an eighth of the radius of gyration: 13 calls of g for
-    a body, one for a point or a ball.
+    those that the model has at that instant. It acts in addition to `mb.gravity`, which is set to zero where it takes
+    its place. The derivatives of the field are differences of g over an eighth of the radius of gyration: 13 calls of g
+    for a body, one for a point or a ball.
 
     >>> import soacraft as sc
     >>> mb = sc.load("pendulum")                                     # 1 kg at 1 m, at rest straight down
@@ -92,7 +92,7 @@ class GravityField:
         return self._acting(t, state)[0]
 
     def _acting(self, t: float, state: State) -> tuple[dict[Frame, Wrench], Array]:
-        """The wrenches on the bodies, and what acts along the modes besides."""
+        """The wrenches on the bodies, and the forces along their modes in addition."""
         mb, by_modes = self._mb, np.zeros(self._mb.nv)
         wrenches: dict[Frame, Wrench] = {}
         for body in self._bodies:
@@ -106,8 +106,10 @@ class GravityField:
             if spread.modes is not None:  # p_j . (g - G c) + tr(G Z_j), in body axes, less what the wrench does there
                 g, G, layout, k = R.T @ g, R.T @ G @ R, mb.layout, mb.layout.index[body]
                 due = spread.modes.p @ (g - G @ spread.centre) + np.einsum("ab,jba->j", G, spread.modes.Z)
-                own = np.concatenate([at.rotation.T @ moment, at.rotation.T @ push])
-                by_modes[layout.hinge_v[k].stop : layout.v_slices[k].stop] = due - modal_block(state, point).T @ own
+                wrench_in_body = np.concatenate([at.rotation.T @ moment, at.rotation.T @ push])
+                by_modes[layout.hinge_v[k].stop : layout.v_slices[k].stop] = (
+                    due - modal_block(state, point).T @ wrench_in_body
+                )
         return wrenches, by_modes
 
     def _spread(self, body: Body, state: State) -> Spread:

@@ -1,4 +1,4 @@
-"""What holds dofs for a while: friction that sticks, rigid stops. Who holds, with which force, and what an impact does.
+"""Elements that hold dofs for a while, friction that sticks and rigid stops: which of them hold, their forces, impacts.
 
 A dof that is held has v = 0, a row at velocity level, and the force that this takes. With Y = dvdot/dforce of all dofs,
 closures and couplings considered, and S the dofs that are held,
@@ -64,7 +64,7 @@ class Hold(Load, Protocol):
 
     @property
     def law(self) -> HoldLaw:
-        """Its numbers for compiled steps."""
+        """Numbers of the element for compiled steps."""
 
     @property
     def guide(self) -> tuple[float, float, float] | None:
@@ -75,7 +75,7 @@ class Hold(Load, Protocol):
         """The text of the error where contacts move the dof that it holds: it does not feel their impulses."""
 
     def margin(self, problem: Mechanism, t: float, state: State) -> float:
-        """What falls through zero when it begins or ends to hold."""
+        """Function that falls through zero when it begins or ends to hold."""
 
     def impose(self, q: Array, v: Array) -> None:
         """Put the state where it holds."""
@@ -102,9 +102,9 @@ def holding_forces(Y: Array, wanted: Array, bounds: Sequence[tuple[float, float]
     size = np.sqrt(np.maximum(np.diag(Y), 0.0))
     size[size <= 0.0] = 1.0
     values, vectors = np.linalg.eigh(Y / size / size[:, None])
-    kept = values > _TIED * max(float(values[-1]), 0.0)
-    f = (vectors[:, kept] / values[kept]) @ (vectors[:, kept].T @ (wanted / size)) / size
-    return f if kept.all() else _shared(f, vectors[:, ~kept] / size[:, None], bounds)
+    regular = values > _TIED * max(float(values[-1]), 0.0)
+    f = (vectors[:, regular] / values[regular]) @ (vectors[:, regular].T @ (wanted / size)) / size
+    return f if regular.all() else _shared(f, vectors[:, ~regular] / size[:, None], bounds)
 
 
 def _shared(f: Array, N: Array, bounds: Sequence[tuple[float, float]]) -> Array:
@@ -122,8 +122,8 @@ def _shared(f: Array, N: Array, bounds: Sequence[tuple[float, float]]) -> Array:
     if not A:
         return f * unit
     cost = np.append(np.zeros(N.shape[1]), 1.0)
-    found = linprog(cost, np.array(A), np.array(b), bounds=[(None, None)] * N.shape[1] + [(0.0, None)])
-    return unit * f if found.x is None else np.asarray(unit * (f + N @ found.x[:-1]))
+    optimum = linprog(cost, np.array(A), np.array(b), bounds=[(None, None)] * N.shape[1] + [(0.0, None)])
+    return unit * f if optimum.x is None else np.asarray(unit * (f + N @ optimum.x[:-1]))
 
 
 class Holding:
@@ -135,12 +135,12 @@ class Holding:
 
     @property
     def active(self) -> list[Hold]:
-        """Those that hold now, stops before frictions: one for each dof."""
-        found: dict[int, Hold] = {}
+        """Elements that hold now, stops before frictions: one for each dof."""
+        first_of_dof: dict[int, Hold] = {}
         for x in sorted(self.all, key=lambda x: x not in self._stops):
             if x.sticks and not self._problem.is_prescribed(x.number):
-                found.setdefault(x.number, x)
-        return list(found.values())
+                first_of_dof.setdefault(x.number, x)
+        return list(first_of_dof.values())
 
     def require_inside(self, x: Array) -> None:
         """Raise where a run would begin beyond a rigid stop."""
@@ -153,13 +153,14 @@ class Holding:
             stop.require_kept(self._problem.parts(x)[0], self._problem.is_prescribed(stop.number))
 
     def impose(self, q: Array, v: Array) -> None:
-        """The state as it is held."""
+        """Set the held values in a state."""
         for x in self.active:
             x.impose(q, v)
 
     def settle(self, t: float, x: Array, happened: Collection[Hold]) -> Array:
-        """Who holds at a state: all that are at rest, less those that cannot, the one that is short by most first. What
-        strikes a stop bounces before, what it happened to that it let go does. The state after."""
+        """Choose the elements that hold at a state: all that are at rest, less those that cannot, the one that is short
+        by most first. A dof that strikes a stop bounces before; elements in `happened` that held let go. The state
+        after."""
         if not self.all:
             return x
         problem = self._problem

@@ -58,7 +58,7 @@ class Impacts(Touching):
     """
 
     name = "impacts"
-    #: Where shapes are in each other at the end of a step.
+    #: Cause of shapes that are in each other at the end of a step.
     below = (
         "shapes are in each other, and no impact was seen: it is looked for in quarters of steps; take shorter steps, "
         "or use sc.sim.Contact with integrator='moreau'."
@@ -91,7 +91,7 @@ class Impacts(Touching):
         self._last: dict[tuple[str, str], float] = {}  # when pairs struck last
 
     def force(self, t: float, state: State) -> Array:
-        """Nothing between impacts."""
+        """Zero force: nothing acts between impacts."""
         return np.zeros(self._mb.nv)
 
     def wrenches(self, t: float, state: State) -> Mapping[Any, Wrench]:

@@ -1,4 +1,4 @@
-"""What pushes a model besides what it has itself: loads, each a generalized force at (t, state), and their work."""
+"""Forces on a model in addition to its own: loads, each a generalized force at (t, state), and their work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from soacraft.spatial.wrench import Wrench
 
 
 class Load(Protocol):
-    """A force element: what `p.add` takes besides plain functions."""
+    """A force element: an argument of `p.add` that is no plain function."""
 
     @property
     def name(self) -> str:
@@ -33,12 +33,12 @@ class Load(Protocol):
 
 def require_unused(load: Load, mb: Multibody, user: object) -> None:
     """Raise for a load that acts on another model, which would be taken from it, and for one that sticks or leans in
-    another run: it has one state. `user` stands for a propagator."""
+    another run: it has one state. `user` is any object that identifies a propagator."""
     other, before = getattr(load, "_used", (mb, user))
     if other is mb and (before is user or not getattr(load, "switches", False)):
         return
-    where = "another propagator" if other is mb else f"a propagator of another model, {other.name!r}"
-    raise StateError(f"the force {load.name!r} acts in {where} already; make another {type(load).__name__} for this.")
+    place = "another propagator" if other is mb else f"a propagator of another model, {other.name!r}"
+    raise StateError(f"the force {load.name!r} acts in {place} already; make another {type(load).__name__} for this.")
 
 
 def use(load: Load, mb: Multibody, user: object) -> None:
@@ -75,7 +75,7 @@ class Function:
         return self._function
 
     def force(self, t: float, state: State) -> Array:
-        """What the function gives, as a generalized force."""
+        """Value of the function, as a generalized force."""
         return self.force_of(self._function(t, state), t, state)
 
     def force_of(self, value: Any, t: float, state: State) -> Array:
@@ -113,7 +113,7 @@ def _parts(value: Any) -> tuple[Any, Any]:
 
 
 class Constant:
-    """A generalized force that stays as it is."""
+    """A constant generalized force."""
 
     def __init__(self, name: str, force: Array) -> None:
         self.name, self._force = name, force
@@ -136,7 +136,7 @@ class Stored:
         self._mb = mb
 
     def force(self, t: float, state: State) -> Array:
-        """Their generalized force."""
+        """Generalized force of the wrenches."""
         forces = self._mb.acting_forces
         if not forces:
             return np.zeros(self._mb.nv)

@@ -26,7 +26,7 @@ from soacraft.spatial.checks import Array, finite
 
 #: U(t): value and rate.
 Drive = Callable[[float], tuple[float, float]]
-#: Which act: all (True), none, or all, with U(t) for those that are named.
+#: One-sided ties that act: all (True), none, or all, with U(t) for those that are named.
 Chosen = bool | Mapping[str, Drive]
 
 
@@ -38,14 +38,14 @@ _UNTOLD = 0.5
 
 
 class OneSidedRow(NamedTuple):
-    """What is at one state: g, N = dg/dq along the dofs, and the part of its rate that time makes."""
+    """Values at one state: g, N = dg/dq along the dofs, and the part of its rate that time makes."""
 
     name: str
     gap: float
     N: Array
     rate: float
     closes: bool
-    """Whether g matters; of a ratchet its rate alone."""
+    """True if g matters; of a ratchet its rate alone."""
 
 
 class OneSided:
@@ -59,10 +59,10 @@ class OneSided:
         self._ties = [x for x in ties if x.one_sided]
         self._drives = dict(chosen) if isinstance(chosen, Mapping) else {}
         self._before: dict[str, tuple[float, float, float]] = {}  # when a drive was asked last, and what it gave
-        known = [x.name for x in self._ties]
+        names = [x.name for x in self._ties]
         for name, drive in self._drives.items():
-            if name not in known:
-                raise ModelError(f"one_sided has {name!r}, which is no one-sided coupling or rope here: {known[:8]}.")
+            if name not in names:
+                raise ModelError(f"one_sided has {name!r}, which is no one-sided coupling or rope here: {names[:8]}.")
             if not callable(drive):
                 raise StateError(f"one_sided[{name!r}] must be a function of time, got {drive!r:.60}.")
         places = coordinate_names(mb)
@@ -76,7 +76,7 @@ class OneSided:
         return [self._rope(t, q, x) if isinstance(x, Closure) else self._coupling(t, q, x) for x in self._ties]
 
     def beyond(self, t: float, q: Array, part: float) -> list[Overlap]:
-        """What is beyond its bound by more than a part of the length of a rope, or of a coupling's largest term at one
+        """Ties beyond their bounds by more than a part of the length of a rope, or of a coupling's largest term at one
         radian or one length of the model."""
         overlaps = []
         for x, row in zip(self._ties, self.rows(t, q), strict=True):
@@ -99,8 +99,8 @@ class OneSided:
         not tell it is refused: a rope would be drawn through what holds it."""
         if name not in self._drives:
             return own, 0.0
-        given: Any = self._drives[name](t)
-        pair = finite(given, (2,), f"one_sided[{name!r}] at t = {t:.9g} s: (value, rate)", StateError)
+        returned: Any = self._drives[name](t)
+        pair = finite(returned, (2,), f"one_sided[{name!r}] at t = {t:.9g} s: (value, rate)", StateError)
         value, rate = float(pair[0]), float(pair[1])
         then, old, old_rate = self._before.get(name, (t, value, rate))
         way, most = closing * (value - old), max(closing * rate, closing * old_rate, 0.0) * (t - then)
@@ -137,5 +137,5 @@ class OneSided:
 
 
 def _terms(mb: Multibody, x: Coupling, places: Mapping[str, int]) -> list[tuple[int, int, np.polynomial.Polynomial]]:
-    """Of each term its place in q, the number of its dof, and p."""
+    """Place in q, number of the dof, and p of each term."""
     return [(places[dof], mb.dof_names.index(dof), np.polynomial.Polynomial((0.0, *c))) for dof, c in x.terms.items()]

@@ -29,11 +29,11 @@ class Prescribed:
         self.edition = 0
         """Number of times that a motion was set."""
         self.mask = np.zeros(mb.nv, dtype=bool)
-        """Which dofs are prescribed."""
+        """Mask of the prescribed dofs."""
 
     @property
     def kept(self) -> Prescribed:
-        """As it is now, whatever is prescribed later."""
+        """Copy of the present motions, whatever is prescribed later."""
         if self._kept is None:
             self._kept = Prescribed(self._mb)
             self._kept._motions, self._kept.mask = dict(self._motions), self.mask.copy()
@@ -66,8 +66,8 @@ class Prescribed:
 
     @property
     def guides(self) -> dict[int, tuple[int, Callable[[float], Array], Any]]:
-        """By dof the place of its coordinate, its coordinate, rate and acceleration as a function of time, and the
-        motion as it was given."""
+        """Motion {dof: (place of its coordinate, function of time, motion as set)}; the function gives coordinate, rate
+        and acceleration."""
         return {
             number: (place, partial(_values, name, function), motion)
             for number, (name, place, function, motion) in self._motions.items()
@@ -85,34 +85,34 @@ class Prescribed:
         return [ns for name, _, _, motion in self._motions.values() for ns in knots_of(motion, name).ns]
 
     def off(self, t: float, q: Array, v: Array) -> tuple[list[int], Array, Array]:
-        """The prescribed dofs, and by how much their coordinates and velocities are not as told."""
+        """The prescribed dofs, and the deviations of their coordinates and velocities from the prescribed values."""
         wanted = [_values(name, function, t) for name, _, function, _ in (self._motions[i] for i in self.dofs)]
         places = [self._motions[i][1] for i in self.dofs]
-        told = np.reshape(wanted, (-1, 3))
-        return self.dofs, q[places] - told[:, 0], v[self.dofs] - told[:, 1]
+        prescribed = np.reshape(wanted, (-1, 3))
+        return self.dofs, q[places] - prescribed[:, 0], v[self.dofs] - prescribed[:, 1]
 
     def accelerations(self, t: float) -> Array:
         """vdot (nv) at the prescribed dofs, zero elsewhere."""
-        found = np.zeros(self._mb.nv)
+        vdot = np.zeros(self._mb.nv)
         for number, (name, _, function, _) in self._motions.items():
-            found[number] = _values(name, function, t)[2]
-        return found
+            vdot[number] = _values(name, function, t)[2]
+        return vdot
 
 
 def find_dof(mb: Multibody, name: str) -> tuple[int, int]:
-    """The number of a dof with a coordinate of its own, and the place of that coordinate in q."""
+    """The number of a dof that has a single coordinate, and the place of that coordinate in q."""
     if name not in mb.dof_names:
         raise ModelError(f"{mb.name!r} has no dof {name!r:.60}{near(str(name), mb.dof_names, 'its dofs are')}")
-    known = coordinate_names(mb)
+    places = coordinate_names(mb)
     number = mb.dof_names.index(name)
-    if name not in known:
+    if name not in places:
         body = next(x for x in mb.bodies if mb.v_slice(x).start <= number < mb.v_slice(x).stop)
         assert not has_coordinates(body.hinge)
         raise ModelError(
-            f"dof {name!r} of {mb.name!r} has no coordinate of its own: hinge {body.hinge_name!r} is a "
+            f"dof {name!r} of {mb.name!r} has no single coordinate: hinge {body.hinge_name!r} is a "
             f"{type(body.hinge).__name__}, whose coordinates are a quaternion. Use a Gimbal in its place."
         )
-    return number, known[name]
+    return number, places[name]
 
 
 def find_hinge_dof(mb: Multibody, name: str, what: str) -> tuple[int, int, Body, int]:
@@ -136,10 +136,10 @@ def knots_of(motion: Any, name: str) -> Breaks:
     >>> knots_of(CubicSpline([0.0, 0.5, 1.0], [0.0, 1.0, 0.0]), "x").seconds
     array([0. , 0.5, 1. ])
     """
-    known = [getattr(motion, x, None) for x in ("t", "x")]
+    knots = [getattr(motion, x, None) for x in ("t", "x")]
     if hasattr(motion, "get_knots"):
-        known.append(motion.get_knots())
-    times = next((x for x in known if isinstance(x, np.ndarray)), ())
+        knots.append(motion.get_knots())
+    times = next((x for x in knots if isinstance(x, np.ndarray)), ())
     return Breaks(times, f"the knots of the motion of {name!r}", jumps=False)
 
 
@@ -154,11 +154,11 @@ def _read(name: str, motion: Any) -> Callable[[float], Any]:
 
 
 def _values(name: str, function: Callable[[float], Any], t: float) -> Array:
-    given = function(t)
+    values = function(t)
     try:
-        return finite(given, (3,), "they", StateError)
+        return finite(values, (3,), "they", StateError)
     except StateError as wrong:
         raise StateError(
             f"the motion of {name!r} must give three numbers, (coordinate, rate, acceleration); at t = {t:.9g} s it "
-            f"gave {given!r:.60} ({wrong}). Or give a spline of scipy.interpolate, whose derivatives are known."
+            f"gave {values!r:.60} ({wrong}). Or give a spline of scipy.interpolate, whose derivatives are known."
         ) from None

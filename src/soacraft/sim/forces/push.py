@@ -32,7 +32,7 @@ class Push:
         self._mb = mb
 
     def force(self, t: float, state: State) -> Array:
-        """Their generalized force, J* f."""
+        """Generalized force of the wrenches, J* f."""
         if not self.wrenches:
             return np.zeros(self._mb.nv)
         return dyn.compensating_force(self._mb, state.q, self.wrenches, ignore_loops=True)

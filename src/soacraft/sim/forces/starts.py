@@ -1,8 +1,8 @@
-"""What a run begins with in each other or beyond a bound, and how it is taken out.
+"""Overlaps at the start of a run, shapes in each other or dofs beyond a bound, and their removal.
 
 Shapes, limits and ropes that are deeper than a small part of their size move out by at most `OUTWARD` lengths of the
 model, or radians, in the model's own time sqrt(length / gravity). Each step has its share as a displacement, the
-smallest in the metric of the mass matrix, and the velocities stay as they are: no momentum comes of it. Ways
+smallest in the metric of the mass matrix, and the velocities are unchanged: no momentum comes of it. Ways
 out that oppose each other (of a body between two walls that are too near) give way: it stays.
 """
 
@@ -29,7 +29,7 @@ OUTWARD = 0.25
 _STUCK = 1e-9
 #: Ways out of which a mean is this much shorter than they are oppose each other.
 _OPPOSED = 1e-6
-#: How much a way out gives way, next to what moves it: those that oppose each other leave it where it is.
+#: Softness of a way out, relative to its mobility: ways that oppose each other leave a body where it is.
 _SOFT = 1e-2
 #: A dof moves by no more than this many ways out of a step, where its arm is short.
 _ARM = 10.0
@@ -40,17 +40,17 @@ class Overlap(NamedTuple):
 
     names: tuple[str, ...]
     depth: float
-    """In metres; of a dof in its own unit."""
+    """Depth in metres; of a dof in its own unit."""
     part: float
-    """In sizes of the smaller shape, radians or lengths of the model."""
+    """Depth in sizes of the smaller shape, radians or lengths of the model."""
     value: float = 0.0
     """The coordinate of a dof."""
     bounds: tuple[float, float] | None = None
-    """Its limits."""
+    """Limits of the dof."""
     moves: bool = True
-    """Whether a dof moves them apart."""
+    """True if a dof moves them apart."""
     state: int = 0
-    """Which of a batch of states."""
+    """Number of the state in a batch."""
 
     def __str__(self) -> str:
         if len(self.names) == 2:
@@ -61,7 +61,7 @@ class Overlap(NamedTuple):
 
     @property
     def exclusion(self) -> str:
-        """How the pair is left out."""
+        """Call that excludes the pair."""
         return f"contact.scene.exclude({self.names[0]!r}, {self.names[1]!r})"
 
 

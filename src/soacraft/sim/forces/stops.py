@@ -66,7 +66,7 @@ class JointLimit:
             raise StateError(f"restitution of the {self.name} is that of a rigid stop; leave stiffness= out.")
         self._given = _limit(lower, f"lower of the {self.name}"), _limit(upper, f"upper of the {self.name}")
         self.side = 0
-        """Where the dof leans on a rigid stop: 1 at the upper one, -1 at the lower one, 0 where it is free."""
+        """Side of the rigid stop on which the dof leans: 1 at the upper one, -1 at the lower one, 0 if it is free."""
         self._touching = 0
 
     def bind(self, mb: Multibody) -> None:
@@ -74,8 +74,8 @@ class JointLimit:
         self._mb = mb
         self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "a limit")
         self.body = body.name
-        own = body.limits.lower[at], body.limits.upper[at]
-        self._lower, self._upper = (float(x if y is None else y) for x, y in zip(own, self._given, strict=True))
+        limits = body.limits.lower[at], body.limits.upper[at]
+        self._lower, self._upper = (float(x if y is None else y) for x, y in zip(limits, self._given, strict=True))
         if not (np.isfinite(self._lower) or np.isfinite(self._upper)):
             raise ModelError(f"dof {self.hinge!r} of {mb.name!r} has no limits; give JointLimit(..., lower=, upper=).")
         if not self._lower < self._upper:
@@ -128,14 +128,14 @@ class JointLimit:
         return (-np.inf, 0.0) if self.side > 0 else (0.0, np.inf)
 
     def margin(self, problem: Mechanism, t: float, state: State) -> float:
-        """What falls through zero when it arrives (how far it is away) or departs (how much it is pushed)."""
+        """Function that falls through zero when it arrives (how far it is away) or departs (how much it is pushed)."""
         if self.side:
             return -self.side * problem.held_by(self, t, state)
         return float(min(self._upper - state.q[self.place], state.q[self.place] - self._lower))
 
     @property
     def law(self) -> HoldLaw:
-        """Its numbers for compiled steps."""
+        """Numbers of the stop for compiled steps."""
         return HoldLaw(True, self._lower, self._upper)
 
     @property

@@ -53,7 +53,7 @@ class Touching:
         self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
 
     def with_model(self, mb: Multibody) -> Self:
-        """The same contact for a copy of the model, on which an edit is tried."""
+        """A contact element like this one for a copy of the model, on which an edit is tried."""
         other = copy(self)
         if self._scene is not None:
             other._scene = self._scene.with_model(mb)
@@ -99,11 +99,11 @@ class Touching:
 
     def made_surfaces(self, scene: Scene | None = None) -> Surfaces:
         """Friction and restitution of all pairs, as the model has them now, or had them in a scene that was kept."""
-        made = Surfaces(scene or self.scene, self._friction, self._restitution, self._pairs)
-        return made.with_friction(self._sliding) if self._sliding else made
+        surfaces = Surfaces(scene or self.scene, self._friction, self._restitution, self._pairs)
+        return surfaces.with_friction(self._sliding) if self._sliding else surfaces
 
     def _coefficients(self) -> str:
-        """What is said of shapes that say nothing themselves."""
+        """Text on the friction and restitution of shapes that have none themselves."""
         return f"{self._friction} friction, {self._restitution:g} restitution"
 
 

@@ -64,7 +64,7 @@ class VaryingMass:
         return np.zeros(self._mb.nv)
 
     def set(self, masses: Mapping[str, float]) -> int:
-        """Let bodies have these masses, by name; by how much the version of the model's parameters grew."""
+        """Let bodies have these masses, {body: mass}; returns the growth of the version of the model's parameters."""
         before = self._mb.parameters
         for name, mass in masses.items():
             body = self._mb[name]

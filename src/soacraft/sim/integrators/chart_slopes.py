@@ -1,4 +1,4 @@
-"""How points and rates in the chart of a step vary with its start and with the chart coordinates.
+"""Slopes of points and rates in the chart of a step: along its start, and along the chart coordinates.
 
 With q1 = move(q0, U), v1 = E (v0 + dv) of what is free (E = exp(-U~) of its turn; E = 1 of all else), J_q and J_u those
 of q1 along dofs, J the right Jacobian of the turn:
@@ -24,12 +24,12 @@ from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.rotations import skew
 from soacraft.spatial.transforms import log_rate
 
-#: Their step in radians.
+#: Step of the differences, in radians.
 _STEP = 5e-3
 
 
 class ChartSlopes:
-    """Those of the coordinates of one model, of hinges that do not roll."""
+    """Slopes of the coordinates of one model, of hinges that do not roll."""
 
     def __init__(self, mb: Multibody, space: Coordinates) -> None:
         self.mb, self.space = mb, space
@@ -51,7 +51,7 @@ class ChartSlopes:
         return J_q, J_u
 
     def velocity(self, v: Array, J_q: Array, J_u: Array) -> tuple[Array, Array]:
-        """How the velocities v at the moved point vary with v0 + dv, and with U."""
+        """Slopes of the velocities v at the moved point along v0 + dv, and along U."""
         in_v, in_U = np.zeros(J_u.shape), np.zeros(J_u.shape)
         in_v[...] = np.eye(J_u.shape[-1])
         for at in self.space.free_v:
@@ -61,13 +61,13 @@ class ChartSlopes:
         return in_v, in_U
 
     def rate(self, a: Array, J_q: Array, J_u: Array) -> tuple[Array, Array]:
-        """How the rate k of v0 + dv varies with a at the moved point, and with U."""
+        """Slopes of the rate k of v0 + dv along a at the moved point, and along U."""
         in_a, in_U = self.velocity(a, J_q, J_u)
         in_a = in_a.mT
         return in_a, -in_a @ in_U
 
     def straight(self, v: Array) -> Array:
-        """How a - vdot varies with v."""
+        """Slope of a - vdot along v."""
         slope = np.zeros((*v.shape, v.shape[-1]))
         for at in self.space.free_v:
             turn, travel = at[:3], at[3:]
@@ -76,8 +76,8 @@ class ChartSlopes:
         return slope
 
     def bent(self, U: Array, w: Array, J_u: Array) -> Array:
-        """How J_u(U)^-1 w varies with U: zero but for hinges that turn as groups do."""
-        found = np.zeros((*U.shape, U.shape[-1]))
+        """Slope of J_u(U)^-1 w along U: zero but for hinges that turn as groups do."""
+        slope_of_rates = np.zeros((*U.shape, U.shape[-1]))
         for group in self.mb.layout.groups:
             if type(group.hinge) not in (Spherical, Free):
                 continue
@@ -86,9 +86,9 @@ class ChartSlopes:
             for j, step in enumerate(_STEP * np.eye(3)):
                 ends = ((c, log_rate(x + i * step), log_rate(x - i * step)) for i, c in STENCIL)
                 slope = sum(c * (times(there, y) - times(back, y)) for c, there, back in ends)
-                found[..., at, at[:, [j]]] = slope / _STEP
+                slope_of_rates[..., at, at[:, [j]]] = slope / _STEP
         for at in self.space.free_v:
             turn, travel = at[:3], at[3:]
             forth = J_u[..., travel[:, None], travel].mT
-            found[..., travel[:, None], turn] = -forth @ skew(w[..., travel]) @ J_u[..., turn[:, None], turn]
-        return found
+            slope_of_rates[..., travel[:, None], turn] = -forth @ skew(w[..., travel]) @ J_u[..., turn[:, None], turn]
+        return slope_of_rates

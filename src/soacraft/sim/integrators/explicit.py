@@ -43,10 +43,10 @@ class Explicit(Method):
     def _stages(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> tuple[Array, Array]:
         """K, and the chart coordinates of the last stage.
 
-        Fixed steps of a projected closed chain leave their stages next to the closures. Accelerations there keep what
-        is open as it is, so that the closures are an invariant of the motion of all dofs, and its method has its order
-        (Hairer, Lubich, Wanner, Geometric Numerical Integration, IV.4). Where a stage is farther off than a state may
-        be, all of them are put back.
+        Fixed steps of a projected closed chain leave their stages next to the closures. Accelerations there leave the
+        residual of the closures unchanged, so that the closures are an invariant of the motion of all dofs, and its
+        method has its order (Hairer, Lubich, Wanner, Geometric Numerical Integration, IV.4). Where a stage is farther
+        off than a state may be, all of them are put back.
         """
         if problem.projects and not self.adaptive:
             with suppress(LoopError):

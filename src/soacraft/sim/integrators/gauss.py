@@ -20,7 +20,7 @@ from soacraft.spatial.checks import Array
 _ROUNDS, _SMALL = 80, 2e-16
 #: A change that no longer shrinks is rounding below this, relative to `Problem.scale` or to the change over a step.
 _STALLED = 1e-12
-#: Of states that are put on closures, only to their tolerance, it is rounding below this after so many rounds.
+#: Change below which, after so many rounds, it is rounding, for states that are put on closures to their tolerance.
 _SETTLED, _PATIENCE = 1e-9, 8
 
 

@@ -28,11 +28,11 @@ from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, he
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
-#: Newton steps of one step, after which the matrix is made anew, and when they end, relative to the tolerance.
+#: Newton steps of one step, after which the matrix is computed again, and when they end, relative to the tolerance.
 _ROUNDS, _RENEWED, _SETTLED = 15, 4, 1e-3
-#: The part of a step over which the first derivative of vdot is told.
+#: The part of a step over which the first derivative of vdot is estimated.
 _AHEAD = 1e-3
-#: Where vdot changes within a step by more than this part of itself, its derivative is not used.
+#: Change of vdot within a step, relative to vdot, beyond which its derivative is not used.
 _STIFF = 10.0
 #: Rounding of what a step adds up, relative to its terms.
 _ROUNDING = 4e-15
@@ -42,8 +42,8 @@ _System = tuple[Any, Array, Array]
 
 
 class _Memory(NamedTuple):
-    """What the next step needs at a point: v, vdot and a, the step that a belongs to, and length and vdot of the step
-    before."""
+    """Quantities for the next step at a point: v, vdot and a, the step that a belongs to, and length and vdot of the
+    step before."""
 
     t: float
     x: Array
@@ -57,7 +57,7 @@ class _Memory(NamedTuple):
 
 class GeneralizedAlpha(Method):
     """Order two. `rho_inf` from 0 (fast motions end in one step) to 1 (they stay); the error of a step, for adaptive
-    ones, is told by the quadratic through vdot at three points."""
+    ones, is estimated by the quadratic through vdot at three points."""
 
     name = "generalized_alpha"
     order = 2
@@ -105,10 +105,10 @@ class GeneralizedAlpha(Method):
         return Step(problem, t, h, x, end, w, w1, F, error)
 
     def _memory(self, problem: Mechanism, t: float, x: Array, h: float, w: Array) -> _Memory:
-        """a at this point: of the step that ended or was tried here, or told from vdot and its derivative."""
-        for kept in self._memories:
-            if abs(kept.t - t) <= 1e-9 and np.array_equal(kept.x, x) and np.array_equal(kept.w, w):
-                return kept
+        """a at this point: of the step that ended or was tried here, or estimated from vdot and its derivative."""
+        for memory in self._memories:
+            if abs(memory.t - t) <= 1e-9 and np.array_equal(memory.x, x) and np.array_equal(memory.w, w):
+                return memory
         nv, d = problem.mb.nv, _AHEAD * h
         ahead = problem.settle(t + d, problem.manifold.move(x, d * w), False)
         vddot = (problem.manifold.rate(x, d * w, problem.rates(t + d, ahead)) - w)[nv : 2 * nv] / d
@@ -133,14 +133,14 @@ class GeneralizedAlpha(Method):
             vdot1 = ((1.0 - am) * a1 + am * a0 - af * vdot) / (1.0 - af)
             check_turn(m.coordinates, u, t, h)
             q1 = m.coordinates.move(q, u)
-            own, a_own = (m.coordinates.velocity(q1, x, q) for x in (v1, vdot1))
-            rows = form.rows(t1, q1, own)
+            v_end, vdot_end = (m.coordinates.velocity(q1, x, q) for x in (v1, vdot1))
+            rows = form.rows(t1, q1, v_end)
             if not len(lam):
-                lam = form.multipliers(t1, q1, own, a_own, rows)
-            left = np.concatenate([form.balance(t1, q1, own, a_own, rows, lam), rows.g / (h * h * beta)])
+                lam = form.multipliers(t1, q1, v_end, vdot_end, rows)
+            residual = np.concatenate([form.balance(t1, q1, v_end, vdot_end, rows, lam), rows.g / (h * h * beta)])
             if system is None or i == _RENEWED:
-                system = self._system(form, m, (t1, q, u, q1, own, a_own, lam), rows.G, h)
-            change = lu_solve(system[0], -left)
+                system = self._system(form, m, (t1, q, u, q1, v_end, vdot_end, lam), rows.G, h)
+            change = lu_solve(system[0], -residual)
             a1, lam = a1 + unit * change[: len(unit)], lam + change[len(unit) :]
             moved = float(np.abs(h * h * beta * unit * change[: len(unit)] / size).max(initial=0.0))
             rounding = _ROUNDING * float(np.abs([h * v / size, h * h * a0 / size, h * h * a1 / size]).max(initial=0.0))
@@ -191,8 +191,8 @@ class GeneralizedAlpha(Method):
             u_exact = u_exact + h * weight / 6.0 * added
         factors, inertia, unit = system
         nv = len(u)
-        found = []
+        errors = []
         for e in (u - u_exact, v1 - v_exact):
             right = np.concatenate([inertia @ e, np.zeros(len(factors[0]) - nv)])
-            found.append(unit * lu_solve(factors, right)[:nv])
-        return np.concatenate([*found, np.zeros(len(m.names))])[None]
+            errors.append(unit * lu_solve(factors, right)[:nv])
+        return np.concatenate([*errors, np.zeros(len(m.names))])[None]

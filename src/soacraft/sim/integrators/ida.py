@@ -78,7 +78,7 @@ class Explicit(Session):
         return self.u, self.w
 
     def residual(self, s: float, y: Array, ydot: Array) -> Array:
-        """What is left of the equations."""
+        """Residual of the equations."""
         return np.asarray(ydot - self.rates(s, y))
 
     def matrix(self, s: float, y: Array, ydot: Array, cj: float) -> Array:
@@ -106,7 +106,7 @@ class Implicit(Explicit):
         return np.concatenate([self.u, self._multipliers, more]), np.concatenate([self.w, more, more])
 
     def residual(self, s: float, y: Array, ydot: Array) -> Array:
-        """What is left of the equations; the balance of forces and the rows without units."""
+        """Residual of the equations; the balance of forces and the rows without units."""
         m, form, t = self.problem, self._form, self.t0 + s
         nv, size = m.mb.nv, self.manifold.size
         q, v = self._state(s, y)
@@ -152,7 +152,7 @@ class Implicit(Explicit):
         return J
 
     def is_worn(self) -> bool:
-        """Whether the next step had better begin a new session, with other independent rows."""
+        """True if the next step had better begin a new session, with other independent rows."""
         return super().is_worn() or self._form.is_worn(self.problem.parts(self.x)[0])
 
     def _state(self, s: float, y: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Where a state lives: a product of manifolds, and the chart in which an integrator takes one step.
+"""Manifolds of states: a product of manifolds, and the chart in which an integrator takes one step.
 
 A point x is a flat array. Around it, `move(x, u)` is the chart: u = 0 is x itself, and u has as many numbers as the
 tangent space. A motion with velocity w(t) at the moving point is, in the chart of x,
@@ -40,15 +40,15 @@ class Manifold(Protocol):
 
     @property
     def point_size(self) -> int:
-        """How many numbers a point has."""
+        """Count of the numbers of a point."""
 
     @property
     def size(self) -> int:
-        """How many numbers a tangent vector has."""
+        """Count of the numbers of a tangent vector."""
 
     @property
     def flat(self) -> bool:
-        """Whether `rate(x, u, w)` is w everywhere."""
+        """True if `rate(x, u, w)` is w everywhere."""
 
     def move(self, x: Array, u: Array) -> Array:
         """The point with coordinates u in the chart of x; with as many leading axes as both have."""
@@ -57,7 +57,7 @@ class Manifold(Protocol):
         """The rate of u when the point moves with velocity w."""
 
     def turn(self, u: Array) -> float:
-        """How far u is on the way to the end of its chart, in radians; 0 where the chart has no end."""
+        """Angle of u, to be compared with that at the end of its chart, in radians; 0 if the chart has no end."""
 
 
 class Vectors:
@@ -103,12 +103,12 @@ class Coordinates:
         self._turning = [(x, type(x.hinge) is Free) for x in groups if type(x.hinge) in (Spherical, Free)]
         free = [x for x, is_free in self._turning if is_free]
         self.free_q = np.vstack([np.zeros((0, 7), dtype=np.intp), *(x.q_index for x in free)])
-        """Where the coordinates of free hinges are, (hinges, 7)."""
+        """Indices of the coordinates of free hinges, (hinges, 7)."""
         self.free_v = np.vstack([np.zeros((0, 6), dtype=np.intp), *(x.v_index for x in free)])
-        """Where their dofs are, (hinges, 6)."""
+        """Indices of their dofs, (hinges, 6)."""
         self._rolling = [x for x in groups if type(x.hinge) in _ROLLING]
-        known = [x for x in groups if x.hinge.nv == 0 or _is_plain(x.hinge)]
-        self._own = [x for x in groups if x not in known and not _is_group(x.hinge)]
+        plain = [x for x in groups if x.hinge.nv == 0 or _is_plain(x.hinge)]
+        self._own = [x for x in groups if x not in plain and not _is_group(x.hinge)]
         for group in self._own:
             if not group.hinge.holonomic:
                 body = graph.layout.bodies[int(group.bodies[0])]
@@ -120,7 +120,7 @@ class Coordinates:
         self.point_size = graph.nq
         self.size = self.nv + 2 * sum(len(x.bodies) for x in self._rolling)
         self.is_group = not (self._rolling or self._own)
-        """Whether all hinges have plain coordinates, or turn as groups do."""
+        """True if all hinges have plain coordinates, or turn as groups do."""
         self.flat = not (self._turning or self._rolling or self._own) and graph.nq == graph.nv
 
     @property
@@ -155,19 +155,19 @@ class Coordinates:
         """Jr(u)^-1 w, hinge by hinge; of the travel of what is free exp(u) w."""
         if self.flat:
             return w
-        found = np.array(w)
+        rates = np.array(w)
         for group, free in self._turning:
             for at in group.v_index:
-                found[at[:3]] = turn_rate(u[at[:3]], w[at[:3]])
+                rates[at[:3]] = turn_rate(u[at[:3]], w[at[:3]])
                 if free:
-                    found[at[3:]] = _carried(u[at[:3]], w[at[3:]])
+                    rates[at[3:]] = _carried(u[at[:3]], w[at[3:]])
         for group in self._rolling:
             for at in group.v_index:
-                found[at] = turn_rate(u[at], w[at])
+                rates[at] = turn_rate(u[at], w[at])
         for group in self._own:
             J = integrate_rates(group.hinge, x[group.q_index], u[group.v_index])[1]
-            found[group.v_index] = np.linalg.solve(J, w[group.v_index][..., None])[..., 0]
-        return found
+            rates[group.v_index] = np.linalg.solve(J, w[group.v_index][..., None])[..., 0]
+        return rates
 
     def straight(self, v: Array, vdot: Array) -> Array:
         """The rates of velocities in the axes of each hinge's parent: those of free hinges' travel are vdot + w x v."""
@@ -189,9 +189,9 @@ class Coordinates:
                 rates[j] += sign * (z * p - x * r)
                 rates[k] += sign * (x * q - y * p)
             return rates
-        found, turns, travels = np.array(a), self.free_v[:, :3], self.free_v[:, 3:]
-        found[..., travels] += sign * _across(v[..., turns], v[..., travels])
-        return found
+        rates_of_all, turns, travels = np.array(a), self.free_v[:, :3], self.free_v[:, 3:]
+        rates_of_all[..., travels] += sign * _across(v[..., turns], v[..., travels])
+        return rates_of_all
 
     def velocity(self, q: Array, v: Array, there: Array) -> Array:
         """The velocities at q, (..., nv), whose travel of free hinges is v in the axes that they have `there`."""
@@ -262,16 +262,16 @@ class Motions:
         return np.concatenate([q, v], axis=-1)
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
-        """Of the coordinates as `Coordinates` has it, but for rounding: the rate of travel is v + dv."""
+        """Rate of the coordinates as in `Coordinates`, but for rounding: the rate of travel is v + dv."""
         if self.flat:
             return w
-        found = np.concatenate([self.coordinates.rate(x[: self._nq], u[: self._nt], w[: self._nt]), w[self._nt :]])
+        rates = np.concatenate([self.coordinates.rate(x[: self._nq], u[: self._nt], w[: self._nt]), w[self._nt :]])
         for at in self.coordinates.free_v:
             straight = x[self._nq + at[3:]] + u[self._nt + at[3:]]
-            if np.linalg.norm(found[at[3:]] - straight) <= _ROUNDING * np.linalg.norm(straight):
-                found[at[3:]] = straight
-            found[self._nt + at[3:]] = _carried(u[at[:3]], w[self._nt + at[3:]])
-        return found
+            if np.linalg.norm(rates[at[3:]] - straight) <= _ROUNDING * np.linalg.norm(straight):
+                rates[at[3:]] = straight
+            rates[self._nt + at[3:]] = _carried(u[at[:3]], w[self._nt + at[3:]])
+        return rates
 
     def between(self, x0: Array, x1: Array) -> Array:
         """u with move(x0, u) = x1, of hinges that do not roll."""
@@ -280,7 +280,7 @@ class Motions:
         return np.concatenate([self.coordinates.between(x0[:nq], x1[:nq]), there - x0[nq:]])
 
     def turn(self, u: Array) -> float:
-        """That of the coordinates."""
+        """Angle of the coordinates in their chart."""
         return self.coordinates.turn(u[: self._nt])
 
 
@@ -374,7 +374,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _is_plain(hinge: Hinge) -> bool:
-    """Whether coordinates are numbers that are added."""
+    """True if coordinates are numbers that are added."""
     return has_coordinates(hinge) and type(hinge).integrate is Hinge.integrate
 
 

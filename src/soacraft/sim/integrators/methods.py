@@ -1,4 +1,4 @@
-"""The integrators by name."""
+"""Integrators and their names."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 #: A dof whose velocities before and after are this part of what its forces gave it is at rest.
 _STILL = 1e-6
-#: What is moved out of a shape by less than this part of the way stays where it is.
+#: Shapes that are moved out by less than this part of the way stay where they are.
 _LEAST = 1e-6
 
 
@@ -98,13 +98,13 @@ class Moreau(Method):
         check_turn(mechanism.manifold, u, t, h)
         end = mechanism.settle(t + h, mechanism.manifold.move(x, u), True)
         out = contact.out_of(mechanism, t + h, end[:nq])
-        own = slice(nq + nv, nq + nv + len(mechanism.names))
-        end[own] = self._work(mechanism, t, x, free, end, h, implicit)
+        of_forces = slice(nq + nv, nq + nv + len(mechanism.names))
+        end[of_forces] = self._work(mechanism, t, x, free, end, h, implicit)
         if out is not None:
             done_by = dict(zip(mechanism.names, mechanism.work_of(end) - mechanism.work_of(x), strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
             end = lifted(mechanism, t + h, end, out, np.inf if contact.takes_out else max(taken, 0.0))
-            end[own] = self._work(mechanism, t, x, free, end, h, implicit)
+            end[of_forces] = self._work(mechanism, t, x, free, end, h, implicit)
         contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         mechanism.hold_functions(t + h, end)
         w1 = mechanism.rates(t + h, end)
@@ -132,7 +132,7 @@ class Moreau(Method):
         return Step(mechanism, t, h, smooth.x0, smooth.x1, w, w1, F)
 
     def amplification(self, hJ: Array, nt: int) -> Array:
-        """That of its smooth step."""
+        """Amplification of its smooth step."""
         return self._smooth.amplification(hJ, nt)
 
     def _work(
@@ -140,7 +140,7 @@ class Moreau(Method):
     ) -> Array:
         """Work of every force in the step from t on: that of the smooth step, and along h/2 (v1 - v_f) since then; of
         implicit forces also of -A (v1 - v_f) along (v0 + v1)/2; of masses that vary by the mean of both ends; of the
-        contacts all that the energy grew by besides."""
+        contacts the remaining growth of the energy."""
         (q, v, _), v1 = mechanism.parts(free), mechanism.parts(end)[1]
         mechanism.place(t + h, free)
         forces = mechanism.all_forces(t + h, q, v)
@@ -149,13 +149,13 @@ class Moreau(Method):
         done = mechanism.work_of(free) + 0.5 * h * forces @ (v1 - v)
         if implicit is not None:
             done -= implicit.added @ (0.5 * (mechanism.parts(x)[1] + v1) * (v1 - v))
-        own = mechanism.names.index(mechanism.contact.name) if mechanism.contact.touches else -1
+        of_contact = mechanism.names.index(mechanism.contact.name) if mechanism.contact.touches else -1
         before = mechanism.work_of(x)
-        done[own] = before[own]
+        done[of_contact] = before[of_contact]
         grown, by_mass = mechanism.grown(t, x, t + h, end)
         if mechanism.varies:
             done[mechanism.names.index(VaryingMass.name)] += by_mass
-        done[own] += grown - (done - before).sum()
+        done[of_contact] += grown - (done - before).sum()
         return np.asarray(done)
 
     def _travel(self, problem: Problem, t: float, x: Array, h: float, free: Array, done: Resolved) -> Array:
@@ -185,7 +185,7 @@ def _mean_rate(mechanism: Mechanism, x: Array, end: Array, h: float) -> Array:
 
 def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:
     """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took
-    less what springs and dampers gave; or as it is."""
+    less what springs and dampers gave; the unchanged end if that part vanishes."""
     nq, nt, nv = mechanism.sizes
     start, part = mechanism.mechanical_energy(end), 1.0
     for _ in range(2):

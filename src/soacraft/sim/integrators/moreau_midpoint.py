@@ -83,18 +83,18 @@ class MoreauMidpoint(Method):
     def _balanced(
         self, mechanism: Mechanism, t: float, h: float, x: Array, end: Array, v1: Array, work: Array
     ) -> Array:
-        """The end out of what it is in; all that the energy grew by besides the work of the others is that of the
-        contacts, which is set in `work`."""
+        """The end, moved out of shapes that it is in; growth of the energy that is not the work of the others is the
+        work of the contacts, which is set in `work`."""
         contact = mechanism.contact
         assert not isinstance(contact, NoContact)
-        own, before = mechanism.names.index(contact.name), mechanism.mechanical_energy(x)
+        of_contact, before = mechanism.names.index(contact.name), mechanism.mechanical_energy(x)
         out = contact.out_of_end(mechanism, t, h, mechanism.parts(end)[0], v1)
         if out is not None:
             taken = work.sum() - (mechanism.mechanical_energy(end) - before)
-            given = work[mechanism.names.index(Passive.name)] if Passive.name in mechanism.names else 0.0
-            most = np.inf if contact.takes_out else max(taken - max(given, 0.0), 0.0)
+            passive_work = work[mechanism.names.index(Passive.name)] if Passive.name in mechanism.names else 0.0
+            most = np.inf if contact.takes_out else max(taken - max(passive_work, 0.0), 0.0)
             end = lifted(mechanism, t, end, out, most)
-        work[own] = mechanism.mechanical_energy(end) - before - work.sum()
+        work[of_contact] = mechanism.mechanical_energy(end) - before - work.sum()
         return end
 
     def amplification(self, hJ: Array, nt: int) -> Array:

@@ -1,4 +1,4 @@
-"""How long a step may be: local errors against a tolerance, in the model's own units."""
+"""Length of adaptive steps: local errors against a tolerance, in the model's own units."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from soacraft.sim.integrators.steps import Method, Problem, Step
 from soacraft.spatial.checks import Array
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0
-#: What weight the way onto the closures has next to the estimate of the error: it may be ten times as long.
+#: Weight of the way onto the closures next to the estimate of the error: it may be ten times as long.
 _DRIFT = 0.1
 #: The boundary of stability of Dormand and Prince's method: a step times the fastest rate beyond it is unstable.
 _STABLE = 6.1
-#: So many steps at the boundary, without so many in a row within it, are a stiff problem. Hairer and Wanner take 15;
-#: but a hand that is held by a controller for a second is at the boundary too, and its few hundred steps cost nothing.
+#: Steps at the boundary, without as many in a row within it as the second number, make a stiff problem. Hairer and
+#: Wanner take 15; but a hand that is held by a controller for a second is at the boundary too, and its few hundred
+#: steps cost nothing.
 _STIFF_STEPS, _CALM_STEPS = 1000, 6
 
 
@@ -52,8 +53,8 @@ class Pace:
         scale = np.maximum(self._scale(problem, step.x0, step.w0), self._scale(problem, step.x1, step.w1))
         error = _estimate(step.error, scale)
         if error > 1.0 and problem.projects:
-            # What leads off the closures is no error of the step, whose end is put back on them: next to a singular
-            # pose it is rounding divided by a row that vanishes.
+            # Components that lead off the closures are no error of the step, whose end is put back on them: next to a
+            # singular pose it is rounding divided by a row that vanishes.
             error = _estimate(np.array([problem.kept(step.x1, u) for u in step.error]), scale)
         return max(error, self.drift(problem, step), self.bend(problem, step, scale))
 
@@ -103,7 +104,7 @@ def is_stiff(counts: tuple[int, int]) -> bool:
 
 
 def _estimate(errors: Array, scale: Array) -> float:
-    """Of one estimate, or of those of order five and three (Hairer, Norsett, Wanner, II.10)."""
+    """Size of one estimate, or of those of order five and three (Hairer, Norsett, Wanner, II.10)."""
     if len(errors) == 1:
         return _size(errors[0], scale)
     e5, e3 = _size(errors[0], scale) ** 2, _size(errors[1], scale) ** 2

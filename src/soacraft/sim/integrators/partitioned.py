@@ -64,7 +64,7 @@ class Verlet(Method):
 
 
 def rows_of(J: Array, nt: int) -> tuple[Array, Array]:
-    """Those of coordinates and those of velocities, zero elsewhere."""
+    """Rows of J of coordinates and of velocities, each zero elsewhere."""
     of_q = (np.arange(len(J)) < nt)[:, None]
     return np.where(of_q, J, 0.0), np.where(of_q, 0.0, J)
 

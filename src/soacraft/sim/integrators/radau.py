@@ -61,13 +61,15 @@ class Radau(Method):
                 K[i] = manifold.rate(x, U, problem.rates(at, problem.settle(at, manifold.move(x, U), False)))
             change = lu_solve(system, (h * (_A @ K) - Z).ravel()).reshape(3, size)
             Z = Z + change
-            left = float(np.abs(change[:, counted] / scale[counted]).max(initial=0.0))
+            remaining = float(np.abs(change[:, counted] / scale[counted]).max(initial=0.0))
             most = float(np.abs(Z[:, counted] / scale[counted]).max(initial=0.0))
-            if left <= max(_SETTLED * self._rtol, 1e-15) or (left >= 0.5 * last and left <= _STALLED * max(1.0, most)):
+            if remaining <= max(_SETTLED * self._rtol, 1e-15) or (
+                remaining >= 0.5 * last and remaining <= _STALLED * max(1.0, most)
+            ):
                 break
-            if not left <= 2.0 * last:
+            if not remaining <= 2.0 * last:
                 raise ConvergenceError(f"the Newton steps of radau diverge at a step of {h:.3g} s.")
-            last = left
+            last = remaining
         else:
             raise ConvergenceError(f"the Newton steps of radau do not converge at a step of {h:.3g} s.")
         u = Z[2].copy()

@@ -1,4 +1,4 @@
-"""What integrators are written against, and what one step of them is."""
+"""`Problem`, for which integrators are written, and `Step`, one step of them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Problem(Protocol):
 
     @property
     def manifold(self) -> Manifold:
-        """Where the state lives."""
+        """Manifold of the state."""
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """How many coordinates, tangents of coordinates and velocities there are: a point is [coordinates; velocities;
+        """Numbers of coordinates, tangents of coordinates and velocities: a point is [coordinates; velocities;
         rest], its velocity [tangent of coordinates; accelerations; rest]."""
 
     def rates(self, t: float, x: Array) -> Array:
         """The velocity at a point, a tangent vector."""
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
-        """How the rate of u varies with u in the chart of x, at u = 0, where the velocity is w, (size, size)."""
+        """Slope of the rate of u along u in the chart of x, at u = 0, where the velocity is w, (size, size)."""
 
     def scale(self, x: Array, w: Array) -> Array:
-        """What each part of a tangent vector is measured by; infinite for what is not measured."""
+        """Measures of the parts of a tangent vector; infinite for parts that are not measured."""
 
     def varying(self, w: Array) -> Array:
         """A tangent vector without what a constant velocity of the whole model adds to it."""
@@ -47,17 +47,17 @@ class Problem(Protocol):
 
     @property
     def projects(self) -> bool:
-        """Whether points are put back on closures with all their coordinates; else some may follow from others."""
+        """True if points are put back on closures with all their coordinates; else some may follow from others."""
 
     def kept(self, x: Array, u: Array) -> Array:
-        """What is left of a small tangent vector u at x where its end is put back so."""
+        """Part of a small tangent vector u at x that remains after its end is put back so."""
 
     def require_sides(self, step: Step) -> None:
         """Refuse a step that may lead shapes through each other."""
 
     @property
     def told_now(self) -> Any:
-        """What a step is taken with now, to be asked later: motions that are prescribed, the model's versions."""
+        """Conditions of a step at present, stored for later: motions that are prescribed, the model's versions."""
 
     def inside(self, t: float, x: Array, told: Any) -> Array:
         """A point inside a step that was taken: prescribed coordinates as they were `told` then, the rest put back on
@@ -82,14 +82,14 @@ class Step:
     steepness: tuple[Array, Array] | None = None
     """A difference of rates and that of the coordinates it belongs to, where the method can tell a stiff problem."""
     bend: Array | None = None
-    """By how much the end would be another one had the last stage, at the same time, the rates of the end: a tangent
+    """Change of the end if the last stage, at the same time, had the rates of the end: a tangent
     vector, where the method has such a stage. Large where the end is beyond a kink that no stage has met."""
     drift: Array | None = None
-    """By how much the velocities at the end were moved onto the closures, (nv)."""
+    """Change of the velocities at the end onto the closures, (nv)."""
     chart: tuple[Array, Array] | None = None
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
     told: Any = None
-    """What it was taken with: `told_now` then."""
+    """Conditions of the step: `told_now` then."""
     weighed: bool = False
     """True if x1 has the work of masses that varied in the step already."""
 
@@ -98,7 +98,7 @@ class Step:
             self.told = self.problem.told_now
 
     def of_versions(self, old: Any, new: Any) -> Step:
-        """The same after its model was copied, where the versions of the model were old."""
+        """The step after its model was copied, where the versions of the model were old."""
         return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
 
     def told_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
@@ -166,16 +166,16 @@ class Method(ABC):
     name: ClassVar[str]
     order: ClassVar[int]
     adaptive: bool = False
-    """Whether it estimates its error, so that the step can follow a tolerance."""
+    """True if it estimates its error, so that the step can follow a tolerance."""
     limited: ClassVar[bool] = False
-    """Whether stability limits its fixed steps: then it has an `amplification`."""
+    """True if stability limits its fixed steps: then it has an `amplification`."""
     even: ClassVar[bool] = False
-    """Whether coordinates go by the mean of the velocities at both ends, so that rows do not tell when steps are too
+    """True if coordinates go by the mean of the velocities at both ends, so that rows do not show when steps are too
     long."""
     touches: ClassVar[bool] = False
-    """Whether it takes the impulses of a `Contact`."""
+    """True if it takes the impulses of a `Contact`."""
     implicit: ClassVar[bool] = False
-    """Whether it takes springs, dampers and servos of single dofs implicitly, where there is a `Contact`."""
+    """True if it takes springs, dampers and servos of single dofs implicitly, where there is a `Contact`."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 
@@ -184,7 +184,7 @@ class Method(ABC):
         """A step of length h from x, where the velocity is w."""
 
     def forget(self) -> None:  # noqa: B027  # most keep nothing
-        """Let the next step begin anew, of a method that keeps something from step to step."""
+        """Discard what a method keeps from step to step, before its next step."""
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """A step as a matrix that takes [coordinates; velocities] to those after it, where rates are J times these, of

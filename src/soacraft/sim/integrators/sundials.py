@@ -25,9 +25,9 @@ from soacraft.spatial.checks import Array
 _NEW_CHART = 1.5
 #: New tolerances where what errors are measured by changed by this factor.
 _NEW_SCALE = 30.0
-#: What is not measured (work done, multipliers) may be off by this: its weight is nothing.
+#: Tolerance of numbers that are not measured (work done, multipliers): their weight is nothing.
 UNMEASURED = 1e200
-#: The shortest step of a session that begins anew after a failure, in seconds.
+#: The shortest step of a session that starts after a failure, in seconds.
 _SHORTEST = 2e-9
 
 
@@ -43,7 +43,7 @@ def sundials(part: str, integrator: str) -> Any:
 
 
 class Solution(Protocol):
-    """What a solver of SUNDIALS gives back."""
+    """Solution of a solver of SUNDIALS."""
 
     success: bool
     status: int
@@ -65,7 +65,7 @@ class Session:
         self.failed: BaseException | None = None
 
     def goes_on(self, problem: Problem, t: float, x: Array, w: Array) -> bool:
-        """Whether a step from here continues this session."""
+        """True if a step from here continues this session."""
         here = self.problem is problem and abs(t - self.t0 - self.s) <= 1e-9
         return here and np.array_equal(x, self.x) and np.array_equal(w, self.w)
 
@@ -82,24 +82,26 @@ class Session:
         """One step of the solver's own, or all to `until` (in seconds since the start of the session)."""
         self.failed = None
         try:
-            found: Solution = self.solver.step(until, "onestep" if once else "normal", until)
+            solution: Solution = self.solver.step(until, "onestep" if once else "normal", until)
         except BaseException as wrong:
             raise self.failed or wrong from None
-        if not found.success or not np.isfinite(found.y).all():
-            raise ConvergenceError(f"{found.message.strip() or 'the solver failed'} (SUNDIALS, flag {found.status})")
-        problem, u = self.problem, np.array(found.y[: self.manifold.size])
-        h = float(found.t) - self.s
-        end = problem.settle(self.t0 + found.t, self.manifold.move(self.x0, u), True)
-        w1 = problem.rates(self.t0 + found.t, end)
+        if not solution.success or not np.isfinite(solution.y).all():
+            raise ConvergenceError(
+                f"{solution.message.strip() or 'the solver failed'} (SUNDIALS, flag {solution.status})"
+            )
+        problem, u = self.problem, np.array(solution.y[: self.manifold.size])
+        h = float(solution.t) - self.s
+        end = problem.settle(self.t0 + solution.t, self.manifold.move(self.x0, u), True)
+        w1 = problem.rates(self.t0 + solution.t, end)
         slope0 = self.manifold.rate(self.x0, self.u, self.w)
         slope1 = self.manifold.rate(self.x0, u, w1)
         F = hermite(u - self.u, h * slope0, h * slope1)
         step = Step(problem, self.t0 + self.s, h, self.x, end, self.w, w1, F, chart=(self.x0, self.u))
-        self.s, self.u, self.x, self.w = float(found.t), u, end, w1
+        self.s, self.u, self.x, self.w = float(solution.t), u, end, w1
         return step
 
     def is_worn(self) -> bool:
-        """Whether the next step had better begin a new session."""
+        """True if the next step had better begin a new session."""
         if self.manifold.turn(self.u) > _NEW_CHART:
             return True
         counted = np.isfinite(self.scale)
@@ -123,7 +125,7 @@ class Sundials(SelfPaced):
         self._session = None
 
     def march(self, problem: Problem, t: float, x: Array, w: Array, left: float) -> Step:
-        """One step of the solver's own length, no longer than what is left."""
+        """One step of the solver's own length, no longer than `left` seconds."""
         session, self._session = self._session, None
         if session is None or not session.goes_on(problem, t, x, w):
             session = self.begin(problem, t, x, w, 0.0, 0.0)
@@ -135,12 +137,12 @@ class Sundials(SelfPaced):
         return step
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
-        """From here to exactly h later, as a session of its own."""
+        """Advance from here to exactly h later, in a separate session."""
         return self._taken(self.begin(problem, t, x, w, 0.0, 0.0), h, False)
 
     def _taken(self, session: Session, until: float, once: bool) -> Step:
         """A step; where it fails, again from a new session with shorter ones: a shorter one may not meet the cause."""
-        left, most = until - session.s, 0.0
+        remaining, most = until - session.s, 0.0
         while True:
             t, x, w = session.t0 + session.s, session.x, session.w
             try:
@@ -148,13 +150,13 @@ class Sundials(SelfPaced):
             except SoacraftError as wrong:
                 if isinstance(wrong, StaleError):
                     raise
-                most = 0.1 * min(most or left, 1e-2)
+                most = 0.1 * min(most or remaining, 1e-2)
                 if most < _SHORTEST:
                     raise SimulationError(
                         f"{self.name} cannot go on, however short its steps: {wrong} A force that jumps needs an event "
                         "where it does; else loosen rtol."
                     ) from wrong
-                session, until = self.begin(session.problem, t, x, w, 0.1 * most, most), left
+                session, until = self.begin(session.problem, t, x, w, 0.1 * most, most), remaining
                 continue
             self._last = session
             if most:  # the next one may be longer again

@@ -53,7 +53,7 @@ class Variational(Method):
     order = 2
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
-        """One step; nothing is kept but q and v, from which the momentum is told to rounding."""
+        """One step; nothing is kept but q and v, from which the momentum follows to rounding."""
         if not isinstance(problem, Mechanism):
             raise StateError(f"{self.name} needs a mechanism, which tells its inertia; got {problem!r:.60}.")
         problem.require_plain(self.name)
@@ -100,18 +100,18 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
         rounds += 1
         half = mb.integrate(q, 0.5 * xi)
         f, p, powers = _gradient(problem, t + 0.5 * h, half, xi / h)
-        to_half, whole = mb.integrate_jacobians(q, 0.5 * xi), mb.integrate_jacobians(q, xi)[1]
+        to_half, J_end = mb.integrate_jacobians(q, 0.5 * xi), mb.integrate_jacobians(q, xi)[1]
         back = mb.integrate_jacobians(q, -xi)[1]  # Jl(xi) = Jr(-xi)
         pi = p + 0.5 * h * (to_half[1].T @ f)
-        left = mu - np.linalg.solve(back.T, pi) + h * (to_half[0].T @ f)
+        remaining = mu - np.linalg.solve(back.T, pi) + h * (to_half[0].T @ f)
         if impulses is None:
-            step = h * dyn.mass_matrix_solve(mb, half, left)
+            step = h * dyn.mass_matrix_solve(mb, half, remaining)
         else:
-            step = impulses.step(half, left, mb.integrate(q, xi), whole, h)
+            step = impulses.step(half, remaining, mb.integrate(q, xi), J_end, h)
         xi = xi + step
         change, size = (float(np.abs(dofs * x).max(initial=0.0)) for x in (step, xi))
         if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
-            return mb.integrate(q, xi), np.asarray(np.linalg.solve(whole.T, pi), dtype=np.float64), powers
+            return mb.integrate(q, xi), np.asarray(np.linalg.solve(J_end.T, pi), dtype=np.float64), powers
         last = change
         if not problem.coordinates.turn(xi) < 2.0 * np.pi:  # beyond the end of the chart
             break
@@ -122,18 +122,18 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
 
 
 class _Impulses:
-    """Those of the closures at the start of a step, Gc(q0)* lambda, that let it end on them."""
+    """Impulses of the closures at the start of a step, Gc(q0)* lambda, that let it end on them."""
 
     def __init__(self, mb: Multibody, q: Array) -> None:
         rows = Constraints(mb, mb.state(q))
         self._mb, self._G = mb, rows.jacobian() / rows.units[:, None]
         self._impulse = np.zeros(mb.nv)
 
-    def step(self, half: Array, left: Array, end: Array, J: Array, h: float) -> Array:
-        """The change of xi for what is left of mu0, and for what the closures are open by at the end: with C = Gc(q1)
-        Jr(xi) and Mcal at the middle, xi = h Mcal^-1 (left + Gc* lambda) and C xi = -g."""
-        left = left + self._impulse
-        X = h * dyn.mass_matrix_solve(self._mb, half, np.concatenate([[left], self._G]), ignore_loops=True)
+    def step(self, half: Array, residual: Array, end: Array, J: Array, h: float) -> Array:
+        """The change of xi for the residual of mu0, and for the gap g of the closures at the end: with C = Gc(q1)
+        Jr(xi) and Mcal at the middle, xi = h Mcal^-1 (residual + Gc* lambda) and C xi = -g."""
+        residual = residual + self._impulse
+        X = h * dyn.mass_matrix_solve(self._mb, half, np.concatenate([[residual], self._G]), ignore_loops=True)
         rows = Constraints(self._mb, self._mb.state(end))
         C = (rows.jacobian() @ J) / rows.units[:, None]
         more = np.linalg.lstsq(C @ X[1:].T, -rows.residual / rows.units - C @ X[0], rcond=_REPEATED)[0]
@@ -142,7 +142,7 @@ class _Impulses:
 
 
 def _far(problem: Mechanism, h: float, v: Array) -> str:
-    """Whether a free body travels too far within a step for its own size; empty where none does."""
+    """Text on a free body that travels too far within a step for its own size; empty if none does."""
     mb = problem.mb
     for body in mb.bodies:
         if type(body.hinge) is Free:
@@ -178,20 +178,20 @@ def _gradient(problem: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, 
 def _armature(mb: Multibody) -> Array:
     """The inertia of rotors along the dofs, (nv)."""
     J = np.zeros(mb.nv)
-    for body, own in zip(mb.bodies, mb.layout.armature, strict=True):
-        if own is not None:
-            J[mb.v_slice(body)][: len(own)] = own
+    for body, armature in zip(mb.bodies, mb.layout.armature, strict=True):
+        if armature is not None:
+            J[mb.v_slice(body)][: len(armature)] = armature
     return J
 
 
 def _bracket(mb: Multibody, v: Array, mu: Array) -> Array:
     """ad_v* mu, hinge by hinge: (ad_v* mu) . w = mu . [v, w]."""
-    found = np.zeros(len(v))
+    bracket = np.zeros(len(v))
     for group in mb.layout.groups:
         for at in group.v_index if type(group.hinge) in (Spherical, Free) else ():
             w, m = v[at], mu[at]
-            found[at[:3]] = cross(m[:3], w[:3])
+            bracket[at[:3]] = cross(m[:3], w[:3])
             if len(at) == 6:
-                found[at[:3]] += cross(m[3:], w[3:])
-                found[at[3:]] = cross(m[3:], w[:3])
-    return found
+                bracket[at[:3]] += cross(m[3:], w[3:])
+                bracket[at[3:]] = cross(m[3:], w[:3])
+    return bracket

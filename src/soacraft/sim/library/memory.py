@@ -90,7 +90,7 @@ class DiscreteFilter(Component):
 
 
 class UnitDelay(Component):
-    """What was there a tick ago:  y[k] = x[k],  x[k+1] = u[k].
+    """A delay of one tick:  y[k] = x[k],  x[k+1] = u[k].
 
     >>> UnitDelay.x_next(3.0)
     3.0

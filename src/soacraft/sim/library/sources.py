@@ -55,7 +55,7 @@ class Step(Component):
 
     @staticmethod
     def breaks(p: Any) -> Sequence[float]:
-        """Where it steps."""
+        """Time of the step."""
         return (p.at,)
 
 
@@ -77,7 +77,7 @@ class Ramp(Component):
 
     @staticmethod
     def breaks(p: Any) -> Sequence[float]:
-        """Where it begins."""
+        """Time at which the ramp begins."""
         return (p.at,)
 
 

@@ -1,7 +1,7 @@
 """Systems and other programs: packets, shared memory, processes, flight code in C, FMUs, environments of gymnasium.
 
 `layout` and `ports` make bytes and ports of a bundle; `exchange` is what a link does at a tick; `host` runs foreign
-code in a process of its own.
+code in a separate process.
 """
 
 __all__: list[str] = []

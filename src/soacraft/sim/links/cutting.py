@@ -26,17 +26,17 @@ _AT_ONCE = 32_000
 
 
 class Ways(Protocol):
-    """How values go between shares."""
+    """Transport of values between shares."""
 
     def send(self, key: str, t: float, value: Any) -> None:
-        """To all shares that need it; once for each time."""
+        """Send a value to all shares that need it; once for each time."""
 
     def receive(self, key: str, t: float) -> Any:
         """The value of a time."""
 
 
 class Cut(NamedTuple):
-    """Which share has each part and plant, and what crosses."""
+    """Owners of the parts and plants, and the signals that cross between shares."""
 
     owners: Mapping[str, str]
     crossing: Mapping[str, tuple[str, ...]]
@@ -158,8 +158,8 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
     """Let a system have the equations of one share alone. It must not have begun."""
     wiring = system.board.compiled().wiring
     wires = _resolved(wiring, system.diagram.wires)
-    mine = any(at.owners[x] == me for x in system.diagram.plants)
-    if not mine:
+    has_plants = any(at.owners[x] == me for x in system.diagram.plants)
+    if not has_plants:
         wires = [x for x in wires if not {_path(x.source), _path(x.target)} & {*system.diagram.plants}]
     keys = list(at.crossing)
     sent = [x for x in keys if at.owners[_path(x)] == me]
@@ -173,11 +173,11 @@ def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
             before = sent[: max(got.values(), default=0)]
             component = _shadow(part, got, before, at.signals, ways)
             wires += [Wire(x, f"{path}.after_{i}", False) for i, x in enumerate(before)]
-        parts[path] = part._replace(component=component, mount=part.mount if mine else None)
+        parts[path] = part._replace(component=component, mount=part.mount if has_plants else None)
     diagram = system.diagram
     system.board.set_diagram(
         diagram.changed(
-            plants=diagram.plants if mine else {},
+            plants=diagram.plants if has_plants else {},
             parts=parts,
             wires=tuple(wires),
             exports={},
@@ -251,8 +251,8 @@ def _shadow(
 
 def _output(x: Output, function: Callable[..., Any], signal: Signal | None = None) -> Output:
     shape = x.shape if signal is None else signal.shape
-    made = Output(function, Quantity(x.unit, shape=shape, dtype=x.dtype, frame=x.frame), x.to)
-    return _named(made, x.name)  # type: ignore[no-any-return]
+    output = Output(function, Quantity(x.unit, shape=shape, dtype=x.dtype, frame=x.frame), x.to)
+    return _named(output, x.name)  # type: ignore[no-any-return]
 
 
 def _named(x: Any, name: str) -> Any:

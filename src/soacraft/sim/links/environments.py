@@ -41,7 +41,7 @@ def gym(
     threads: int | None = None,
     vector: bool = False,
 ) -> Any:
-    """An environment of gymnasium; with `num_envs` a vector of so many, each with a state and a seed of its own.
+    """An environment of gymnasium; with `num_envs` a vector of so many, each with its own state and seed.
 
     The motion is that of a propagator, with contact, servos and all that its steppers know, or that of a system. An
     action is held for `every` seconds. After `limit` steps, at least one, an episode is truncated. Actions beyond their
@@ -59,9 +59,10 @@ def gym(
     of components, `system.plants["arm"].mb.set_state(q, v)` of plants. A system that `s.stepper` knows is a motion of
     its plant, too; others are run.
 
-    `reward` takes what is observed, by name and with "t", and the action that was held; `done` takes the first alone.
-    With `vector=True` both are called once for all environments, and what they take and give has a row for each; and
-    so is `begin(generator, count)` of a propagator, which gives rows, by the generator of the first environment.
+    `reward` takes the observations, a mapping from names that has "t" too, and the action that was held; `done` takes
+    the observations alone. With `vector=True` both are called once for all environments, with arrays that have a row
+    for each; and so is `begin(generator, count)` of a propagator, which gives rows, by the generator of the first
+    environment.
 
     Environments on steppers are one compiled batch, on some `threads`, if that is possible, else each has a stepper,
     with the same bits. Systems that are run march as one batch, and agree with single ones to rounding, where that is
@@ -177,7 +178,7 @@ def _kinds() -> Any:
             return flat(seen), float(reward[0]), bool(ended[0]), cut, {"t": seen["t"]}
 
         def report(self) -> Text:
-            """A text: what the environment stands on, and why."""
+            """A text: how the environment is computed, by steppers or by runs, and why."""
             return Text(
                 f"an environment, {self._source.every / 1e9:g} s a step\nsteps: runs of the system: {self._why}"
             )

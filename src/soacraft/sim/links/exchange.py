@@ -1,4 +1,4 @@
-"""What a link does at a tick: a packet out and one in, in lockstep or free-running; what goes wrong is counted."""
+"""Exchange of a link at a tick: a packet out and one in, in lockstep or free-running; failures are counted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from soacraft.errors import LostPeerError, StateError, near
 from soacraft.sim.links.layout import BadPacketError, Layout
 from soacraft.spatial.checks import finite
 
-#: How links keep step with the other side.
+#: Ways in which links keep step with the other side.
 MODES = ("lockstep", "free")
 
 
@@ -26,7 +26,7 @@ class Transport(Protocol):
 
 @dataclass
 class Counts:
-    """What a link has counted: packets sent and received, sequence numbers that never came (`lost`), ticks without an
+    """Counters of a link: packets sent and received, sequence numbers that never came (`lost`), ticks without an
     answer in time (`timeouts`), and packets that were refused (`bad`), by reason: length, magic, crc, layout, sequence,
     value."""
 
@@ -42,7 +42,7 @@ class Counts:
 
     @property
     def refused(self) -> int:
-        """How many packets were refused."""
+        """Number of packets that were refused."""
         return sum(self.bad.values())
 
 
@@ -87,12 +87,12 @@ class Exchange:
         for _ in range(self._tries):
             self._send(packet)
             end = time.monotonic() + self._timeout
-            while (left := end - time.monotonic()) > 0.0:
-                found = self._next(left)
-                if found is not None and found[0] == wanted:
-                    return found[1], True
-                if found is not None:
-                    self._refuse("sequence", f"number {found[0]} came, and {wanted} was due")
+            while (remaining := end - time.monotonic()) > 0.0:
+                packet_in = self._next(remaining)
+                if packet_in is not None and packet_in[0] == wanted:
+                    return packet_in[1], True
+                if packet_in is not None:
+                    self._refuse("sequence", f"number {packet_in[0]} came, and {wanted} was due")
             self.counts.timeouts += 1
         self.counts.lost += 1
         raise self._gone(f"gave no answer to packet {wanted} within {self._tries} x {self._timeout:g} s")
@@ -123,8 +123,8 @@ class Exchange:
     def _newer(self, seconds: float) -> bool:
         """Take all packets that are there; whether one was new."""
         fresh = False
-        while (found := self._next(0.0 if fresh else seconds)) is not None:
-            number, values = found
+        while (packet := self._next(0.0 if fresh else seconds)) is not None:
+            number, values = packet
             if number <= self._newest:
                 self._refuse("sequence", f"number {number} came after {self._newest}")
                 continue

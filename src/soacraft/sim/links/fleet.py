@@ -14,37 +14,37 @@ from soacraft.spatial.checks import Array
 
 
 class Fleet(Protocol):
-    """`count` environments, each with a state of its own. Actions are rows of numbers between `low` and `high`."""
+    """`count` environments, each with its own state. Actions are rows of numbers between `low` and `high`."""
 
     count: int
     low: Array
     high: Array
     names: tuple[str, ...]
-    """What is observed,"""
+    """Names of the observations."""
     seen_size: int
-    """and how many numbers that are, of each."""
+    """Count of the numbers that one environment observes."""
     every: int
     """The nanoseconds for which an action is held."""
     start: float
     """The time at which episodes begin."""
 
     def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
-        """Begin some of them anew, each by its generator."""
+        """Restart some environments, each by its generator."""
 
     def advance(self, actions: Array, still: Sequence[int]) -> Mapping[int, str]:
-        """Hold an action of each for a period, but of those that are to begin anew; why some could not
-        go on, which stay at their last good step."""
+        """Hold an action of each environment for a period, except of those that will restart. Those that cannot go on
+        stay at their last good step; returns their reasons."""
 
     def look(self, t: Array) -> dict[str, Array]:
-        """What is observed, by name, with a row for each."""
+        """Observations {name: array}, with a row for each environment."""
 
     def report(self) -> Text:
-        """What they stand on, and why."""
+        """A text: how the environments are computed, and why."""
 
 
 class Rules(NamedTuple):
-    """What is given for a step, and when an episode ends. With `vector` functions take arrays with a row for each
-    environment, else what one of them has."""
+    """Functions of the reward and of the end of an episode, and the largest number of steps. With `vector` functions
+    take arrays with a row for each environment, else the values of one."""
 
     reward: Callable[..., Any]
     done: Callable[..., Any] | None
@@ -89,6 +89,6 @@ def warn_of(errors: Mapping[int, str]) -> None:
 
 
 def rows(seen: Mapping[str, Array], names: Sequence[str], count: int) -> Array:
-    """What is observed, a row of numbers for each; a new array, so that what is kept of it stays."""
+    """Observations as a row of numbers for each environment; a new array, which later steps do not change."""
     parts = [np.asarray(seen[x], dtype=float).reshape(count, -1) for x in names]
     return np.concatenate([np.zeros((count, 0)), *parts], axis=1)

@@ -1,6 +1,6 @@
-"""Many copies of a system that march as one batch, each begun anew when it likes.
+"""Many copies of a system that march as one batch; each can restart at its own time.
 
-Copies are at different times of their own, so that this is for systems whose equations do not take the time, and whose
+Copies are at different times, so that this is for systems whose equations do not take the time, and whose
 ticks are in the same places of every period in which an action is held.
 """
 
@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from soacraft.markup import Text
-from soacraft.sim.campaigns.batch import Batch
-from soacraft.sim.campaigns.lane_step import Point
-from soacraft.sim.campaigns.lanes import Lanes
-from soacraft.sim.campaigns.obstacles import obstacle
+from soacraft.sim.campaigns.batches.evaluation import read_evaluation
+from soacraft.sim.campaigns.batches.lane_step import Point
+from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.obstacles import obstacle
 from soacraft.sim.clock import positive_nanoseconds
 from soacraft.sim.systems.running.noise import Stream
 from soacraft.sim.systems.system import System
@@ -25,7 +25,7 @@ _SECOND = 10**9
 
 
 class Source(Protocol):
-    """What builds a system."""
+    """Builder of copies of a system."""
 
     every: int
     observed: list[str]
@@ -41,7 +41,7 @@ class Source(Protocol):
 
 
 def obstacle_to_flock(source: Source) -> str:
-    """Why copies go one by one; empty where they may march as a batch."""
+    """Reason why copies go one by one; empty if they can march as a batch."""
     system, _ = source.built(0)
     why = obstacle(system, [], [])
     if why:
@@ -78,12 +78,14 @@ class Flock:
         self._source, self.count = source, count
         self._system, self._held = source.built(0)
         self._lanes = Lanes(self._system, [], np.zeros((count, 0)), [0] * count)
-        self._batch = Batch(self._lanes, source.observed)
-        self._plants = self._batch.plants
+        self._evaluation = read_evaluation(self._lanes, source.observed)
+        self._values = self._evaluation.values()
+        self._plants, held = self._evaluation.plants, self._evaluation.equations.held
+        self._sampled = {x for keys in held.values() for x in keys}
         size = [sum(len(getattr(x.mb, name)) for x in self._plants) for name in ("q", "v")]
         self._q, self._v = (np.zeros((count, n)) for n in size)
-        self._z = {x.key: self._batch.V[x.key] for x in self._batch.rates}
-        self._clocks = {path: self._system.diagram.parts[path].clock for path in self._batch.held}
+        self._z = {x.key: self._values[x.key] for x in self._evaluation.equations.rates}
+        self._clocks = {path: self._system.diagram.parts[path].clock for path in held}
         self._ticked = dict.fromkeys(self._clocks, 0)
         self._stops = self._pattern()
 
@@ -102,8 +104,8 @@ class Flock:
         return sorted(ticks.items())
 
     def begin(self, systems: Mapping[int, System]) -> None:
-        """Begin some copies anew, each from a system that is at its start."""
-        V = self._batch.V
+        """Restart some copies, each from a system that is at its start."""
+        V = self._values
         for i, system in systems.items():
             for plant in self._plants:
                 mb = system.diagram.plants[plant.path].mb
@@ -112,7 +114,7 @@ class Flock:
                 if key in self._lanes.states:
                     V[key] = np.array(V[key])
                     V[key][i] = system.states[key]
-                elif isinstance(V[key], np.ndarray) and key in self._batch.wiring.sources:
+                elif key in self._sampled:
                     V[key] = np.array(V[key])
                     V[key][i] = 0
             for name, streams in self._lanes.streams.items():
@@ -129,9 +131,9 @@ class Flock:
         """The tick at the start, of some alone."""
         if not self._clocks:
             return
-        V = self._batch.V
+        V = self._values
         before = {key: np.array(x) for key, x in V.items() if isinstance(x, np.ndarray)}
-        self._batch.tick(0.0, self._point, [*self._clocks], self._ticked)
+        self._evaluation.tick(V, 0.0, self._point, [*self._clocks], self._ticked)
         for streams in self._lanes.streams.values():  # the next tick of these is that after their first
             for i in which:
                 cast(_Late, streams[i]).first -= 1
@@ -144,22 +146,22 @@ class Flock:
     def step(self, actions: Mapping[str, Array]) -> None:
         """Hold an action of each copy, (count, ...) by input, for a period."""
         for name, value in actions.items():
-            self._batch.V[self._held[name]] = value
+            self._values[self._held[name]] = value
         now = 0
         for stop, due in self._stops:
             h = (stop - now) / _SECOND
-            end = self._batch.step(now / _SECOND, h, self._point).end
+            end = self._evaluation.step(self._values, now / _SECOND, h, self._point).end
             self._q, self._v, self._z = end
             now = stop
             if due:
-                self._batch.tick(now / _SECOND, self._point, due, self._ticked)
+                self._evaluation.tick(self._values, now / _SECOND, self._point, due, self._ticked)
                 for path in due:
                     self._ticked[path] += 1
 
     def seen(self) -> dict[str, Array]:
-        """What is observed of all copies, by name."""
-        self._batch.look(0.0, self._point)
-        return {x: np.array(self._batch.V[x]) for x in self._source.observed}
+        """Observations {name: array} of all copies."""
+        self._evaluation.look(self._values, 0.0, self._point, self._source.observed)
+        return {x: np.array(self._values[x]) for x in self._source.observed}
 
 
 class FlockFleet:
@@ -171,7 +173,7 @@ class FlockFleet:
         self._source, self._begin, self._flock = source, begin, Flock(source, count)
 
     def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
-        """Begin some anew, each by its generator."""
+        """Restart some copies, each by its generator."""
         systems = {}
         for i in which:
             system, _ = self._source.built(int(generators[i].integers(2**63)))
@@ -191,7 +193,7 @@ class FlockFleet:
         return {}
 
     def look(self, t: Array) -> dict[str, Array]:
-        """What is observed, by name, with a row for each."""
+        """Observations {name: array}, with a row for each copy."""
         return self._flock.seen()
 
     def report(self) -> Text:

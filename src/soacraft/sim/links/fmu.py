@@ -37,14 +37,14 @@ _GROWS, _MORE = 2, 1024
 class Fmu(Linked):
     """A model in an FMU. Its inputs and outputs are ports, whose names have "_" where the FMU has other signs.
 
-    An FMU is code: it runs only with `trust=True`, in a process of its own, so that its crash is a `LostPeerError`.
+    An FMU is code: it runs only with `trust=True`, in a separate process, so that its crash is a `LostPeerError`.
     `kind` "cs" is co-simulation: add it with every=; at a tick its outputs are read, then it takes a step to the next,
     with inputs held. "me" is model exchange: its continuous states are integrated with all others, its event indicators
     are crossings. Without `kind` co-simulation is taken where there is one. `start` has values of parameters and inputs
     by the names of the FMU. `fmu.ignored` says which ports are none of numbers, and which units are not known.
 
     An FMU that serializes its state has it as the discrete state "state", for checkpoints; others refuse these. Steps
-    of model exchange are not told to the FMU; one that must be told (completedIntegratorStep) is refused, unless
+    of model exchange are not reported to the FMU; one that requires it (completedIntegratorStep) is refused, unless
     `untold=True` says that it does well without. Needs fmpy: pip install 'soacraft[fmi]'.
 
     >>> import soacraft as sc
@@ -60,9 +60,9 @@ know where it is from.
         if cls is not Fmu:
             return object.__new__(cls)
         about, kind = _read(path, more.get("trust", given[0] if given else False), more.get("kind", _second(given)))
-        made = object.__new__(FmuSlave if kind == "cs" else FmuModel)
-        made._about = about
-        return made
+        fmu = object.__new__(FmuSlave if kind == "cs" else FmuModel)
+        fmu._about = about
+        return fmu
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class FmuModel(Fmu):
         hello = self._host.hello
         self._nx, self._nz = len(hello["states"]), int(hello["indicators"])
         if self._nz or self._about.indicators:
-            self.unkept = f"the FMU {self._peer!r} keeps discrete states of its own"
+            self.unkept = f"the FMU {self._peer!r} keeps discrete states inside"
         face, first = self.interface, np.array(hello["states"])
         inputs = tuple(face.inputs)
         names = ("t", *inputs, *((STATE,) if self._nx else ()))
@@ -280,16 +280,16 @@ def _read(path: Any, trust: Any, kind: Any) -> tuple[Description, str]:
 
 def _ports(about: Description) -> dict[str, Variable]:
     """Inputs and outputs by names that ports may have."""
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     for name, x in about.variables.items():
         if x.causality not in ("input", "output"):
             continue
         plain = re.sub(r"\W", "_", name, flags=re.ASCII)
         plain = f"_{plain}" if not plain or plain[0].isdigit() else plain
-        while plain in found or plain in (*RESERVED, STATE):
+        while plain in variables or plain in (*RESERVED, STATE):
             plain += "_"
-        found[plain] = x
-    return found
+        variables[plain] = x
+    return variables
 
 
 def _bundle(ports: Mapping[str, Variable], causality: str) -> dict[str, Quantity]:

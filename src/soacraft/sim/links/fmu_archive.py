@@ -1,4 +1,4 @@
-"""What is in an FMU, read without trusting it: names of files, sizes, and modelDescription.xml; nothing is loaded."""
+"""Contents of an FMU, read without trusting it: names of files, sizes, and modelDescription.xml; nothing is loaded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Variable(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What modelDescription.xml says."""
+    """Contents of modelDescription.xml."""
 
     path: Path
     version: int
@@ -52,7 +52,7 @@ class Description(NamedTuple):
     """"cs" and "me", with the identifier of each."""
     serializes: dict[str, bool]
     completes: bool
-    """Whether model exchange must be told of completed steps."""
+    """True if model exchange needs a call after each completed step."""
     variables: dict[str, Variable]
     ignored: tuple[str, ...]
     """Inputs and outputs that are no numbers, and units that are not known, as texts."""
@@ -164,8 +164,9 @@ def _described(path: Path, root: Element) -> Description:
             sum(x.tag == tag for x in structure) for tag in ("EventIndicator", "ContinuousStateDerivative")
         )
     name = root.attributes.get("modelName", path.stem)
-    made = path, version, name, token, kinds, serializes, completes, variables, tuple(ignored), indicators, states
-    return Description(*made)
+    return Description(
+        path, version, name, token, kinds, serializes, completes, variables, tuple(ignored), indicators, states
+    )
 
 
 def _whole(path: Path, text: str | None) -> int:
@@ -188,7 +189,7 @@ def _variables(path: Path, root: Element, version: int) -> tuple[dict[str, Varia
             for each in group.children:
                 inner = each.children[0] if version == 2 and each.children else each
                 types[each.attributes.get("name", "")] = inner.attributes.get("unit")
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     ignored = []
     for x in listed:
         inner = x.children[0] if version == 2 and x.children else x
@@ -213,12 +214,12 @@ def _variables(path: Path, root: Element, version: int) -> tuple[dict[str, Varia
         for y in sizes:
             count *= _whole(path, y)
         reference = _whole(path, x.attributes.get("valueReference"))
-        found[name] = Variable(name, reference, kind, causality, unit, count if sizes else None)
-    return found, ignored
+        variables[name] = Variable(name, reference, kind, causality, unit, count if sizes else None)
+    return variables, ignored
 
 
 def chosen(about: Description, names: dict[str, object]) -> dict[str, Variable]:
-    """Variables by name."""
+    """Variables of an FMU with these names; others are refused."""
     for name in names:
         if name not in about.variables:
             raise LinkError(f"the FMU {about.name!r} has no variable {name!r:.60}{near(str(name), about.variables)}")

@@ -22,7 +22,7 @@ _STRUCTURED = re.compile(r"[A-Za-z_]\w*(\[\d+(,\d+)*\])?(\.[A-Za-z_]\w*(\[\d+(,\
 
 
 def complete(root: Element, units: dict[str, str | None]) -> Element:
-    """A description with what it lacks; `units` has the unit of each variable by name, None where it has none."""
+    """Add what a description lacks; `units` maps each variable's name to its unit, None where it has none."""
     variables = _child(root, "ModelVariables")
     version = int(root.attrib["fmiVersion"][0])
     for variable in variables:

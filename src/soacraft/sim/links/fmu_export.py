@@ -110,8 +110,8 @@ def to_fmu(
     name = name if name[0].isalpha() else f"system_{name}"
     while _is_taken(name, [module for module, _ in card.classes]):
         name += "_fmu"
-    with tempfile.TemporaryDirectory(prefix="soacraft_fmu_") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="soacraft_fmu_") as scratch:
+        folder = Path(scratch)
         (folder / "soacraft_system.json").write_bytes(msgspec.json.encode(card))
         (folder / f"{name}.py").write_text(_script(name, version))
         with _undisturbed(folder, name):
@@ -156,8 +156,8 @@ def _signal(system: System, key: str) -> Any:
     part = system.diagram.parts.get(path)
     if part is not None and name in part.component.interface.outputs:
         return part.signal(name)
-    known = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.outputs]
-    raise WiringError(f"there is no output {key!r:.60} for the FMU{near(key, known)}")
+    outputs = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.outputs]
+    raise WiringError(f"there is no output {key!r:.60} for the FMU{near(key, outputs)}")
 
 
 def _elements(name: str, key: str, signal: Any) -> Iterator[Port]:
@@ -192,8 +192,8 @@ def _is_taken(name: str, modules: Sequence[str]) -> bool:
 
 @contextmanager
 def _undisturbed(folder: Path, name: str) -> Iterator[None]:
-    """What is imported while an FMU is made is not left behind."""
-    before, known = list(sys.path), sys.modules.get(name)
+    """Undo changes of the import path and of the imported modules that the making of an FMU causes."""
+    before, imported = list(sys.path), sys.modules.get(name)
     sys.modules.pop(name, None)
     sys.path.insert(0, str(folder))
     try:
@@ -201,5 +201,5 @@ def _undisturbed(folder: Path, name: str) -> Iterator[None]:
     finally:
         sys.path[:] = before
         sys.modules.pop(name, None)
-        if known is not None:
-            sys.modules[name] = known
+        if imported is not None:
+            sys.modules[name] = imported

@@ -25,7 +25,7 @@ class Port(NamedTuple):
 
 
 class Card(msgspec.Struct):
-    """What an FMU has of a system besides the model."""
+    """Description of a system in an FMU, beside the model."""
 
     system: SystemData
     classes: list[tuple[str, str]]
@@ -56,7 +56,7 @@ class Exported:
         self._given[name] = float(value)
 
     def input(self, name: str) -> float:
-        """An input as it is set."""
+        """Value of an input."""
         return self._given[name]
 
     def output(self, name: str) -> float:
@@ -67,7 +67,7 @@ class Exported:
         return self._got[name]
 
     def step(self, t: float, h: float) -> bool:
-        """On to t + h, with inputs held."""
+        """Advance to t + h, with inputs held."""
         if self._got is None:
             self._run(t)
         self._run(t + h)
@@ -78,8 +78,8 @@ class Exported:
         if self._system is None:
             data = self._card.system
             data.t = round(self._start * 1e9)
-            own = [getattr(import_module(module), name) for module, name in self._card.classes]
-            self._system = build(data, known_classes([Held, *own]))
+            classes = [getattr(import_module(module), name) for module, name in self._card.classes]
+            self._system = build(data, known_classes([Held, *classes]))
         values: dict[str, Any] = {}
         for x in self.inputs:
             if x.key not in values:

@@ -11,7 +11,7 @@ from soacraft.sim.components.declarations import Discrete, output
 from soacraft.sim.components.declarations import Params as Base
 from soacraft.sim.systems.system import System
 
-#: What is held is under this name in a system.
+#: Components that hold values are below this path in a system.
 FOLDER = "from_outside"
 
 
@@ -44,13 +44,13 @@ def hold(system: System, ports: Sequence[str]) -> dict[str, str]:
         path, _, name = system.diagram.exports.get(str(port), str(port)).rpartition(".")
         part = system.diagram.parts.get(path)
         if part is None or name not in part.component.interface.inputs:
-            known = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.inputs]
-            raise WiringError(f"there is no input {port!r:.60} to fill from outside{near(str(port), known)}")
+            inputs = [f"{x}.{y}" for x, z in system.diagram.parts.items() for y in z.component.interface.inputs]
+            raise WiringError(f"there is no input {port!r:.60} to fill from outside{near(str(port), inputs)}")
         signal = part.signal(name)
         if signal.dtype is not float:
             raise WiringError(f"the input {port!r} takes {signal.dtype.__name__}, and values from outside are float.")
-        own = f"{FOLDER}/i{i}"
-        system.add(own, Held(shape=signal.shape, unit=signal.unit))
-        system.connect(f"{own}.y", f"{path}.{name}")
-        held[str(port)] = f"{own}.value"
+        holder = f"{FOLDER}/i{i}"
+        system.add(holder, Held(shape=signal.shape, unit=signal.unit))
+        system.connect(f"{holder}.y", f"{path}.{name}")
+        held[str(port)] = f"{holder}.value"
     return held

@@ -1,4 +1,4 @@
-"""Foreign code in a process of its own: its crash is an error with a name, and its silence too."""
+"""Foreign code in a separate process: its crash is an error with a name, and its silence too."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Host:
             raise
 
     def call(self, name: str, body: bytes, when: str) -> bytes:
-        """What a method gives for bytes; `when` is for messages."""
-        given, taken = self._process.stdin, self._process.stdout
-        assert given is not None and taken is not None
+        """Bytes that a method returns for bytes; `when` is for messages."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
         request = bytes([len(name)]) + name.encode() + body
         self._watched.due = time.monotonic() + (max(_START, self._timeout) if name == "begin" else self._timeout)
         try:
-            given.write(struct.pack("<I", len(request)) + request)
-            given.flush()
-            head = taken.read(4)
-            data = taken.read(struct.unpack("<I", head)[0]) if len(head) == 4 else b""
+            stdin.write(struct.pack("<I", len(request)) + request)
+            stdin.flush()
+            head = stdout.read(4)
+            data = stdout.read(struct.unpack("<I", head)[0]) if len(head) == 4 else b""
         except OSError:
             data = b""
         finally:
@@ -78,7 +78,7 @@ class Host:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """True if the process runs."""
         return self._process.poll() is None
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class _Watched:
         self.late = self.done = False
 
     def look(self) -> None:
-        """Until it is done with."""
+        """Watch the process until it is released."""
         while not self.done and self._process.poll() is None:
             due = self.due
             if due is not None and time.monotonic() > due:

@@ -40,7 +40,7 @@ class BadPacketError(Exception):
 
 
 class Packet(NamedTuple):
-    """What was in a packet."""
+    """Contents of a packet."""
 
     sequence: int
     ns: int
@@ -79,7 +79,7 @@ class Layout:
         self._shapes = [x.shape for x in self.signals.values()]
         listed = [f"{key} {x.dtype.__name__} {x.shape} {x.unit or ''}" for key, x in self.signals.items()]
         self.mark = crc32("\n".join(listed).encode())
-        """Of the fields: names, types, shapes and units."""
+        """Check sum of the fields: names, types, shapes and units."""
 
     @property
     def format(self) -> str:
@@ -109,7 +109,7 @@ class Layout:
         return struct.pack("<II", MAGIC, crc32(rest)) + rest
 
     def unpack(self, data: bytes | bytearray | memoryview) -> Packet:
-        """What a packet has; `BadPacketError` for what is none."""
+        """Contents of a packet; `BadPacketError` for bytes that are none."""
         if len(data) != self.size:
             raise BadPacketError("length", f"{len(data)} bytes, and {self.name!r} has {self.size}")
         magic, crc, mark, size, sequence, ns = _HEADER.unpack_from(data)

@@ -19,7 +19,7 @@ from soacraft.sim.links.ports import Linked
 
 
 class Native(Linked):
-    """Flight code in a shared library, with its state as bytes. It runs in a process of its own, so that its crash is a
+    """Flight code in a shared library, with its state as bytes. It runs in a separate process, so that its crash is a
     `LostPeerError` here. The library has, with a prefix,
 
         uint32_t fsw_state_size(void);                int fsw_init(void);

@@ -53,13 +53,13 @@ def observations(step: Stepper, observe: Sequence[Any]) -> list[Observation]:
     """The observations of a list of names and functions; `WiringError` for what is none."""
     if isinstance(observe, str) or not isinstance(observe, Sequence):
         raise WiringError(f"observe is a list of names and functions, such as ['q', 'v']; got {observe!r:.60}.")
-    made: list[Observation] = []
+    listed: list[Observation] = []
     for i, x in enumerate(observe):
-        one = _function(x, i, {y.name for y in made}) if callable(x) else _named(step, x)
-        if one.name in (y.name for y in made):
+        one = _function(x, i, {y.name for y in listed}) if callable(x) else _named(step, x)
+        if one.name in (y.name for y in listed):
             raise WiringError(f"observe has {one.name!r} twice.")
-        made.append(one)
-    return made
+        listed.append(one)
+    return listed
 
 
 def _function(function: Callable[[Stepper], Any], i: int, taken: set[str]) -> Observation:

@@ -42,7 +42,7 @@ class Linked(Uncopied, Component):
     content: Any = ""
     """Digests of the files of what it is connected to, by which fingerprints know it."""
     unkept = ""
-    """Why a checkpoint cannot hold what it is connected to; empty where it can."""
+    """Reason why a checkpoint cannot hold the state of the other side; empty if it can."""
 
     def __init__(
         self, title: str, inputs: Bundle, outputs: Bundle, more: Bundle | None = None, state: int | None = None
@@ -51,26 +51,26 @@ class Linked(Uncopied, Component):
         self.title = title
         self.sent, self.received = Layout(f"{title}_in", inputs), Layout(f"{title}_out", outputs)
         self._more = tuple(x.signal(None).dtype(0) for x in read_bundle(more or {}, title).values())
-        given = read_bundle(inputs, f"inputs of {title!r}")
-        made = {**read_bundle(outputs, f"outputs of {title!r}"), **read_bundle(more or {}, title)}
-        both = [x for x in [*made, STATE][: None if state is not None else -1] if x in given]
-        if both or (state is not None and STATE in made):
+        sources = read_bundle(inputs, f"inputs of {title!r}")
+        results = {**read_bundle(outputs, f"outputs of {title!r}"), **read_bundle(more or {}, title)}
+        both = [x for x in [*results, STATE][: None if state is not None else -1] if x in sources]
+        if both or (state is not None and STATE in results):
             raise WiringError(f"{title!r} has two ports {(both or [STATE])[0]!r}; give one another name.")
-        arguments = ("t", "dt", *given, *((STATE,) if state is not None else ()))
+        arguments = ("t", "dt", *sources, *((STATE,) if state is not None else ()))
         ins = {
             name: named_port(In(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame), name, title)
-            for name, x in given.items()
+            for name, x in sources.items()
         }
         outs = {
             name: named_port(Output(Equated(self, name, i, arguments), x, None), name, title)
-            for i, (name, x) in enumerate(made.items())
+            for i, (name, x) in enumerate(results.items())
         }
         discrete: dict[str, Discrete] = {}
         updates: dict[str, OfState] = {}
         if state is not None:
-            kept = named_port(Discrete(shape=(state,), dtype=int, start=lambda _: self.first()), STATE, title)
-            discrete[STATE] = kept
-            updates[STATE] = named_port(update(kept)(Equated(self, "next", len(made), arguments)), "next", title)
+            stored = named_port(Discrete(shape=(state,), dtype=int, start=lambda _: self.first()), STATE, title)
+            discrete[STATE] = stored
+            updates[STATE] = named_port(update(stored)(Equated(self, "next", len(results), arguments)), "next", title)
         face = Interface(ins, {}, discrete, outs, {}, updates, {}, [])
         self.interface = face  # type: ignore[misc]
         self._has_state, self._open = state is not None, False
@@ -82,7 +82,7 @@ class Linked(Uncopied, Component):
 
     def exchange(self, t: float, dt: float, body: bytes, state: Any) -> tuple[tuple[Any, ...], Any]:
         """Outputs, and the next state, from packed inputs and the state."""
-        raise AssertionError("every kind has one of its own")
+        raise AssertionError("every kind overrides it")
 
     def item(self, i: int, given: tuple[Any, ...]) -> Any:
         """One of what `called` gives."""

@@ -1,4 +1,4 @@
-"""The other end of `host`: a program that is started in a process of its own, and knows nothing of soacraft.
+"""The other end of `host`: a program that is started in a separate process, and imports nothing of soacraft.
 
     python serve.py MODULE
 
@@ -27,7 +27,7 @@ def frame(status: int, body: bytes) -> bytes:
 
 
 def read(stream: BinaryIO, size: int) -> bytes:
-    """So many bytes; fewer at the end."""
+    """Read `size` bytes; fewer at the end."""
     data = b""
     while len(data) < size:
         part = stream.read(size - len(data))
@@ -38,13 +38,13 @@ def read(stream: BinaryIO, size: int) -> bytes:
 
 
 def answer(server: Any, request: bytes) -> bytes:
-    """What a request gives."""
+    """Answer to a request, as a frame."""
     at = 1 + request[0]
     name = request[1:at].decode()
     try:
         if name == "begin":
-            made: bytes = server["Server"](json.loads(request[at:])).begin(server)
-            return frame(0, made)
+            reply: bytes = server["Server"](json.loads(request[at:])).begin(server)
+            return frame(0, reply)
         return frame(0, getattr(server["self"], name)(request[at:]))
     except Exception as wrong:
         return frame(1, f"{type(wrong).__name__}: {wrong}".encode()[:2000])

@@ -1,4 +1,4 @@
-"""An FMU, called by fmpy in a process of its own; see `fmu`."""
+"""An FMU, called by fmpy in a separate process; see `fmu`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 _TIME = struct.Struct("<dd")
-#: How far beyond a zero an event is taken, in seconds: the clock counts nanoseconds.
+#: Distances beyond a zero at which an event is taken, in seconds: the clock counts nanoseconds.
 _BEYOND = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 
@@ -21,12 +21,12 @@ class Server:
         if self._v3:
             from fmpy.fmi3 import FMU3Model, FMU3Slave  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-            made: Any = FMU3Model if self._me else FMU3Slave
+            kind: Any = FMU3Model if self._me else FMU3Slave
         else:
             from fmpy.fmi2 import FMU2Model, FMU2Slave  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-            made = FMU2Model if self._me else FMU2Slave
-        self._fmu = made(
+            kind = FMU2Model if self._me else FMU2Slave
+        self._fmu = kind(
             guid=config["token"],
             modelIdentifier=config["identifier"],
             unzipDirectory=config["folder"],
@@ -36,7 +36,7 @@ class Server:
         self._in, self._out = struct.Struct(config["in_format"]), struct.Struct(config["out_format"])
 
     def begin(self, server: dict[str, Any]) -> bytes:
-        """Instantiate and initialize; what the other side must know."""
+        """Instantiate and initialize; returns states, indicators and outputs as JSON, for the other side."""
         server["self"] = self
         fmu, t0 = self._fmu, self._c["start_time"]
         fmu.instantiate()
@@ -48,17 +48,17 @@ class Server:
             fmu.setupExperiment(startTime=t0)
             fmu.enterInitializationMode()
         fmu.exitInitializationMode()
-        told: dict[str, Any] = {}
+        reply: dict[str, Any] = {}
         if self._me:
             self._nx = fmu.getNumberOfContinuousStates() if self._v3 else self._c["states"]
             self._nz = fmu.getNumberOfEventIndicators() if self._v3 else self._c["indicators"]
             self._x, self._dx = ((ctypes.c_double * max(1, self._nx))() for _ in range(2))
             self._z = (ctypes.c_double * max(1, self._nz))()
             self._events()
-            told = {"states": self._states(), "indicators": self._nz, "outputs": self._get_all().hex()}
+            reply = {"states": self._states(), "indicators": self._nz, "outputs": self._get_all().hex()}
         elif self._c["serialize"]:
-            told = {"state": self._state().hex()}
-        return json.dumps(told).encode()
+            reply = {"state": self._state().hex()}
+        return json.dumps(reply).encode()
 
     # -- values ------------------------------------------------------------------------------------------------
 
@@ -111,8 +111,8 @@ class Server:
         outputs = self._get_all()
         if self._v3:
             flags, last = [ctypes.c_bool() for _ in range(3)], ctypes.c_double()
-            given = [*map(ctypes.byref, flags), ctypes.byref(last)]
-            self._fmu.fmi3DoStep(self._fmu.component, t, dt, True, *given)
+            outcome = [*map(ctypes.byref, flags), ctypes.byref(last)]
+            self._fmu.fmi3DoStep(self._fmu.component, t, dt, True, *outcome)
             if flags[2].value or flags[1].value:
                 raise RuntimeError(f"it ended its step at t = {last.value:.9g} s")
         else:

@@ -1,4 +1,4 @@
-"""Flight code in a shared library, called in a process of its own; see `native` for its interface."""
+"""Flight code in a shared library, called in a separate process; see `native` for its interface."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class SharedMemory(PacketLink):
 
     @property
     def answer_at(self) -> int:
-        """Where the packet of the outputs begins, in bytes."""
+        """Offset of the packet of the outputs, in bytes."""
         return self._way.there
 
     def close(self) -> None:
@@ -111,5 +111,5 @@ class _Block:
 
 
 def _is_torn(data: bytes) -> bool:
-    """Whether the check sum does not fit: someone may be writing."""
+    """True if the check sum does not fit: someone may be writing."""
     return int.from_bytes(data[4:8], "little") != crc32(data[8:])

@@ -35,7 +35,7 @@ class ShareRun(NamedTuple):
 
 
 class SplitRun(NamedTuple):
-    """The run of a system that is split: `shares` by name, and `signals` of all parts, each from the share that has
+    """The run of a system that is split: `shares` {name: run}, and `signals` of all parts, each from the share that has
     it."""
 
     shares: dict[str, ShareRun]
@@ -55,7 +55,7 @@ class Recipe(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a process is to do."""
+    """Task of a process."""
 
     make: Callable[[], System]
     shares: dict[str, Any]
@@ -72,12 +72,12 @@ class Split(Strict):
 
     def run(self, t: float, signals: str | Sequence[str] = "**") -> SplitRun:
         """Carry all shares on to time t, in seconds."""
-        told = self._crew.tell([("run", (t, signals))] * len(self._names), self._names)
+        answers = self._crew.tell([("run", (t, signals))] * len(self._names), self._names)
         shares = {
-            name: ShareRun(x[0], x[1], x[2], Signals(*x[3])) for name, (x, _) in zip(self._names, told, strict=True)
+            name: ShareRun(x[0], x[1], x[2], Signals(*x[3])) for name, (x, _) in zip(self._names, answers, strict=True)
         }
         merged = {
-            key: shares[name].signals[key] for name, (_, keys) in zip(self._names, told, strict=True) for key in keys
+            key: shares[name].signals[key] for name, (_, keys) in zip(self._names, answers, strict=True) for key in keys
         }
         return SplitRun(shares, dict(sorted(merged.items())))
 
@@ -96,8 +96,8 @@ class Split(Strict):
 def split(
     system: System | Callable[[], System], shares: Mapping[str, Any], timeout: float = 30.0, crew: Crew | None = None
 ) -> Split:
-    """Split a system at sampled signals into shares, {name: patterns of parts and plants}, each in a process of its
-    own. At a tick values go to those who need them as soon as they are computed; the run has the bits of the whole.
+    """Split a system at sampled signals into shares, {name: patterns of parts and plants}, each in a separate
+    process. At a tick values go to those who need them as soon as they are computed; the run has the bits of the whole.
 
     Another cut is refused: outputs of continuous components and plants; plants in two shares; continuous states in two
     with steps that depend on all. A share whose process ends, or that is silent for `timeout` seconds, is a
@@ -116,28 +116,28 @@ def split(
     soacraft.errors.WiringError: the cut between 'a' and 'b' is at 'wave.y' -> 'gain.u', which is of a continuous \
 component: a system is split at outputs of sampled components. Put a sim.SampleHold with every= before it, in 'a'.
     """
-    whole = system() if callable(system) else system
-    if not isinstance(whole, System):
-        raise WiringError(f"split takes a system, or a function that makes one; got {whole!r:.60}.")
-    whole.board.refuse_begun("it cannot be split")
-    cut(whole, shares)
-    make = cast(Callable[[], System], system if callable(system) else _recipe(whole))
+    complete = system() if callable(system) else system
+    if not isinstance(complete, System):
+        raise WiringError(f"split takes a system, or a function that makes one; got {complete!r:.60}.")
+    complete.board.refuse_begun("it cannot be split")
+    cut(complete, shares)
+    make = cast(Callable[[], System], system if callable(system) else _recipe(complete))
     job = Job(make, dict(shares), "", float(timeout))
     try:
         pickle.dumps(job)
     except Exception as wrong:
         raise WiringError(
-            f"the system {whole.name!r} cannot be sent to other processes: {wrong}. Define its classes, or a function "
-            "that makes it, at the top of a module."
+            f"the system {complete.name!r} cannot be sent to other processes: {wrong}. Define its classes, or a "
+            "function that makes it, at the top of a module."
         ) from None
     if crew is not None and len(crew) < len(shares):
         raise WiringError(f"{len(shares)} shares need as many processes, and the crew has {len(crew)}.")
-    mine = Crew(len(shares)) if crew is None else crew
+    processes = Crew(len(shares)) if crew is None else crew
     try:
-        return Split(job, mine, crew is None)
+        return Split(job, processes, crew is None)
     except BaseException:
         if crew is None:
-            mine.close()
+            processes.close()
         raise
 
 
@@ -182,7 +182,7 @@ class Crew:
         return len(self._processes)
 
     def tell(self, messages: Sequence[Any], names: Sequence[str]) -> list[Any]:
-        """What each of the first processes answers; the first cause where one fails or is gone."""
+        """Answers of the first processes; the first cause is raised if one fails or is gone."""
         waiting: dict[Any, int] = {}
         failed: list[Exception] = []
         answers: list[Any] = [None] * len(messages)
@@ -233,13 +233,13 @@ class Crew:
 
 
 def _plainest(failed: Sequence[Exception]) -> Exception:
-    """Of lost peers: the one whose process ended, before those who missed it."""
+    """The plainest error of several lost peers: the one whose process ended, before those who missed it."""
     return next((x for x in failed if "ended with code" in str(x)), failed[0])
 
 
 def _error(name: str, kind: str, text: str) -> Exception:
-    found = getattr(errors, kind, LinkError)
-    error = found(f"the share {name!r} failed: {text}")
+    error_class = getattr(errors, kind, LinkError)
+    error = error_class(f"the share {name!r} failed: {text}")
     if isinstance(error, LinkError):
         error.peer = name
     return error
@@ -260,7 +260,7 @@ class Channels:
         self.open = False
 
     def send(self, key: str, t: float, value: Any) -> None:
-        """To all shares that need it; once for each time, also where a tick is tried again."""
+        """Send a value to all shares that need it; once for each time, also where a tick is tried again."""
         if not self.open or self._latest.get(key, (None, None))[0] == t:
             return
         self._latest[key] = t, value
@@ -298,17 +298,17 @@ class Channels:
 
 
 def work(control: Any, mesh: Mapping[int, Any]) -> None:
-    """What a process does: take shares, run them, answer. It ends after an error, which the others see."""
+    """Loop of a process: take shares, run them, answer. It ends after an error, which the others see."""
     shared: tuple[System, Channels, list[str]] | None = None
     with suppress(EOFError, OSError, KeyboardInterrupt):  # nobody is there any more
         while True:
             try:
-                verb, given = control.recv()
+                verb, argument = control.recv()
                 if verb == "take":
-                    shared, answer = _taken(given, mesh), None
+                    shared, answer = _taken(argument, mesh), None
                 else:
                     assert shared is not None
-                    answer = _ran(*shared, *given)
+                    answer = _ran(*shared, *argument)
             except (EOFError, OSError):
                 raise
             except SoacraftError as wrong:

@@ -1,4 +1,4 @@
-"""Environments on steppers: all as one compiled batch, or each on a stepper of its own."""
+"""Environments on steppers: all as one compiled batch, or a stepper for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Begin = Callable[[Sequence[int], Sequence[np.random.Generator]], tuple[Array, Ar
 
 
 class Driven(NamedTuple):
-    """What makes steppers of a motion, all alike, with the bounds of what drives them."""
+    """Maker of steppers of one motion, all alike, with the bounds of their controls."""
 
     make: Callable[..., Stepper]
     low: Array
@@ -33,14 +33,14 @@ class Driven(NamedTuple):
 
     @classmethod
     def of(cls, p: Propagator, act: Any, every: float, controls: Mapping[str, str] | None = None) -> Driven:
-        """Those of a propagator; `controls` are its controls by the names that actions have here."""
+        """Maker of steppers of a propagator; `controls` maps the names that actions have here to its controls."""
         names = list(controls or controls_of(p.mb)) if act is None else _names(act)
         for x in names:
             if controls is not None and x not in controls:
                 raise WiringError(f"there is no input {x!r:.60} to fill from outside{near(x, controls)}")
         driven = names if controls is None else [controls[x] for x in names]
-        given = act if isinstance(act, Mapping) else {}
-        bounds = [_bounds(p, x, control, given.get(x)) for x, control in zip(names, driven, strict=True)]
+        prescribed = act if isinstance(act, Mapping) else {}
+        bounds = [_bounds(p, x, control, prescribed.get(x)) for x, control in zip(names, driven, strict=True)]
         low, high = np.array([x[0] for x in bounds]), np.array([x[1] for x in bounds])
         ns = positive_nanoseconds(every, "every")
         return cls(partial(p.stepper, driven, period=ns / 1e9, labels=names), low, high, ns)
@@ -49,7 +49,7 @@ class Driven(NamedTuple):
 def _names(act: Any) -> list[str]:
     """The names of what acts."""
     if isinstance(act, str) or not isinstance(act, Sequence | Mapping) or not all(isinstance(x, str) for x in act):
-        raise WiringError(f"act is a list of names, or bounds by name; got {act!r:.60}.")
+        raise WiringError(f"act is a list of names, or bounds {{name: (low, high)}}; got {act!r:.60}.")
     return list(act)
 
 
@@ -69,7 +69,7 @@ def _bounds(p: Propagator, name: str, control: str, given: Any) -> tuple[float, 
 
 
 class SteppedFleet:
-    """Environments on steppers: `count` as one batch where compiled code serves, else each on one of its own, with the
+    """Environments on steppers: `count` as one batch where compiled code serves, else each on its own stepper, with the
     same bits. `batch` insists on either."""
 
     def __init__(
@@ -93,13 +93,13 @@ class SteppedFleet:
             self._batch = driven.make(states=count, threads=threads, on_error="keep")
             self.steppers = [self._batch]
         self._states = [] if self._batch else [x.sim_state() for x in self.steppers]
-        # steppers whose time is to be that of the start when they begin anew: a step ended early, or time acts
+        # steppers whose time is to be that of the start at a restart: a step ended early, or time acts
         self._late = set() if self._batch or first.is_autonomous else set(range(count))
         self._shapes = self._measure()
         self.seen_size = sum(int(np.prod(x, dtype=int)) for x in self._shapes)
 
     def _obstacle(self, step: Stepper) -> str:
-        """Why they are no batch; empty where they may be."""
+        """Reason why they are no batch; empty if they can be one."""
         if step.obstacle:
             return step.obstacle
         if not step.is_autonomous:
@@ -121,7 +121,7 @@ class SteppedFleet:
         return shapes
 
     def begin(self, which: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
-        """Begin some anew, each by its generator."""
+        """Restart some environments, each by its generator."""
         if not len(which):
             return
         Q, V = self._starts(which, generators)
@@ -141,7 +141,7 @@ class SteppedFleet:
         """Hold an action of each for a period; why some could not go on. Steps that are too long raise, for all."""
         if self._batch is not None:
             self._batch.u[:] = actions
-            if len(still):  # they march along from a start, and begin anew afterwards
+            if len(still):  # they march along from a start, and restart afterwards
                 self._batch.reset(list(still))
                 self._batch.u[list(still)] = self._controls
             self._batch()
@@ -161,7 +161,7 @@ class SteppedFleet:
         return errors
 
     def look(self, t: Array) -> dict[str, Array]:
-        """What is observed, by name, with a row for each."""
+        """Observations {name: array}, with a row for each environment."""
         if self._batch is not None:
             view = View(self._batch, t)
             return {x.name: self._checked(x, _read(x, view)) for x in self._observations}
@@ -226,7 +226,7 @@ class Starts:
         """q and v of what `begin` gave; at rest where it gave q alone."""
         pair = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         read = []
-        for x, own, what in zip(pair, self._start, ("q", "v"), strict=True):
-            values = np.zeros((*count, len(own))) if x is None and what == "v" else x
-            read.append(finite(values, (*count, len(own)), f"{what} of begin", StateError))
+        for x, default, what in zip(pair, self._start, ("q", "v"), strict=True):
+            values = np.zeros((*count, len(default))) if x is None and what == "v" else x
+            read.append(finite(values, (*count, len(default)), f"{what} of begin", StateError))
         return read[0], read[1]

@@ -37,7 +37,7 @@ def stepped_environment() -> Any:
 
         @property
         def stepper(self) -> Stepper:
-            """The stepper that it stands on: q, v and u of now."""
+            """Stepper of the environment: q, v and u of now."""
             return self._fleet.steppers[0]
 
         def reset(
@@ -73,7 +73,7 @@ def stepped_environment() -> Any:
             return rows(seen, self._fleet.names, 1)[0], float(reward[0]), bool(ended[0]), cut, info
 
         def report(self) -> Text:
-            """A text: what the environment stands on, and why."""
+            """A text: how the environment is computed, and why."""
             return self._fleet.report()
 
         def close(self) -> None:

@@ -48,9 +48,9 @@ def reduced(source: SystemSource) -> Reduced | str:
 
 
 def _observe(step: Stepper, observed: Sequence[str]) -> list[Observation]:
-    """What is observed of the plant, by the names of its ports."""
-    made = observations(step, [x.partition(".")[2] for x in observed])
-    return [x._replace(name=name) for x, name in zip(made, observed, strict=True)]
+    """Observations of the plant, with the names of its ports."""
+    observed_values = observations(step, [x.partition(".")[2] for x in observed])
+    return [x._replace(name=name) for x, name in zip(observed_values, observed, strict=True)]
 
 
 class SystemStarts:
@@ -72,13 +72,13 @@ class SystemStarts:
         if changed:
             raise WiringError(
                 f"begin changed {changed}, which environments on steppers share: give batch=False, so that each is "
-                "a system of its own."
+                "a separate system."
             )
         mb = system.plants[self._plant].mb
         return np.array(mb.q), np.array(mb.v)
 
     def _fixed(self, system: System) -> dict[str, Any]:
-        """What a start may not change."""
+        """Values that a start must not change."""
         mb = system.plants[self._plant].mb
-        own = {f"the model of {self._plant!r}": (mb.version, mb.parameters), "mb.set_force": dict(mb.acting_forces)}
-        return own | {f"the parameter {x!r}": y for x, y in system.params.items()}
+        fixed = {f"the model of {self._plant!r}": (mb.version, mb.parameters), "mb.set_force": dict(mb.acting_forces)}
+        return fixed | {f"the parameter {x!r}": y for x, y in system.params.items()}

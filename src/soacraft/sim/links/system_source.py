@@ -67,15 +67,15 @@ class SystemSource:
             part = system.diagram.parts.get(path)
             face = None if part is None else part.component.interface
             if face is None or port not in [*face.outputs, *face.continuous, *face.discrete]:
-                known = [f"{y}.{z}" for y, w in system.diagram.parts.items() for z in w.component.interface.outputs]
-                raise WiringError(f"observe={x!r:.60} is no output or state{near(x, known)}")
+                outputs = [f"{y}.{z}" for y, w in system.diagram.parts.items() for z in w.component.interface.outputs]
+                raise WiringError(f"observe={x!r:.60} is no output or state{near(x, outputs)}")
 
     def bare(self, seed: int) -> System:
         """A new system, with nothing in its free inputs."""
         data = copy.copy(self._data)
         data.seed = seed
-        given = copy.deepcopy(self._models), copy.deepcopy(self._forces), self._components
-        return build(data, self._classes, *given)
+        parts = copy.deepcopy(self._models), copy.deepcopy(self._forces), self._components
+        return build(data, self._classes, *parts)
 
     def built(self, seed: int) -> tuple[System, dict[str, str]]:
         """A new system, and the states that hold actions."""
@@ -83,18 +83,18 @@ class SystemSource:
         return system, hold(system, self.actions)
 
     def seen(self, system: System, run: Any) -> dict[str, Any]:
-        """What is observed, by name."""
-        found: dict[str, Any] = {}
+        """Observations {name: value} at the end of a run."""
+        values: dict[str, Any] = {}
         for x in self.observed:
             path, _, port = x.partition(".")
             if path in system.diagram.plants:
                 mb = system.diagram.plants[path].mb
-                found[x] = np.array(mb.q if port == "q" else mb.v)
+                values[x] = np.array(mb.q if port == "q" else mb.v)
             else:
-                found[x] = run.signals[x][-1]
-        return found
+                values[x] = run.signals[x][-1]
+        return values
 
 
 def flat(seen: Mapping[str, Any]) -> Array:
-    """What is observed as one vector."""
+    """Observations as one vector."""
     return np.concatenate([np.zeros(0), *(np.ravel(x).astype(float) for key, x in seen.items() if key != "t")])

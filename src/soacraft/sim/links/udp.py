@@ -14,18 +14,18 @@ from soacraft.sim.links.layout import LARGEST
 from soacraft.sim.links.ports import Linked
 from soacraft.spatial.checks import Array
 
-#: What a link tells besides what came in.
+#: Outputs of a link in addition to those of its bundle.
 _TOLD: dict[str, Quantity] = {"fresh": Quantity(dtype=bool), "lost": Quantity(dtype=int)}
 
 
 class PacketLink(Linked):
     """A component that exchanges packets with another program at each tick.
 
-    Its inputs are sent, its outputs are received. Besides it has the outputs `fresh` (whether a new packet came) and
-    `lost` (how many never did). `counts` has the rest. What the other side knows is not in a checkpoint.
+    Its inputs are sent, its outputs are received. It also has the outputs `fresh` (true if a new packet came) and
+    `lost` (how many never did). `counts` has the rest. The state of the other side is not in a checkpoint.
     """
 
-    unkept = "the other side keeps a state of its own"
+    unkept = "the other side keeps a state"
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class PacketLink(Linked):
 
     @property
     def counts(self) -> Counts:
-        """What was counted."""
+        """Counters of packets."""
         return self._exchange.counts
 
     def begin(self) -> None:
@@ -96,7 +96,7 @@ class Udp(PacketLink):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where the own socket is."""
+        """Address of this side's socket."""
         host, port = self._way.socket.getsockname()[:2]
         return str(host), int(port)
 

@@ -37,7 +37,7 @@ def vector_environment() -> Any:
     from gymnasium.vector.utils import batch_space
 
     class SystemVectorEnv(VectorEnv[Array, Array, Array]):
-        """Environments that march together. What has ended begins anew at the next step, whose action it does not
+        """Environments that march together. One that has ended restarts at the next step, whose action it does not
         take. One that cannot go on is truncated, with the reason in info["error"]."""
 
         metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -55,7 +55,7 @@ def vector_environment() -> Any:
             self._begun = self._warned = False
 
         def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-            """All of them anew; one seed is that of the first, the next has one more."""
+            """Restart all; one seed is that of the first, the next has one more."""
             if self.closed:
                 raise LinkError(CLOSED)
             if seed is not None:

@@ -50,4 +50,4 @@ def rollout_contact(
             "Take a smaller step, or look at it with p.advance_to."
         )
     check_rollout(problem.description, method, step / 1e9, Q, V)
-    return batch.given(Q, V)
+    return batch.shaped(Q, V)

@@ -20,7 +20,7 @@ class Row(NamedTuple):
     tree: Rollout
     closed: Rollout
     touches: bool = False
-    """Whether it takes a `Contact`, and controls that are numbers or samples."""
+    """True if it takes a `Contact`, and controls that are numbers or samples."""
 
 
 _EXPLICIT, _IMPLICIT = Row(rollout_side_by_side, rollout_singly), Row(rollout_singly, rollout_singly)

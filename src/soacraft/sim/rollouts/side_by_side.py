@@ -26,15 +26,15 @@ _WORTH_A_THREAD = 500
 
 
 class Batch:
-    """What a rollout is given, checked: states (count, nq) and (count, nv), forces (count or 1, steps or 1, nv)."""
+    """Arguments of a rollout, checked: states (count, nq) and (count, nv), forces (count or 1, steps or 1, nv)."""
 
     def __init__(self, mb: Multibody, q: Any, v: Any, force: Any, steps: int) -> None:
-        given = read_q(mb, q), read_v(mb, v)
-        self._axes = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+        states = read_q(mb, q), read_v(mb, v)
+        self._axes = np.broadcast_shapes(*(x.shape[:-1] for x in states))
         if len(self._axes) > 1:
             raise StateError(f"rollout takes one state or a batch with one leading axis, got {self._axes}.")
         self.count = self._axes[0] if self._axes else 1
-        self.q, self.v = (np.ascontiguousarray(np.broadcast_to(x, (self.count, x.shape[-1]))) for x in given)
+        self.q, self.v = (np.ascontiguousarray(np.broadcast_to(x, (self.count, x.shape[-1]))) for x in states)
         self.force = read_force(mb, force, self.count, steps, bool(self._axes))
         self._mb, self._steps = mb, steps
 
@@ -46,12 +46,12 @@ class Batch:
         return np.empty(shapes[0]), np.empty(shapes[1])
 
     def threads(self, wanted: int | None) -> int:
-        """How many threads to take: as told, or as many as there is work for."""
+        """Number of threads: as in the argument, or as many as there is work for."""
         worth = 1 + self.count * len(self._mb) // _WORTH_A_THREAD
         return read_threads("rollout", wanted) or min(os.cpu_count() or 1, worth)
 
-    def given(self, Q: Array, V: Array) -> tuple[Array, Array]:
-        """Without the leading axis where one state was given."""
+    def shaped(self, Q: Array, V: Array) -> tuple[Array, Array]:
+        """Q and V without the leading axis if the rollout began at one state."""
         return (Q, V) if self._axes else (Q[0], V[0])
 
 
@@ -68,15 +68,15 @@ def rollout_side_by_side(
     fault = model.kernels.rollout(batch.q, batch.v, batch.force, h, Q, V, batch.threads(threads), number)
     if fault is not None:
         state, at, turned = fault
-        where = f"state {state} of the rollout of {mb.name!r} stopped in step {at}, at {at * h:.9g} s: "
+        place = f"state {state} of the rollout of {mb.name!r} stopped in step {at}, at {at * h:.9g} s: "
         why = "a hinge turns by more than 3 rad within the step" if turned else "its acceleration is not finite"
-        raise SimulationError(f"{where}{why}. Take a smaller step, or look at it with p.advance_to.")
+        raise SimulationError(f"{place}{why}. Take a smaller step, or look at it with p.advance_to.")
     check_rollout(problem.description, method, h, Q, V)
-    return batch.given(Q, V)
+    return batch.shaped(Q, V)
 
 
 def _compiled(mb: Multibody) -> CompiledModel:
-    """The compiled tree, or what stands in the way."""
+    """The compiled tree; an error with the obstacle if there is none."""
     if mb.acting_forces:
         raise ModelError(f"rollout does not know forces of mb.set_force, and {mb.name!r} has some; use p.advance_to.")
     why = model_obstacle(mb)

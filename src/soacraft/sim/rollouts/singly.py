@@ -26,7 +26,7 @@ def rollout_singly(
     problem: Mechanism, method: Method, q: Any, v: Any, force: Any, steps: int, step: int, threads: int | None = None
 ) -> tuple[Array, Array]:
     """States (..., steps + 1, nq) and (..., steps + 1, nv), each on the closures, after 0, 1, ... steps of `step`
-    nanoseconds. Every state has a solver of its own, made as the propagator's, so that no state depends on others. Of
+    nanoseconds. Every state has a separate solver, made as the propagator's, so that no state depends on others. Of
     a problem that touches, its contact and controls act, too."""
     mb, contact = problem.mb, problem.contact
     batch = Batch(mb, q, v, force, steps)
@@ -42,12 +42,12 @@ def rollout_singly(
 
     def roll(i: int) -> None:
         with preparing:  # in Python
-            own = Mechanism(replace(alone, contact=contact.another(), closures=alone.closures.copied()))
+            problem_of_state = Mechanism(replace(alone, contact=contact.another(), closures=alone.closures.copied()))
             try:
-                x, motion = _begun(own, method, (batch.q[i], batch.v[i]))
+                x, motion = _begun(problem_of_state, method, (batch.q[i], batch.v[i]))
             except LoopError as wrong:
                 raise LoopError(f"state {i} of the rollout of {mb.name!r}: {wrong}") from None
-        done = _roll(own, motion, batch.force[i % len(batch.force)], step, x, Q[i], V[i])
+        done = _roll(problem_of_state, motion, batch.force[i % len(batch.force)], step, x, Q[i], V[i])
         if done < steps:
             raise SimulationError(
                 f"state {i} of the rollout of {mb.name!r} stopped in step {done}, at {done * step / 1e9:.9g} s: its "
@@ -64,7 +64,7 @@ def rollout_singly(
         finally:
             pool.shutdown(cancel_futures=True)
     check_rollout(alone, method, step / 1e9, Q, V)
-    return batch.given(Q, V)
+    return batch.shaped(Q, V)
 
 
 def _begun(problem: Mechanism, method: Method, start: tuple[Array, Array]) -> tuple[Array, CompiledMotion]:
@@ -86,9 +86,9 @@ def _roll(problem: Mechanism, motion: CompiledMotion, force: Array, step: int, x
         if block is None:
             return done
         ends = block.ns[1:]
-        whole = int(np.argmin(np.append(ends == step * (done + 1 + np.arange(len(ends))), False)))
-        rows = slice(done + 1, done + 1 + whole)
-        Q[rows], V[rows] = block.x[1 : 1 + whole, :nq], block.x[1 : 1 + whole, nq : nq + nv]
-        last = min(whole + 1, len(ends))
+        complete = int(np.argmin(np.append(ends == step * (done + 1 + np.arange(len(ends))), False)))
+        rows = slice(done + 1, done + 1 + complete)
+        Q[rows], V[rows] = block.x[1 : 1 + complete, :nq], block.x[1 : 1 + complete, nq : nq + nv]
+        last = min(complete + 1, len(ends))
         now, x = int(block.ns[last]), block.x[last]
     return steps

@@ -1,4 +1,4 @@
-"""What a run leaves: rows, files, reports, a bar while it goes on."""
+"""Results of a run: rows, files, reports, a bar while it goes on."""
 
 __all__: list[str] = []
 

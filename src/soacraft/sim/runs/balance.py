@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 
 class Balance(NamedTuple):
-    """The energy balance of a run: what went in as work, what the energy grew by, and what is left."""
+    """The energy balance of a run: the work of forces, the growth of the energy, and the imbalance."""
 
     energy: float
-    """By how much kinetic and potential energy grew, at jumps of the state not counted."""
+    """Growth of kinetic and potential energy, at jumps of the state not counted."""
     work: Mapping[str, float]
     """The work of every force."""
     imbalance: float
     """The largest difference of the two over the run."""
     accuracy: float | None
-    """What the local errors of the integrator add up to, as an energy; None where it estimates none."""
+    """Sum of the local errors of the integrator, as an energy; None if it estimates none."""
     gain: float = 0.0
     """The energy that contacts gave beyond restitution, where it is more than 1 % of what moves; else 0."""
     sunk: float = 0.0
-    """By how much shapes are deeper in each other than the steps explain, in metres; else 0."""
+    """Depth of shapes in each other beyond what the steps explain, in metres; else 0."""
 
     @property
     def holds(self) -> bool | None:
-        """Whether the imbalance is no more than the accuracy explains, and contacts give no energy and do not sink in;
-        None where the accuracy is not known."""
+        """True if the imbalance is no more than the accuracy explains, and contacts give no energy and do not sink in;
+        None if the accuracy is not known."""
         if self.gain or self.sunk:
             return False
         return None if self.accuracy is None else self.imbalance <= self.accuracy

@@ -31,7 +31,7 @@ class Block:
     openings: Array
     """(n): how far closures are open at the ends."""
     told: Any
-    """What they were taken with: `problem.told_now` then."""
+    """Conditions of the steps: `problem.told_now` then."""
     columns: ForceColumns
     """Entries of the forces that may differ from zero."""
     before: Array | None = None
@@ -46,7 +46,7 @@ class Block:
     """Nanoseconds from which controls may have had other numbers, growing, and these numbers, a row for each."""
 
     def of_versions(self, old: Any, new: Any) -> Block:
-        """The same after its model was copied, where those of the model were old."""
+        """The block after its model was copied, where the versions of the model were old."""
         return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
 
     @property
@@ -90,5 +90,5 @@ class Block:
         if len(F) == 1:
             F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))
         t = float(self.ns[i]) / 1e9
-        told = self.told_at(np.array([t]))[0][0]
-        return Step(self.problem, t, h, x0, x1, w0, w1, F, told=told)
+        conditions = self.told_at(np.array([t]))[0][0]
+        return Step(self.problem, t, h, x0, x1, w0, w1, F, told=conditions)

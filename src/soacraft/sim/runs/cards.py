@@ -65,9 +65,9 @@ def _pictures(run: Run) -> Html:
 
 
 def balance_card(balance: Balance) -> str:
-    """What went in, what the energy grew by, and what is left."""
-    told = {None: "not known", True: "holds", False: "DOES NOT HOLD"}[balance.holds]
-    return card(f"energy balance: {told}", _balance(balance))
+    """Card of a balance: the work of forces, the growth of the energy, and the imbalance."""
+    verdict = {None: "not known", True: "holds", False: "DOES NOT HOLD"}[balance.holds]
+    return card(f"energy balance: {verdict}", _balance(balance))
 
 
 def _balance(balance: Balance) -> Html:
@@ -80,7 +80,7 @@ def _balance(balance: Balance) -> Html:
 
 
 def history_card(history: ContactHistory) -> str:
-    """Which pairs pressed, in how many steps, and how hard at most."""
+    """Card of contacts: the pairs that pressed, in how many steps, and their largest impulses."""
     steps: dict[tuple[str, str], int] = {}
     largest: dict[tuple[str, str], float] = {}
     for step in history.steps:

@@ -41,7 +41,7 @@ _MARK, _DIGEST = b"soaseal1", 32
 
 
 class Kept(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a checkpoint says besides the state."""
+    """Contents of a checkpoint beside the state."""
 
     kind: str
     log: LogPlace | None = None
@@ -77,7 +77,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, SimState]:
-    """What a file has, looked at; a `CheckpointError` for what is no checkpoint."""
+    """Contents of a file, checked; a `CheckpointError` for a file that is no checkpoint."""
     h5py = h5py_module()
     path = read_path(path, "sc.sim.restore", StateError)
     if not path.exists():
@@ -101,13 +101,13 @@ def read_checkpoint(path: str | PathLike[str]) -> tuple[Kept, SimState]:
         raise _damaged(path)
     try:
         if written == FORMAT:
-            kept, state = msgspec.msgpack.decode(bytes(parts["document"]), type=Kept), decode(bytes(parts["state"]))
+            stored, state = msgspec.msgpack.decode(bytes(parts["document"]), type=Kept), decode(bytes(parts["state"]))
         else:
             kind, log, body, state = format_1.converted(parts)
-            kept = Kept(kind=kind, log=log, body=body)
+            stored = Kept(kind=kind, log=log, body=body)
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}") from None
-    return kept, state
+    return stored, state
 
 
 def _is_sealed(path: Path) -> bool:

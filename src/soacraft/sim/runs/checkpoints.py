@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a checkpoint says of a propagator."""
+    """Description of a propagator in a checkpoint."""
 
     made: dict[str, Any]
     """Integrator, tolerance, step, solver, loads, controls and prescribed dofs."""
@@ -36,17 +36,17 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def writer(p: Propagator, path: str | PathLike[str]) -> Callable[[SimState, LogPlace | None], None]:
-    """What writes checkpoints of a propagator; its model is told once, and again where it was changed."""
-    kept: list[tuple[tuple[int, int], str]] = []
+    """Function that writes checkpoints of a propagator; its model is written out once, and again after it changed."""
+    document_of_model: list[tuple[tuple[int, int], str]] = []
 
     def write(state: SimState, log: LogPlace | None) -> None:
         mb = p.mb
         version = mb.version, mb.parameters
-        if not kept or kept[0][0] != version:
-            kept[:] = [(version, document(mb, str(path)))]
+        if not document_of_model or document_of_model[0][0] != version:
+            document_of_model[:] = [(version, document(mb, str(path)))]
         folder = "" if mb.mesh_folder is None else str(mb.mesh_folder)
         warn_unread(f"a checkpoint of {mb.name!r}", p.code.values())
-        body = Body(made=p.made, model=kept[0][1], folder=folder, code=entries_of(p.code))
+        body = Body(made=p.made, model=document_of_model[0][1], folder=folder, code=entries_of(p.code))
         write_checkpoint(path, "propagator", state, msgspec.to_builtins(body), log)
 
     return write
@@ -61,7 +61,7 @@ def document(mb: Multibody, path: str) -> str:
 
 
 def documents(mb: Multibody) -> dict[str, bytes]:
-    """What a log tells of a model, where a file can hold it."""
+    """Documents of a model for a log, if a file can hold it."""
     try:
         return {"model": to_json(mb)}
     except SoacraftError:
@@ -71,26 +71,26 @@ def documents(mb: Multibody) -> dict[str, bytes]:
 def read(p: Propagator, path: str | PathLike[str], accept_changes: bool = False) -> tuple[SimState, LogPlace | None]:
     """The state of a checkpoint that is of such a propagator, and where its log was. Functions and force elements that
     are not as they were are refused, unless changes are accepted."""
-    kept, state = read_checkpoint(path)
-    if kept.kind != "propagator":
+    stored, state = read_checkpoint(path)
+    if stored.kind != "propagator":
         raise CheckpointError(
-            f"{str(path)!r} is a checkpoint of a {kept.kind!r:.40}, not of a propagator: restore it with "
+            f"{str(path)!r} is a checkpoint of a {stored.kind!r:.40}, not of a propagator: restore it with "
             "sc.sim.restore(path)."
         )
     try:
-        body = msgspec.convert(kept.body, Body)
+        body = msgspec.convert(stored.body, Body)
     except (msgspec.ValidationError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}.") from None
-    mine = msgspec.to_builtins(p.made)
-    for name in mine:
-        if body.made.get(name) != mine[name]:
+    settings = msgspec.to_builtins(p.made)
+    for name in settings:
+        if body.made.get(name) != settings[name]:
             raise CheckpointError(
                 f"the checkpoint {str(path)!r} is of another propagator: its {name} is {body.made.get(name)!r:.200}, "
-                f"and here it is {mine[name]!r:.200}. Make the propagator as it was made then."
+                f"and here it is {settings[name]!r:.200}. Make the propagator as it was made then."
             )
     refuse_foreign(p.mb, body.model, body.folder, str(path))
     refuse_changed(body.code, entries_of(p.code), str(path), "p.restore(path, accept_changes=True)", accept_changes)
-    return state, kept.log
+    return state, stored.log
 
 
 def refuse_changed(then: Code | None, now: Code, path: str, line: str, accept: bool) -> None:
@@ -118,7 +118,8 @@ def refuse_foreign(mb: Multibody, text: str, folder: str, path: str) -> None:
         then.set_state(mb.q, mb.v, mb.vdot)
     other = same(then, mb)
     if other:
-        told = "; ".join(map(str, other[:3]))
+        differences = "; ".join(map(str, other[:3]))
         raise CheckpointError(
-            f"the model {mb.name!r} is not the one of the checkpoint {path!r}: {told}. Give it the model of then."
+            f"the model {mb.name!r} is not the one of the checkpoint {path!r}: {differences}. Give it the model "
+            "of then."
         )

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from soacraft.errors import LinkError, StateError, near
 from soacraft.spatial.checks import finite
 
-#: What is done about a step that ends late.
+#: Policies for a step that ends late.
 OVERRUNS = ("catch_up", "skip", "raise")
 _SECOND = 10**9
 
 
 class Paced(NamedTuple):
-    """How a run kept up with the clock.
+    """Timing of a run that was paced by a clock.
 
-    An overrun is an end of a step that was computed later than its time: `worst` is by how much at most, in seconds of
-    the clock. `skipped` is the time that was given up by the policy "skip". `slept` is what was left to wait.
+    An overrun is an end of a step that was computed later than its time: `worst` is the longest delay, in seconds of
+    the clock. `skipped` is the time that was given up by the policy "skip". `slept` is the time spent waiting.
     """
 
     pace: float
@@ -90,6 +90,6 @@ class Pace:
             )
 
     def report(self) -> Paced:
-        """What was counted."""
+        """Counts and times of the run."""
         times = (x / _SECOND for x in (self._worst, self._slept, self._skipped))
         return Paced(self._pace, self._policy, self._steps, self._overruns, *times)

@@ -49,8 +49,8 @@ class ContactHistory:
     def _placed(self) -> tuple[list[ContactStep], list[int]]:
         """The steps of this run, and the row at which each ends."""
         row = {round(1e9 * float(x)): i for i, x in enumerate(self._t) if self._length[i] > 0.0}
-        mine = [x for x in self._diary.steps if round(1e9 * x.t) in row]
-        return mine, [row[round(1e9 * x.t)] for x in mine]
+        steps_of_run = [x for x in self._diary.steps if round(1e9 * x.t) in row]
+        return steps_of_run, [row[round(1e9 * x.t)] for x in steps_of_run]
 
     @property
     def _scene(self) -> Scene:
@@ -70,7 +70,7 @@ class ContactHistory:
         return self._placed[1]
 
     def by_row(self) -> dict[int, int]:
-        """By row of the run at which a step with contacts ends: the number of the step."""
+        """Numbers {row of the run: step} of the steps with contacts, by the row at which each ends."""
         return {row: i for i, row in enumerate(self._rows)}
 
     @cached_property
@@ -96,9 +96,9 @@ class ContactHistory:
         for i, (a, b) in enumerate(step.pairs):
             slide = surfaces.of(a, b)[0]
             friction[i] = slide[0] if slide else 0.0
-            mine = [j for j, pair in enumerate(near.pairs) if pair == (a, b)]
-            if mine:
-                j = min(mine, key=lambda j: float(np.linalg.norm(near.point_b[j] - step.points[i])))
+            candidates = [j for j, pair in enumerate(near.pairs) if pair == (a, b)]
+            if candidates:
+                j = min(candidates, key=lambda j: float(np.linalg.norm(near.point_b[j] - step.points[i])))
                 axes[i] = near.normal[j]
         return axes, friction
 
@@ -111,7 +111,7 @@ class ContactHistory:
         return max(rise - sum(x.gain for x in self.steps), 0.0)
 
     def sunk(self, v: Array) -> float:
-        """By how much shapes are deeper in each other than the steps so far and the start explain, in metres; `v` are
+        """Depth of shapes in each other beyond what the steps so far and the start explain, in metres; `v` are
         the velocities (rows, nv). A step may end as deep as its points move in two steps. O(rows n)."""
         deep = [(-float(x.gap.min()), row) for x, row in zip(self.steps, self._rows, strict=True) if len(x.gap)]
         worst = [row for _, row in sorted(deep, reverse=True)[:_WORST]]
@@ -138,30 +138,30 @@ class ContactHistory:
     def force(self, name: str, other: str | None = None) -> Array:
         """The force of contact on a shape or body, from another one or from all, (rows, 3), in N."""
         require_names(self._names, name, other)
-        found = np.zeros((self._count, 3))
+        force = np.zeros((self._count, 3))
         for i, x in zip(self._rows, self.steps, strict=True):
-            found[i] = x.impulse_on(name, other) / self._length[i]
-        return found
+            force[i] = x.impulse_on(name, other) / self._length[i]
+        return force
 
     def forces_by_pair(self) -> dict[tuple[str, str], Array]:
         """The force of contact on the second shape of each pair that pressed, (rows, 3), in N."""
-        found = {pair: np.zeros((self._count, 3)) for pair in self.pairs}
+        forces = {pair: np.zeros((self._count, 3)) for pair in self.pairs}
         for i, x in zip(self._rows, self.steps, strict=True):
             for pair, p in zip(x.pairs, x.impulses, strict=True):
-                if pair in found:
-                    found[pair][i] += p / self._length[i]
-        return found
+                if pair in forces:
+                    forces[pair][i] += p / self._length[i]
+        return forces
 
     def touches(self, name: str, other: str | None = None) -> npt.NDArray[np.bool_]:
         """A sensor of touch: whether a shape or body is pressed, by another one or by any, (rows)."""
         require_names(self._names, name, other)
-        found = np.zeros(self._count, dtype=bool)
+        pressed = np.zeros(self._count, dtype=bool)
         for i, x in zip(self._rows, self.steps, strict=True):
-            found[i] = any(
+            pressed[i] = any(
                 p.any() and ((is_of(a, name) and is_of(b, other)) or (is_of(b, name) and is_of(a, other)))
                 for (a, b), p in zip(x.pairs, x.impulses, strict=True)
             )
-        return found
+        return pressed
 
     def __repr__(self) -> str:
         return f"<contacts of {len(self.steps)} steps, {len(self.pairs)} pairs>"

@@ -83,12 +83,12 @@ def _copy(old: Any, new: Any, place: LogPlace | None) -> None:
             new.create_dataset(name, data=data[()], dtype=data.dtype)
             continue
         count = len(data) if place is None else place.events if name.startswith("event_") else place.rows
-        made = new.create_dataset(
+        copied = new.create_dataset(
             name, (count, *data.shape[1:]), data.dtype, maxshape=data.maxshape, chunks=data.chunks
         )
         for first in range(0, count, _TOGETHER):
             part = slice(first, min(first + _TOGETHER, count))
-            made[part] = data[part]
+            copied[part] = data[part]
     if place is not None:
         new["count"][:] = [place.rows, place.events, int(place.ended)]
         if not place.ended:

@@ -31,34 +31,34 @@ def write_mat(run: Run, path: str | PathLike[str]) -> Path:
     """A MATLAB file: see `Run.to_mat`."""
     from scipy.io import savemat
 
-    told = _mat(run)
+    table = _mat(run)
     if len(run.segments) > 1:
-        told["segments"] = np.array([_mat(x) for x in run.segments], dtype=object)
+        table["segments"] = np.array([_mat(x) for x in run.segments], dtype=object)
 
     def write(aside: Path) -> None:
         with open(aside, "wb") as stream:
-            savemat(stream, told, long_field_names=True, oned_as="column")  # type: ignore[arg-type]
+            savemat(stream, table, long_field_names=True, oned_as="column")  # type: ignore[arg-type]
 
     return _whole(path, "to_mat", write)
 
 
 def _mat(run: Run) -> dict[str, Any]:
-    told: dict[str, Any] = {name: getattr(run, name) for name in _COLUMNS}
+    table: dict[str, Any] = {name: getattr(run, name) for name in _COLUMNS}
     names: list[tuple[str, str]] = []
     for group, values in (("work", run.work), ("forces", run.forces), ("signals", dict(run.signals))):
-        told[group] = _fields(group, values, names)
-    for name in [*_COLUMNS, *(f"{group}.{x}" for group in ("forces", "signals") for x in told[group])]:
-        value = told[name] if name in told else told[name.split(".")[0]][name.split(".")[1]]
+        table[group] = _fields(group, values, names)
+    for name in [*_COLUMNS, *(f"{group}.{x}" for group in ("forces", "signals") for x in table[group])]:
+        value = table[name] if name in table else table[name.split(".")[0]][name.split(".")[1]]
         if value.nbytes > _MOST:
             raise StateError(f"{name!r} has {value.nbytes / 1e9:.3g} GB, and MATLAB files of version 5 take 2 GB each.")
-    told["names"] = _cells(names)
+    table["names"] = _cells(names)
     units = [(name, x.unit, x.frame) for name, x in run.signals.columns.items()]
-    told["units"] = _cells(units)
+    table["units"] = _cells(units)
     if run.labels is not None:
-        told["labels"] = {name: _cells([(x,) for x in texts]) for name, texts in run.labels._asdict().items()}
-    told["events"] = {"t": np.array([x.t for x in run.events]), "name": _cells([(x.name,) for x in run.events])}
-    told["integrator"], told["stopped_by"] = run.integrator, run.stopped_by
-    return told
+        table["labels"] = {name: _cells([(x,) for x in texts]) for name, texts in run.labels._asdict().items()}
+    table["events"] = {"t": np.array([x.t for x in run.events]), "name": _cells([(x.name,) for x in run.events])}
+    table["integrator"], table["stopped_by"] = run.integrator, run.stopped_by
+    return table
 
 
 def _fields(group: str, values: Mapping[str, Array], names: list[tuple[str, str]]) -> dict[str, Array]:
@@ -150,10 +150,10 @@ def _topics(run: Run) -> dict[str, dict[str, tuple[Array, str]]]:
 
 
 def _schema(values: Array, unit: str) -> dict[str, Any]:
-    made: dict[str, Any] = {"type": "number"}
+    schema: dict[str, Any] = {"type": "number"}
     for _ in values.shape[1:]:
-        made = {"type": "array", "items": made}
-    return {**made, "description": unit} if unit else made
+        schema = {"type": "array", "items": schema}
+    return {**schema, "description": unit} if unit else schema
 
 
 def _channel(writer: Any, topic: str, schema: dict[str, Any]) -> int:

@@ -83,7 +83,7 @@ class ForceColumns:
 
 
 class Forces(Mapping[str, Array]):
-    """The generalized forces of a run by name, (rows, dofs), each made when it is first read."""
+    """The generalized forces of a run, {name: array (rows, dofs)}, each computed when it is first read."""
 
     def __init__(self, names: Sequence[str], numbers: Sequence[int], columns: ForceColumns, compact: Array) -> None:
         self._numbers, self._columns, self._compact = dict(zip(names, numbers, strict=True)), columns, compact

@@ -161,8 +161,8 @@ class Instants:
         for piece, group in self._groups():
             problem: Any = piece.problem
             if problem.memoryless:
-                for told, part in piece.told_at(self.t[group]):
-                    self._evaluate(rates, rows, group[part], problem, told)
+                for conditions, part in piece.told_at(self.t[group]):
+                    self._evaluate(rates, rows, group[part], problem, conditions)
             else:
                 self._from_rows(rates, rows, signals, group, problem)
         return rates

@@ -1,4 +1,4 @@
-"""What a run keeps on the disk as it goes: a log of its rows, and checkpoints."""
+"""Log of rows and checkpoints, which a run writes as it goes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Keeping:
     every: int | None = None
     origin: int = 0
     documents: Mapping[str, bytes] = field(default_factory=dict)
-    """What the log tells of the model and the system."""
+    """Documents of the model and the system for the log."""
     stays_open: bool = False
-    """Whether another segment follows, in the log and in time: then no checkpoint is written at the end of this."""
+    """True if another segment follows, in the log and in time: then no checkpoint is written at the end of this."""
 
     @classmethod
     def of(
@@ -40,19 +40,20 @@ class Keeping:
         write: Callable[[SimState, LogPlace | None], None] | None,
         documents: Callable[[], Mapping[str, bytes]],
     ) -> Keeping:
-        """As a run is told; of a log that a restored run had, cut back to the checkpoint."""
+        """Log and checkpoints from the arguments of a run; a log that a restored run had is cut back to the
+        checkpoint."""
         if every is not None and checkpoint is None:
             raise StateError(f"checkpoint_every={every!r:.40} needs a file: give checkpoint=, such as 'a.h5'.")
         if checkpoint is not None:
             read_path(checkpoint, "checkpoint=", StateError)
         period = None if every is None else positive_nanoseconds(every, "checkpoint_every")
-        made = None if log is None else Log(log)
+        opened = None if log is None else Log(log)
         goes_on = None
-        if made is not None and restored is not None and str(made.path.absolute()) == restored.path:
+        if opened is not None and restored is not None and str(opened.path.absolute()) == restored.path:
             cut_back(restored)
             goes_on = restored
-        told = {} if made is None or goes_on is not None else documents()
-        return cls(made, goes_on, write, period, documents=told)
+        described = {} if opened is None or goes_on is not None else documents()
+        return cls(opened, goes_on, write, period, documents=described)
 
     def due(self, ns: int) -> int | None:
         """The first multiple after a nanosecond."""

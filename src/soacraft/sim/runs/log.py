@@ -45,7 +45,7 @@ from soacraft.spatial.checks import Array
 
 FORMAT = "soacraft run 1"
 ROWS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces")
-#: What grows: by rows, and by events.
+#: Datasets that grow: with rows, and with events.
 GROWS = (*ROWS, "signals", "event_t", "event_q", "event_v", "event_name")
 #: Bytes of the name of an event.
 NAME = 256
@@ -61,12 +61,12 @@ def h5py_module() -> ModuleType:
         raise StateError(
             "logs of runs are HDF5 files, and h5py is not installed: pip install 'soacraft[sim]', or leave out log=."
         ) from None
-    found: ModuleType = h5py
-    return found
+    module: ModuleType = h5py
+    return module
 
 
 class Layout(NamedTuple):
-    """What a segment has: sizes of a row, names of forces, the method, labels, signals and documents."""
+    """Contents of a segment: sizes of a row, names of forces, the method, labels, signals and documents."""
 
     sizes: Mapping[str, tuple[int, ...]]
     names: Sequence[str]
@@ -77,7 +77,7 @@ class Layout(NamedTuple):
 
 
 class LogPlace(NamedTuple):
-    """How far a log was written: its file and id, the segment, its rows and events, and whether it ended there."""
+    """Position in a log: its file and id, the segment, its rows and events, and whether it ended there."""
 
     path: str
     id: str
@@ -108,7 +108,7 @@ class Log:
         The file is made aside and renamed when others may read it: whenever the process is killed, there is a log.
         """
         h5py = h5py_module()
-        aside, known = self.path.parent / f".soacraft-{secrets.token_hex(8)}.tmp", False
+        aside, continues = self.path.parent / f".soacraft-{secrets.token_hex(8)}.tmp", False
         with self._guarded():
             try:
                 if place is None and self._file is None:
@@ -126,23 +126,23 @@ class Log:
                     self._file = h5py.File(aside, "r+", libver="latest", locking=False)
                     if place is not None:
                         self.id, self.segment = place.id, place.segment
-                        known = not place.ended and self._fits(layout)
-                    if not known:
+                        continues = not place.ended and self._fits(layout)
+                    if not continues:
                         self.segment += 1
                         self._at = self._file.create_group(f"segment_{self.segment}")
-                if not known:
+                if not continues:
                     self._create(h5py, layout)
-                self._rows, self._events = (place.rows, place.events) if known and place is not None else (0, 0)
+                self._rows, self._events = (place.rows, place.events) if continues and place is not None else (0, 0)
                 self._seen = 0
                 self._open()
                 os.replace(aside, self.path)
             except BaseException:
                 aside.unlink(missing_ok=True)
                 raise
-        return known
+        return continues
 
     def _fits(self, layout: Layout) -> bool:
-        """Whether a segment has these columns."""
+        """True if a segment has these columns."""
         at = self._at = self._file[f"segment_{self.segment}"]
         names = [x.decode() for x in at["force_names"][:]]
         columns = [x.decode() for x in at["signal_columns"][:]] if "signal_columns" in at else []
@@ -209,7 +209,7 @@ class Log:
 
     @property
     def place(self) -> LogPlace:
-        """How far it was written; on the disk when this returns."""
+        """Present end of the log; on the disk when this returns."""
         with self._guarded():
             self._file.flush()
             os.fsync(self._file.id.get_vfd_handle())
@@ -251,7 +251,7 @@ class Log:
 
     @contextmanager
     def _guarded(self, t: float | None = None) -> Iterator[None]:
-        """What the disk refuses, with the name of the file and the time."""
+        """Turn errors of the disk into errors that name the file and the time."""
         try:
             yield
         except (OSError, RuntimeError) as problem:
@@ -265,13 +265,13 @@ class Log:
             ) from problem
 
     def _abandon(self) -> None:
-        """After HDF5 failed to write: let it have a file in memory to end with, for it would end the process where it
-        cannot write at its end either. The log stays as it was flushed."""
+        """Close after HDF5 failed to write: it ends with a file in memory, for it would end the process where it
+        cannot write at its end either. The log keeps the rows of its last flush."""
         if self._file:
             with suppress(OSError, RuntimeError, ValueError):
-                made = sink()
-                os.dup2(made, self._file.id.get_vfd_handle())
-                os.close(made)
+                in_memory = sink()
+                os.dup2(in_memory, self._file.id.get_vfd_handle())
+                os.close(in_memory)
 
 
 class NoRoomError(OSError):
@@ -279,7 +279,7 @@ class NoRoomError(OSError):
 
 
 def require_room(path: Path, size: int) -> None:
-    """Raise where so many bytes, and what HDF5 needs besides, have no room."""
+    """Raise if `size` bytes, and in addition those of HDF5, have no room."""
     need = 2 * size + _SPARE
     now = os.stat(path).st_size
     if hasattr(os, "statvfs"):
@@ -306,14 +306,14 @@ def _sized(x: Array, size: int) -> Array:
 
 
 def versions() -> dict[str, str]:
-    """Of what a run was made with."""
+    """Versions of Python, the machine and the libraries of a run."""
     return dict(_versions())
 
 
 @cache
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    numbers = {"python": platform.python_version(), "machine": platform.machine()}
     for name in ("soacraft", "numpy", "h5py", "scikit-sundae"):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            numbers[name] = version(name)
+    return numbers

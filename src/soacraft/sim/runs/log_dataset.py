@@ -43,7 +43,7 @@ class LogDataset:
         self._rows = end
 
     def settle(self) -> None:
-        """Write the last chunk as far as it is filled."""
+        """Write the filled part of the last chunk."""
         if self._last is not None and self._rows % BLOCK:
             self._put(self._rows - self._rows % BLOCK, self._last)
 

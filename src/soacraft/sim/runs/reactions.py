@@ -41,13 +41,13 @@ def reactions_at(instants: Instants, name: Any, node: Any = None, expressed_in: 
             "reactions are computed from the model and its forces, and a run read from a file, a copy of a run of a "
             "system, or a run without steps has none; make the run again and ask it."
         )
-    problem, told = instants.conditions
+    problem, conditions = instants.conditions
     mb = problem.mb
     couplings = [x.name for x in mb.couplings if x.active] if problem.is_closed else []
     if isinstance(name, str) and name in couplings and (node is not None or expressed_in is not None):
         raise ModelError(f"{name!r} is a coupling, whose multiplier is a number; leave node and expressed_in out.")
     _require_known(problem)
-    problem.require_unchanged(told, float(instants.t[0]) if len(instants.t) else 0.0, "reactions")
+    problem.require_unchanged(conditions, float(instants.t[0]) if len(instants.t) else 0.0, "reactions")
     of_loads, of_contact = _wrenches(instants, problem)
     on_nodes = (*of_loads.items(), *of_contact.items())
     q, v = np.ascontiguousarray(instants.q), np.ascontiguousarray(instants.v)
@@ -63,7 +63,7 @@ def reactions_at(instants: Instants, name: Any, node: Any = None, expressed_in: 
     return np.asarray(result.hinge_forces.at(name, node, expressed_in))
 
 
-#: Forces that the dynamics functions add themselves, and that of contact, which has the impulses of closures besides.
+#: Forces that the dynamics functions add themselves, and that of contact, which also has the impulses of closures.
 _APART = ("passive", "mb.set_force", "mass", "contact")
 
 
@@ -108,10 +108,10 @@ def _wrenches(instants: Instants, problem: Mechanism) -> tuple[dict[Any, Wrench]
     checked: set[int] = set()  # rows at which loads give what they gave
     mb, loads, contact = problem.mb, Totals(problem.mb, len(instants.t)), Totals(problem.mb, len(instants.t))
     for i, t in enumerate(instants.t if problem.loads or problem.contact.touches else ()):
-        here, told = instants.conditions_of(i)
+        here, conditions = instants.conditions_of(i)
         state = mb.state(instants.q[i], instants.v[i])
         row = int(instants.recorded[i])
-        with here.under(told):
+        with here.under(conditions):
             if row not in checked:
                 run = instants.run
                 here.require_same_forces(float(run.t[row]), run.q[row], run.v[row], instants.force_rows[row])

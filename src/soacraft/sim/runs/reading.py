@@ -53,19 +53,19 @@ def read(path: str | PathLike[str]) -> Run:
                 count += 1
             groups = [file, *(file[f"segment_{i}"] for i in range(1, count))]
             segments = [_segment(Group(x, str(path))) for x in groups]
-            told = file.attrs.get("versions", "")
+            versions = file.attrs.get("versions", "")
     except (OSError, KeyError, RuntimeError) as problem:
         why = "it was killed before its first row, or is damaged" if "SWMR" in str(problem) else "it is damaged"
         raise ModelFileError(f"the log {str(path)!r} cannot be read, {why}: {problem}") from None
     for run in segments:
-        run._documents = {**run._documents, **({"versions": str(told)} if told else {})}
+        run._documents = {**run._documents, **({"versions": str(versions)} if versions else {})}
     last = segments[-1]
     last._segments = tuple(segments[:-1])
     return last
 
 
 def progress(path: str | PathLike[str]) -> tuple[int, int, bool]:
-    """How far a log is: its last segment, the rows of that, and whether it ended. A `ModelFileError` whose `where` is
+    """Progress of a log: its last segment, the rows of that, and whether it ended. A `ModelFileError` whose `where` is
     "begins" for one that is being made."""
     h5py = h5py_module()
     path = read_path(path, "sc.sim.read", StateError)
@@ -93,7 +93,7 @@ class Group:
 
     @property
     def attributes(self) -> Any:
-        """Of the group."""
+        """Attributes of the group."""
         return self._group.attrs
 
     def data(self, name: str, kinds: str, dims: int) -> Any:
@@ -134,7 +134,7 @@ class Group:
         return bytes(np.asarray(data[:], dtype=np.uint8)).decode("utf-8", "replace")
 
     def fault(self, what: str) -> ModelFileError:
-        """What is wrong with the file."""
+        """Error for a fault of the file."""
         return ModelFileError(f"the {self._what} {self._path!r} cannot be read: {what}.")
 
 
@@ -150,10 +150,10 @@ def _segment(at: Group) -> Run:
     if len({len(x) for x in rows.values()}) > 1:
         raise at.fault("its columns have different lengths")
     texts = [x.decode("utf-8", "replace") for x in at.data("event_name", "S", 1)[:happened]]
-    told = [at.array(f"event_{x}", _DIMS.get(x, 1), happened) for x in ("t", "q", "v")]
+    columns_of_events = [at.array(f"event_{x}", _DIMS.get(x, 1), happened) for x in ("t", "q", "v")]
     events = [
         Happened(float(t), name, np.array(q), np.array(v))
-        for t, name, q, v in zip(told[0], texts, *told[1:], strict=True)
+        for t, name, q, v in zip(columns_of_events[0], texts, *columns_of_events[1:], strict=True)
     ]
     signals = None
     if "signals" in at:
@@ -186,7 +186,7 @@ def _counted(at: Group) -> tuple[int, int, bool]:
 
 
 def _names(at: Group) -> list[str]:
-    """Of the forces; in logs of before they are an attribute."""
+    """Names of the forces; in older logs they are an attribute."""
     if "force_names" in at:
         return at.texts("force_names")
     return [x if isinstance(x, str) else x.decode("utf-8", "replace") for x in at.attributes.get("forces", ())]

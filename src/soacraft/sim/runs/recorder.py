@@ -146,8 +146,8 @@ class Recorder:
         finite, with the rows before it kept."""
         q, v = self._parts(x)
         try:
-            given = energies is not None and np.isfinite(energies).all() and np.isfinite(x).all()
-            kinetic, potential, springs = energies.T if given and energies is not None else self._energies(x)
+            finite = energies is not None and np.isfinite(energies).all() and np.isfinite(x).all()
+            kinetic, potential, springs = energies.T if finite and energies is not None else self._energies(x)
         except SoacraftError as wrong:
             self._pending, samples, self._samples = [], self._samples, []
             good = next((i for i in range(len(t)) if not self._is_good(x[i : i + 1])), len(t) - 1)
@@ -220,7 +220,7 @@ class Recorder:
         work = {names[i]: rows["work"][:, i] for i in acting}
         forces = Forces([names[i] for i in acting], acting, self._columns, compact)
         steps = self._steps if dense else None
-        made = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
+        about = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact
         contacts = (
             ContactHistory(rows["t"], rows["q"], touch.diary, touch) if not isinstance(touch, NoContact) else None
@@ -228,7 +228,7 @@ class Recorder:
         signals = None
         if not self._problem.components.is_empty:
             signals = Signals(self._problem.components.columns, rows["signals"])
-        run = Run(rows, work, forces, self.events, *made, contacts, signals, paced)
+        run = Run(rows, work, forces, self.events, *about, contacts, signals, paced)
         if self._log is not None:
             self._log.finish(stopped_by)
         return run

@@ -47,27 +47,27 @@ def report(
 
 
 def _idle(mb: Multibody, loads: Sequence[Load], controls: Collection[str]) -> list[str]:
-    """What the model has and nothing here lets act."""
+    """Parts of the model that do not act here."""
     kinds = {(type(x).__name__, getattr(x, "hinge", "")) for x in loads}
     lets: set[str] = set().union(*(getattr(x, "lets", ()) for x in loads))
     rubbing = [x.hinge_name for x in mb.bodies if x.passive.friction.any() and "dry" not in lets]
     rubbing = [x for x in rubbing if ("HingeFriction", x) not in kinds]
     limited = [x.hinge_name for x in mb.bodies if _is_limited(x.limits.lower, x.limits.upper) and "limits" not in lets]
     limited = [x for x in limited if ("JointLimit", x) not in kinds]
-    left = [x for x in mb.actuators if x.name not in controls]
-    still, kept = ([x.name for x in left if bool(unknown_law(x)) is y] for y in (False, True))
-    of_kept = dict.fromkeys(unknown_law(x) for x in left if unknown_law(x))
-    found = [f"friction of {_listed(rubbing)}: add sc.sim.HingeFriction(hinge)"] if rubbing else []
-    found += [f"limits of {_listed(limited)}: add sc.sim.JointLimit(hinge)"] if limited else []
-    found += [f"actuators {_listed(still)}: p.control(name, u)"] if still else []
-    if kept:
+    idle = [x for x in mb.actuators if x.name not in controls]
+    still, unknown = ([x.name for x in idle if bool(unknown_law(x)) is y] for y in (False, True))
+    of_kept = dict.fromkeys(unknown_law(x) for x in idle if unknown_law(x))
+    lines = [f"friction of {_listed(rubbing)}: add sc.sim.HingeFriction(hinge)"] if rubbing else []
+    lines += [f"limits of {_listed(limited)}: add sc.sim.JointLimit(hinge)"] if limited else []
+    lines += [f"actuators {_listed(still)}: p.control(name, u)"] if still else []
+    if unknown:
         laws = f"{', '.join(of_kept)} {'is' if len(of_kept) == 1 else 'are'} kept and not simulated"
-        found.append(f"actuators {_listed(kept)}: {laws}; p.add(function of t and state)")
+        lines.append(f"actuators {_listed(unknown)}: {laws}; p.add(function of t and state)")
     ties: list[Closure | Coupling] = [*mb.loops, *mb.couplings]
     slack = [x.name for x in ties if x.one_sided and "one_sided" not in lets]
-    found += [f"one-sided couplings and ropes {_listed(slack)}: add sc.sim.Contact()"] if slack else []
+    lines += [f"one-sided couplings and ropes {_listed(slack)}: add sc.sim.Contact()"] if slack else []
     off = [x.name for x in ties if not x.active and not x.one_sided]
-    return found + ([f"inactive loops and couplings: {_listed(off)}"] if off else [])
+    return lines + ([f"inactive loops and couplings: {_listed(off)}"] if off else [])
 
 
 def _is_limited(lower: Array, upper: Array) -> bool:

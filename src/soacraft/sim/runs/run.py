@@ -1,4 +1,4 @@
-"""What a simulation gives: states over time, energy, work, events; with dense output and a check of the balance."""
+"""Results of a simulation: states over time, energy, work, events; with dense output and a check of the balance."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class Run(Strict):
 
     @property
     def pace(self) -> Paced | None:
-        """How a run that was paced kept up with the clock; None of others."""
+        """Timing of a run that was paced by a clock; None for others."""
         return self._pace
 
     @property
     def cut(self) -> bool:
-        """Whether it was read from a log that has no end: the process was killed, or still writes."""
+        """True if it was read from a log that has no end: the process was killed, or still writes."""
         return self._cut
 
     @property
@@ -119,7 +119,7 @@ class Run(Strict):
 
     @property
     def documents(self) -> Mapping[str, str]:
-        """Of a run read from a log: "model" and "system" as they were at its start, in their native formats, and
+        """Documents of a run read from a log: "model" and "system" at its start, in their native formats, and
         "versions" of what it ran with."""
         return dict(self._documents)
 
@@ -132,7 +132,8 @@ class Run(Strict):
         return {**vars(self), "_versions": [getattr(x, "versions", None) for x in problems]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy of a model counts its changes anew: steps of the model as it was copied are those of the copy."""
+        """Take the fields of a pickle. A copy of a model counts its changes from zero: steps of the copied version are
+        those of the copy."""
         before = state.pop("_versions", [])
         self.__dict__.update(state)
         for old in before:
@@ -140,7 +141,7 @@ class Run(Strict):
 
     @property
     def has_dense_output(self) -> bool:
-        """Whether `at` knows the state between rows: of a run that was made here, and not read from a log."""
+        """True if `at` knows the state between rows: of a run that was made here, and not read from a log."""
         return self._dense is not None
 
     def at(self, t: Any) -> Sample:
@@ -166,8 +167,8 @@ class Run(Strict):
         else:
             outside = np.ones(t.shape, dtype=bool)
         if outside.any():
-            known = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
-            raise StateError(f"t = {t[outside][0]:.9g} s is not in this run, which covers {known}.")
+            covered = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
+            raise StateError(f"t = {t[outside][0]:.9g} s is not in this run, which covers {covered}.")
         if self._dense is None:
             raise StateError(
                 "a run read from a file has its rows alone and no dense output, and so has a copy of a run of a "
@@ -297,15 +298,15 @@ class Run(Strict):
         grown, worked = (np.concatenate([np.zeros(min(len(x), 1)), np.diff(x)]) for x in (energy, done))
         grown[1:][jumps], worked[1:][jumps] = 0.0, 0.0
         total = np.cumsum(grown)
-        left = total - np.cumsum(worked)
+        imbalances = total - np.cumsum(worked)
         swing = float(self.kinetic.max(initial=0.0) + np.ptp(self.potential) if len(energy) else 0.0)
         rounding = 1e-15 * max(len(energy), _ROUNDINGS) * (swing + float(np.abs(self.potential).max(initial=0.0)))
         accuracy = None if self._explained is None else self._explained * swing + rounding
         work = {name: float(x[-1]) for name, x in self.work.items() if len(x)}
         damping = modal_damping_work(self)
         if damping is not None:
-            left, work[MODAL_DAMPING] = left - damping, float(damping[-1])
-        imbalance = float(np.abs(left - left[0]).max()) if len(left) else 0.0
+            imbalances, work[MODAL_DAMPING] = imbalances - damping, float(damping[-1])
+        imbalance = float(np.abs(imbalances - imbalances[0]).max()) if len(imbalances) else 0.0
         gain, sunk = self._of_contacts(swing)
         return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy, gain, sunk)
 

@@ -16,9 +16,9 @@ from soacraft.spatial.checks import Array
 class Sample:
     """States of a run at a time, or at times of any shape, whose axes lead: `t` (...), `q` (..., nq), `v` (..., nv).
 
-    `vdot` (..., nv), `energy`, `kinetic` and `potential` (...), `forces` by name (..., nv), `work` by name (...),
-    `signals` by name and `reactions(name)` (..., 6) are computed when they are first read, from the model as it is
-    then: they are refused where it was changed since the run. Functions that act are called for it.
+    `vdot` (..., nv), `energy`, `kinetic` and `potential` (...), the mappings `forces` (..., nv), `work` (...) and
+    `signals`, and `reactions(name)` (..., 6) are computed when they are first read, from the present model:
+    they are refused if it was changed since the run. Functions that act are called for it.
 
     >>> import soacraft as sc
     >>> mb = sc.load("pendulum")
@@ -74,17 +74,17 @@ class Sample:
 
     @cached_property
     def forces(self) -> Mapping[str, Array]:
-        """The generalized force of every element by name, (..., nv); of contact the mean over the step."""
+        """The generalized force of every element, {name: array (..., nv)}; of contact the mean over the step."""
         return {name: self._shaped(x) for name, x in self._instants.forces.items()}
 
     @cached_property
     def work(self) -> Mapping[str, Any]:
-        """The work of every element by name, (...)."""
+        """The work of every element, {name: array (...)}."""
         return {name: self._shaped(x)[()] for name, x in self._instants.work.items()}
 
     @cached_property
     def signals(self) -> Mapping[str, Array]:
-        """The signals of components by name, (..., numbers); where clocks tick as they were recorded last."""
+        """The signals of components, {name: array (..., numbers)}; where clocks tick as they were recorded last."""
         return {name: self._shaped(x) for name, x in self._instants.signals.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""Signals of a run: the columns of what components gave, by name, with their units."""
+"""Signals of a run: the columns of what components gave, with names and units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from soacraft.spatial.checks import Array
 
 
 class Column(NamedTuple):
-    """What a signal is: its shape, its unit, and the axes it is expressed in; empty where there are none."""
+    """Column of a signal: its shape, its unit, and the axes it is expressed in; empty where there are none."""
 
     shape: tuple[int, ...]
     unit: str = ""
@@ -25,8 +25,8 @@ Columns = Mapping[str, Column]
 
 
 class Signals(Mapping[str, Array]):
-    """The signals of a run by name, (rows, ...): `run.signals["motor.current"]`; `units` has their units, `frames` the
-    axes of those that are expressed in some.
+    """The signals of a run, {name: array (rows, ...)}: `run.signals["motor.current"]`; `units` has their units,
+    `frames` the axes of those that are expressed in some.
 
     >>> x = Signals({"a.y": Column((), "V"), "b.f": Column((2,), "N", "inertial")}, np.arange(6.0).reshape(2, 3))
     >>> x["b.f"], x.units["a.y"]
@@ -42,7 +42,7 @@ class Signals(Mapping[str, Array]):
 
     @staticmethod
     def width(columns: Columns) -> int:
-        """How many numbers a row has."""
+        """Count of the numbers of a row."""
         return sum(int(np.prod(x.shape, dtype=object)) for x in columns.values())
 
     @property
@@ -57,12 +57,12 @@ class Signals(Mapping[str, Array]):
 
     @property
     def units(self) -> dict[str, str]:
-        """By name; empty where there is none."""
+        """Units {name: unit}; empty where there is none."""
         return {name: x.unit for name, x in self._columns.items()}
 
     @property
     def frames(self) -> dict[str, str]:
-        """By name, of those that have one: "inertial", or a node."""
+        """Axes {name: frame} of signals that have some: "inertial", or a node."""
         return {name: x.frame for name, x in self._columns.items() if x.frame}
 
     def __getitem__(self, name: str) -> Array:

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
 
 _LOG = logging.getLogger("soacraft.sim.serving")
-#: What stopped a part of a run that was asked for here; it goes on after what had to be done between runs.
+#: Cause of the end of a part of a run that clients started; it goes on after what had to be done between runs.
 _BETWEEN = "served"
-#: Steps after which a run that was asked for here begins anew, so that its rows are let go.
+#: Steps after which a run that clients started is divided, so that its rows are released.
 _ROWS = 20_000
 #: Seconds ahead of a run without an end, as single steps make one.
 _FAR = 1e6
 
 
 class _Job(NamedTuple):
-    """What is to be done: whether between runs alone, and whether it changes values that rates depend on."""
+    """Task of the desk: if it is for between runs alone, and if it changes values that rates depend on."""
 
     act: Callable[[], Any]
     done: Future[Any]
@@ -67,7 +67,7 @@ class Desk:
         self._stretch = Stretch()
         self._stepped: list[Future[Any]] = []
         self.users = 0
-        """How many servers there are."""
+        """Number of servers."""
 
     # -- of the system -----------------------------------------------------------------------------------------
 
@@ -93,18 +93,18 @@ class Desk:
                     self._ended("")
 
     def look(self, taken: int) -> str:
-        """Between two steps of a run, in its thread, after so many since the last look."""
+        """Work between two steps of a run, in its thread, after `taken` steps since the last look."""
         self._stretch.end(taken)
-        told = ""
+        cause = ""
         rows = self._stretch.total
         if self._jobs or self._is_paused or self._altered or self._leave or self._followers.due or rows >= _ROWS:
-            told = self._attend()
+            cause = self._attend()
         self._stretch.begin()
-        return told
+        return cause
 
     @property
     def ahead(self) -> int:
-        """How many steps a run takes before it looks again: one where single steps were asked for, else as many as take
+        """Number of steps that a run takes before it looks again: one if clients step singly, else as many as take
         a few milliseconds."""
         if self._is_paused:
             return 1
@@ -128,8 +128,8 @@ class Desk:
                     return _BETWEEN
                 if self._steps_left is None or self._steps_left > 0:
                     self._steps_left = None if self._steps_left is None else self._steps_left - 1
-                    told, self._altered = CHANGED if self._altered else "", False
-                    return told
+                    cause, self._altered = CHANGED if self._altered else "", False
+                    return cause
                 self._resolve_steps()
                 self._changed.wait(min(0.5, self._followers.wait))
 
@@ -150,7 +150,7 @@ class Desk:
 
     def _refuse_between(self) -> None:
         raise SimulationError(
-            f"this is done between runs, and {self._system.name!r} is in a run of its own program, at t = "
+            f"this is done between runs, and {self._system.name!r} is in a run that its program began, at t = "
             f"{self._system.t:.9g} s: wait for its end."
         )
 
@@ -158,14 +158,14 @@ class Desk:
         if not job.done.set_running_or_notify_cancel():  # nobody waits for it any more
             return
         try:
-            given = job.act()
+            result = job.act()
         except Exception as wrong:
             job.done.set_exception(wrong)
         else:
-            if isinstance(given, Future):  # it is answered later
-                given.add_done_callback(lambda x: _copy(x, job.done))
+            if isinstance(result, Future):  # it is answered later
+                result.add_done_callback(lambda x: _copy(x, job.done))
             else:
-                job.done.set_result(given)
+                job.done.set_result(result)
 
     # -- of servers ----------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Desk:
 
     @property
     def is_running(self) -> bool:
-        """Whether the system is in a run."""
+        """True if the system is in a run."""
         return self._thread is not None
 
     def status(self) -> dict[str, Any]:
@@ -218,7 +218,7 @@ class Desk:
                     plant.mb.set_state(q, v)
 
     def get(self, patterns: Sequence[str], most: int) -> dict[str, Any]:
-        """Values by name, and the time."""
+        """Values {name: value} of the names that match, and the time."""
         t, values = self._read(self._chosen(patterns, most))
         return {"t": t, "values": values}
 
@@ -247,7 +247,7 @@ class Desk:
         if port is None or port.kind not in ("parameter", "state", "coordinates", "velocities"):
             settable = [key for key, x in self.present().names.items() if x.kind in ("parameter", "state")]
             raise WiringError(f"{name!r:.60} of {self._system.name!r} is {kind}; parameters, states, and q and v of "
-                              f"plants are set by name{near(name, settable)}")  # fmt: skip
+                              f"plants can be set{near(name, settable)}")  # fmt: skip
         if port.kind != "parameter" and self.is_running:
             return self.ask(lambda: self.set(name, value), between=True)
         if port.kind == "parameter":
@@ -273,14 +273,14 @@ class Desk:
                 raise SimulationError("there is no run to go on with: say to which time, t.")
         elif self.is_running and self._driver is None:
             raise SimulationError(
-                f"the system {self._system.name!r} is in a run of its own program, at t = {self._system.t:.9g} s."
+                f"the system {self._system.name!r} is in a run that its program began, at t = {self._system.t:.9g} s."
             )
         elif not t > self._system.t:
             raise SimulationError(f"the run is at t = {self._system.t:.9g} s already, so it cannot go on to {t:.9g} s.")
         else:
             self._drive(t, pace=pace)
         if self._order is not None and self._order.pace is not None and self._driver is not None:
-            self._leave = True  # a clock on the wall does not wait: it begins anew
+            self._leave = True  # a clock on the wall does not wait: it starts again
         self._steps_left = None
         self._resolve_steps()
         return self.status()

@@ -1,4 +1,4 @@
-"""Who follows which values, and when they are sent next."""
+"""Subscriptions of clients to values, and the times when they are sent next."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Following(NamedTuple):
 
     names: tuple[str, ...]
     period: float
-    told: Callable[[Any], None]
+    send: Callable[[Any], None]
 
 
 class Followers:
-    """All of them. `due` is cheap, since every step of a run asks for it."""
+    """All subscriptions. `due` is cheap, since every step of a run asks for it."""
 
     def __init__(self) -> None:
         self._all: dict[int, Following] = {}
@@ -28,12 +28,12 @@ class Followers:
 
     @property
     def due(self) -> bool:
-        """Whether somebody is to be told now."""
+        """True if values are to be sent now."""
         return monotonic() >= self._soonest
 
     @property
     def wait(self) -> float:
-        """Seconds until then."""
+        """Seconds until values are due."""
         return max(0.0, self._soonest - monotonic())
 
     def add(self, following: Following) -> int:
@@ -44,12 +44,12 @@ class Followers:
         return number
 
     def remove(self, number: int) -> bool:
-        """Send them no more; whether they were sent."""
-        known = self._all.pop(number, None) is not None
+        """End a subscription; true if there was one."""
+        existed = self._all.pop(number, None) is not None
         self._next.pop(number, None)
         self._sent.pop(number, None)
         self._soonest = min(self._next.values(), default=inf)
-        return known
+        return existed
 
     def clear(self) -> None:
         """Nobody follows any more."""
@@ -67,10 +67,10 @@ class Followers:
             if self._sent.get(number) != fresh:
                 self._sent[number] = fresh
                 data = {"subscription": number, "t": fresh[0], "values": fresh[1]}
-                x.told({"event": "values", "data": data})
+                x.send({"event": "values", "data": data})
         self._soonest = min(self._next.values(), default=inf)
 
     def tell(self, event: str, data: Any) -> None:
         """Tell all something."""
-        for x in {id(x.told): x for x in self._all.values()}.values():
-            x.told({"event": event, "data": data})
+        for x in {id(x.send): x for x in self._all.values()}.values():
+            x.send({"event": event, "data": data})

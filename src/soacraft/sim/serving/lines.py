@@ -69,8 +69,8 @@ class Lines:
             self._port = ready.result()
         except (OSError, OverflowError, TypeError) as error:
             why = getattr(error, "strerror", None) or error
-            told = f"cannot serve {system.name!r} at port {port!r:.40}: {why}. Take another port, or none."
-            raise SimulationError(told) from None
+            message = f"cannot serve {system.name!r} at port {port!r:.40}: {why}. Take another port, or none."
+            raise SimulationError(message) from None
         self._desk.users += 1
 
     @property
@@ -80,12 +80,12 @@ class Lines:
 
     @property
     def token(self) -> str:
-        """What a client sends first: who has it may ask everything."""
+        """Secret that a client sends first: who has it may ask everything."""
         return self._token
 
     @property
     def clients(self) -> int:
-        """How many are connected."""
+        """Number of connected clients."""
         return self._clients
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ class _Client:
             return None
 
     async def _admitted(self, line: bytes) -> bool:
-        """Whether the first line has the token; compared in a time that does not tell how much of it is right."""
+        """True if the first line has the token; compared in a time that does not reveal how much of it is right."""
         good = False
 
         def hello(asked: Hello) -> dict[str, Any]:
@@ -217,14 +217,14 @@ class _Client:
         try:
             self._pay()
             handler, request = read(text, handlers)
-            given = handler.answer(request)
-            if isinstance(given, Future):
+            result = handler.answer(request)
+            if isinstance(result, Future):
                 try:
                     async with asyncio.timeout(self._limits.seconds):
-                        given = await asyncio.wrap_future(given)
+                        result = await asyncio.wrap_future(result)
                 except TimeoutError:
                     raise Refusal("time", f"no answer in {self._limits.seconds:g} s: a step takes longer.") from None
-            data = answer(request.id, given, self._limits.answer)
+            data = answer(request.id, result, self._limits.answer)
         except Exception as error:
             data = fault(asked, error)
         self.send(data)
@@ -244,15 +244,15 @@ class _Client:
             self._writer.transport.abort()
 
     def _told(self, told: dict[str, Any]) -> None:
-        """From any thread: what the client follows."""
+        """Take a message for the client, from any thread."""
         with suppress(RuntimeError):  # the server is closed, and so is its loop
             self._service.loop.call_soon_threadsafe(self._push, told)
 
-    def _push(self, told: dict[str, Any]) -> None:
+    def _push(self, message: dict[str, Any]) -> None:
         if self._writer.transport.get_write_buffer_size() > self._limits.backlog:
             self._dropped += 1
             return
         if self._dropped:
-            told, self._dropped = {**told, "data": {**told["data"], "left_out": self._dropped}}, 0
+            message, self._dropped = {**message, "data": {**message["data"], "left_out": self._dropped}}, 0
         with suppress(OSError, RuntimeError):
-            self.send(event(told["event"], told["data"]))
+            self.send(event(message["event"], message["data"]))

@@ -10,7 +10,7 @@ _BETWEEN = 5e-3
 
 
 class Stretch:
-    """As many steps as fill the time between two looks, by what the last ones took; at most twice as many as those.
+    """Number of steps that fills the time between two looks, by the times of the last ones; at most doubled each time.
 
     >>> now = [0.0]
     >>> stretch = Stretch(lambda: now[0])
@@ -34,7 +34,7 @@ class Stretch:
         self._began = self._clock()
 
     def end(self, taken: int) -> None:
-        """So many steps were taken since."""
+        """Count the steps that were taken since `begin`."""
         self.total += taken
         if taken > 0:
             each = max(1e-9, (self._clock() - self._began) / taken)

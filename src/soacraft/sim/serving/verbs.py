@@ -1,4 +1,4 @@
-"""What a client may ask of a served system, and the answers."""
+"""Requests that a client may send to a served system, and the answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Names = Annotated[list[_Name], Meta(min_length=1, max_length=2000)]
 
 
 class Bounds(Protocol):
-    """What a client may ask for at most."""
+    """Bounds of a client's requests."""
 
     @property
     def names(self) -> int: ...
@@ -39,13 +39,13 @@ class Hello(Request):
 
 
 class List(Request):
-    """What there is; `under` is the name of an assembly or a part."""
+    """List parts and names; `under` is the name of an assembly or a part."""
 
     under: _Name = ""
 
 
 class Get(Request):
-    """Values by name, or by patterns."""
+    """Values of names, or of patterns."""
 
     names: _Names
 
@@ -71,7 +71,8 @@ class Unsubscribe(Request):
 
 
 class Run(Request):
-    """On to time t, as fast as it can or `pace` times as fast as the clock on the wall; without t, on after a pause."""
+    """Go on to time t, as fast as possible or `pace` times as fast as the clock on the wall; without t, go on after
+    a pause."""
 
     t: Annotated[float, Meta(ge=-1e9, le=1e9)] | None = None
     pace: Annotated[float, Meta(gt=1e-6, le=1e6)] | None = None
@@ -111,7 +112,7 @@ class Verbs:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """By verb. Answers that take a step are futures."""
+        """Handlers, keyed by verb. Answers that take a step are futures."""
         ask, desk = self._desk.ask, self._desk
         return {
             "list": Handler(List, lambda x: ask(lambda: listed(desk.system, desk.present(), x.under))),
@@ -154,9 +155,9 @@ class Verbs:
 
     def close(self) -> None:
         """Follow nothing any more."""
-        mine, self._mine = self._mine, set()
-        if mine:
-            self._desk.ask(lambda: [self._desk.leave(number) for number in mine])
+        numbers, self._mine = self._mine, set()
+        if numbers:
+            self._desk.ask(lambda: [self._desk.leave(number) for number in numbers])
 
 
 def changed(system: System, asked: Change) -> dict[str, Any]:
@@ -166,7 +167,7 @@ def changed(system: System, asked: Change) -> dict[str, Any]:
     check_action(act, "a request")
     before = len(system.changes)
     do_actions(system, [act])
-    told = [
+    rows = [
         {
             "kind": x.kind,
             "plant": x.plant,
@@ -177,7 +178,7 @@ def changed(system: System, asked: Change) -> dict[str, Any]:
         }
         for x in system.changes[before:]
     ]
-    return {"t": system.t, "changes": told}
+    return {"t": system.t, "changes": rows}
 
 
 def listed(system: System, present: Present, under: str = "") -> dict[str, Any]:
@@ -192,10 +193,10 @@ def listed(system: System, present: Present, under: str = "") -> dict[str, Any]:
     parts += [{"path": path, "type": kind} for path, kind in system.diagram.groups.items() if inside(path)]
     for path, part in system.diagram.parts.items():
         if inside(path):
-            told = {"path": path, "type": type(part.component).__name__}
-            told |= {} if part.mount is None else {"at": str(part.mount)}
-            told |= {} if part.clock is None else {"every": str(part.clock.seconds)}
-            parts.append(told)
+            entry = {"path": path, "type": type(part.component).__name__}
+            entry |= {} if part.mount is None else {"at": str(part.mount)}
+            entry |= {} if part.clock is None else {"every": str(part.clock.seconds)}
+            parts.append(entry)
     names = {
         key: {"kind": x.kind, "unit": x.unit, "shape": x.shape, **({"from": x.filled_by} if x.filled_by else {})}
         for key, x in present.names.items()

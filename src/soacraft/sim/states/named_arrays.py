@@ -1,4 +1,4 @@
-"""Values by name as two arrays, one of floats and one of integers, and back: `pack`, `unpack`."""
+"""Mapping from names to values as two arrays, one of floats and one of integers, and back: `pack`, `unpack`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Listed = list[tuple[str, str, list[int]]]
 
 
 def frozen(values: Any, kind: str = "float") -> Array:
-    """Return an array of a kind over bytes of its own: nobody can write into it.
+    """Return an array of a kind over new bytes: nobody can write into it.
 
     >>> frozen([1.0, 2.0])
     array([1., 2.])
@@ -31,7 +31,7 @@ def frozen(values: Any, kind: str = "float") -> Array:
 
 
 def frozen_value(value: Any) -> Any:
-    """Return a number as one of Python, an array as a frozen one, and anything else as it is."""
+    """Return a number as one of Python, an array as a frozen one, and anything else unchanged."""
     array = np.asarray(value)
     kind = _KINDS.get(array.dtype.kind)
     if kind is None or (array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63):

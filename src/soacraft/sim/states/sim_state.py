@@ -71,7 +71,7 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     counts: tuple[int, int] = (0, 0)
     """Numbers of consecutive steps at the limit of stability, and within it."""
     signs: Mapping[str, float] = {}
-    """Signs of the functions of events, by name."""
+    """Signs of the functions of events, {event: sign}."""
     happened: tuple[int, ...] = ()
     """Times of the last events, in nanoseconds."""
     events: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ def decode(data: bytes) -> SimState:
         values = unpack(parts.names, floats.astype(np.float64), integers.astype(np.int64))
         arrays = {name: values.pop(name) for name in _ARRAYS if name != "rates" or name in values}
         if any(not name.startswith("held ") for name in values):
-            raise ValueError("it has arrays besides those of a state")
+            raise ValueError("it has other arrays than those of a state")
         held = {name.removeprefix("held "): x for name, x in values.items()}
         state = msgspec.convert({**parts.state, **arrays, "held": held}, SimState, dec_hook=lambda kind, x: x)
     except (msgspec.MsgspecError, LookupError, ValueError, TypeError, OverflowError, RecursionError) as wrong:

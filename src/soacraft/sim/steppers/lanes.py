@@ -1,4 +1,4 @@
-"""`Lanes`: the compiled steps of all states, made anew where the model was changed."""
+"""`Lanes`: the compiled steps of all states, compiled again after changes of the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soacraft.sim.integrators.steps import Method
 from soacraft.sim.steppers.problems import LaneProblems
 from soacraft.spatial.checks import Array
 
-#: What compiled lanes answer besides the number of one that Python should go on with (core/sim/lanes_binding.cpp).
+#: Answers of compiled lanes other than the number of one that Python should go on with (core/sim/lanes_binding.cpp).
 DONE, CHANGED, NOT_FINITE, BUSY = -1, -2, -3, -4
 
 
@@ -71,7 +71,7 @@ class Lanes:
         )  # fmt: skip
         core = CompiledMotion(problem, self._method).lanes(arrays, chain)
         if not core.ready:
-            self.why = "compiled code does not know the model as it is now"
+            self.why = "compiled code does not know the model in its present form"
             return
         self._core, self.compiled, self._solver = core, True, None if chain is None else chain.solver
         if problems.parameters is not None:
@@ -82,7 +82,7 @@ class Lanes:
             self.push(lane)
 
     def make_own(self, lane: int) -> None:
-        """Let a state have parameters of its own, or be recorded."""
+        """Let a state have other parameters than the rest, or be recorded."""
         if self._core is None:
             return
         problem = self._problems.of(lane)
@@ -102,7 +102,7 @@ class Lanes:
             raise StateError(f"compiled steps of {mb.name!r} cannot read what pushes state {lane}.")
 
     def chosen(self, lane: int) -> None:
-        """After a step that Python took: where the solver of closures chose other dofs, compile them."""
+        """Compile the closures again if their solver chose other dofs in a step that Python took."""
         problem = self._problems.of(lane)
         q, v, _ = problem.parts(self._states.x[lane])
         chain = problem.chain(q, v)
@@ -139,8 +139,8 @@ class Lanes:
                     self._last.pop(lane, None)
 
     def _advanced(self, goal: int) -> int:
-        """What compiled lanes answer: where a function failed the state whose step it is, which Python takes again to
-        say so."""
+        """Answer of compiled lanes: if a function failed, the number of the state whose step it is, which Python takes
+        again to raise the error."""
         try:
             return int(self._core.advance(goal))
         except SoacraftError:

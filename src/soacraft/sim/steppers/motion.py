@@ -29,16 +29,16 @@ from soacraft.sim.stride import StepMemory, Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
-#: Where times end, in nanoseconds; and where a state is that failed and takes no steps.
+#: End of times, in nanoseconds; also the time of a state that failed and takes no steps.
 _LAST = 2**62
-#: What asks for the next nanosecond, from one on, at which something is to be noted.
+#: Function that gives the next nanosecond, from one on, at which something is to be noted.
 Marks = Callable[[int], int]
 
 
 class Motion:
     """States under way, what acts on them, and their steps. `failed` are states that take none, with the reason.
 
-    `row` are the arrays of a single state that is `number` among others, each in a motion of its own
+    `row` are the arrays of a single state that is `number` among others, each in a separate motion
     (`SeparateMotions`).
     """
 
@@ -103,7 +103,7 @@ class Motion:
             return
         if self._varied and self.lanes.recorded:
             raise StateError(
-                f"{mb.name!r} was edited while a state with parameters of its own is recorded; end that with "
+                f"{mb.name!r} was edited while a state with other parameters is recorded; end that with "
                 "recording.stop() before."
             )
         self._make()
@@ -167,21 +167,21 @@ class Motion:
             turns = np.zeros((len(lanes), 0))
         else:
             rows, turns = self._begun_each(Q, V)
-        where = list(lanes)
+        chosen = list(lanes)
         states.follow(turns.shape[1])
-        states.x[where], states.now[where] = rows, states.goal
+        states.x[chosen], states.now[chosen] = rows, states.goal
         if states.follows:
-            states.theta[where] = turns
+            states.theta[chosen] = turns
         if not self.is_batch:
             self._begins = touch.takes_out
             self._step_memory = self._step_memory.restarted()
             self._stability.forget()
             self._switching.forget()
             self._committed = self._switching.memory
-        self.failed = {lane: why for lane, why in self.failed.items() if lane not in set(where)}
-        for lane in where:
+        self.failed = {lane: why for lane, why in self.failed.items() if lane not in set(chosen)}
+        for lane in chosen:
             self.lanes.keep_last(lane, Last())
-        self.set_pushes({lane: x for lane, x in self.problems.pushes.items() if lane not in set(where)})
+        self.set_pushes({lane: x for lane, x in self.problems.pushes.items() if lane not in set(chosen)})
         self._looks.soon(states.goal)
 
     def sim_state(self, lane: int) -> SimState:
@@ -210,7 +210,7 @@ class Motion:
         )  # fmt: skip
 
     def take_back(self, before: Memory) -> None:
-        """A single state is again where it was; a method that keeps steps begins anew."""
+        """Put a single state back where it was; a method that keeps steps starts again."""
         problem = self.problems.base
         self.states.restore(before.states)
         self.states.origin, self._step_memory = before.origin, before.steps
@@ -236,7 +236,7 @@ class Motion:
 
     @property
     def why(self) -> str:
-        """Why steps are those of runs; empty where they are compiled."""
+        """Reason why steps are those of runs; empty if they are compiled."""
         return self.lanes.why
 
     @property
@@ -274,7 +274,7 @@ class Motion:
         if together:
             states.goal, states.origin = state.ns, state.origin
             states.now[:], self._step_memory = state.ns, self._step_memory._replace(origin=state.origin)
-            self._looks.anew()
+            self._looks.restart()
             self._make()
         if not self.is_batch:
             self._step_memory = StepMemory(self._step_memory.origin, state.length, state.longest, state.counts)
@@ -390,7 +390,7 @@ class Motion:
             raise
 
     def _with_looks(self, goal: int, fault: int | None) -> None:
-        """On to a nanosecond, with looks at stability where they are due."""
+        """Advance to a nanosecond, with looks at stability where they are due."""
         looks, states = self._looks, self.states
         while fault is None and self.lanes.compiled and looks.due <= goal:
             self._onward(max(states.goal, looks.before))
@@ -447,7 +447,7 @@ class Motion:
             touch.recall(True)  # its start was looked at
         x, now = states.x[lane].copy(), Instant(int(states.now[lane]))
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused by name
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused below
                 problem.see(window(self._breaks, now))
                 x = self._switching.settled(now.seconds, x)
                 w = problem.rates(now.seconds, x)

@@ -29,7 +29,7 @@ Values = dict[str, Array]
 
 
 class Entry(NamedTuple):
-    """What a name is of: "model", "friction" or "law", and how many numbers it has."""
+    """Kind of a name, "model", "friction" or "law", its owner, and the count of its numbers."""
 
     kind: str
     owner: str
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 def read_entries(problem: Mechanism, names: Sequence[Any]) -> dict[str, Entry]:
-    """What names are of, of a problem; unknown ones, and numbers that are named twice, are refused."""
+    """Entries of names in a problem; unknown ones, and numbers that are named twice, are refused."""
     entries = {name: _entry(problem, name) for name in names}
     model = [name for name, x in entries.items() if x.kind == "model"]
     if model:
@@ -69,16 +69,17 @@ def _entry(problem: Mechanism, name: Any) -> Entry:
 
 
 def read_values(entries: Mapping[str, Entry], given: Any, states: int, single: bool) -> Values:
-    """Numbers by name for so many states, a row for each, or one for all; of a single state without that axis."""
+    """Arrays {name: numbers} for so many states, a row for each, or one for all; of a single state without that
+    axis."""
     if not isinstance(given, Mapping) or not given:
         raise StateError(f"parameters are {{name: numbers}}, such as {{'trunk.mass': masses}}, got {given!r:.60}.")
     values: Values = {}
     for name, numbers in given.items():
         if name not in entries:
-            known = ", ".join(map(repr, entries))
+            names = ", ".join(map(repr, entries))
             raise StateError(
                 f"parameter {name!r:.60} is the same for all states: name it in p.stepper(parameters=...), where "
-                f"there are {known}."
+                f"there are {names}."
             )
         count = entries[name].width
         x = finite(numbers, (...,), f"parameter {name!r}", StateError)
@@ -148,11 +149,11 @@ class LaneParameters:
         self._twin, self._at = Twin(problem, self._method, self._entries), -1
 
     def follow(self, problem: Mechanism) -> None:
-        """Copy the problem anew: its model was changed."""
+        """Copy the problem again: its model was changed."""
         self._begin(problem)
 
     def shown(self) -> dict[str, Array]:
-        """The numbers by name, read-only: a row for each state, or those of a single one."""
+        """The numbers {name: array}, read-only: a row for each state, or those of a single one."""
         views = {}
         for name, x in self.values.items():
             view = x[:, 0] if self._entries[name].width == 1 else x[:]

@@ -35,8 +35,8 @@ class NotCompiled(StateError):
 
 
 class LaneProblems:
-    """The problem of all states, `base`, with controls of its own; `parameters` and `pushes` are what differs from
-    state to state."""
+    """The problem of all states, `base`, with controls that are not those of the propagator; `parameters` and `pushes`
+    differ from state to state."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class LaneProblems:
         self.parameters = LaneParameters(self.base, self._method, parameters, len(self.states), not self.is_batch)
 
     def _made(self, driven: Sequence[Control]) -> Mechanism:
-        """All that acts on the propagator, with controls of its own, and contact and closures that remember nothing."""
+        """All that acts on the propagator, with copies of its controls, and contact and closures without a memory."""
         acting, mb = self._acting, self._acting.mb
         loads: list[Any] = []
         for load in [*acting.loads, *(x for name, x in acting.controls.items() if name not in self._names)]:
@@ -108,7 +108,7 @@ class LaneProblems:
             require_apart(self.of(lane), [lane], Q[i : i + 1])
 
     def prepared(self, lane: int) -> Mechanism:
-        """The same with its controls, pushes and closures, too."""
+        """Problem of a state, with its controls, pushes and closures set."""
         problem = self.of(lane)
         self.prepare(problem, lane)
         return problem
@@ -137,12 +137,12 @@ class LaneProblems:
             problem.closures.follow(self.states.theta[lane].copy())
 
     def wrenches(self, lane: int, mb: Multibody, pushes: Sequence[Pushed] | None = None) -> dict[Frame, Wrench]:
-        """What pushes a state, on the model or on a copy of it."""
+        """Wrenches that push a state, on the model or on a copy of it."""
         pushes = self.pushes.get(lane, ()) if pushes is None else pushes
         return wrenches_of(pushes, None if mb is self._acting.mb else mb)
 
     def chain(self, problem: Mechanism, lane: int) -> Chain | None:
-        """What compiled steps of a closed chain take, at the state, which is on its closures."""
+        """Chain for compiled steps of a closed chain, at the state, which is on its closures."""
         closures = problem.closures
         if not closures.is_closed:
             return None
@@ -158,7 +158,7 @@ class LaneProblems:
         return any(x.jumps for x in self._acting.breaks)
 
     def obstacle(self) -> str:
-        """Why steps are not those of compiled lanes; empty where they are."""
+        """Reason why steps are not those of compiled lanes; empty if they are."""
         problem, mb = self.base, self._acting.mb
         if not mb.nv:
             return "it has no dofs"

@@ -22,12 +22,12 @@ class Pushed(NamedTuple):
     end: int
 
 
-#: By state, all that pushes it.
+#: Pushes {state: all that pushes it}.
 Pushes = dict[int, tuple[Pushed, ...]]
 
 
 def read_push(mb: Multibody, node: Any, wrench: Any, lanes: Sequence[int], end: int) -> Pushes:
-    """The same wrench for all of some states, or one for each: six numbers in node axes, or a `Wrench`."""
+    """A wrench that is the same for some states, or one for each: six numbers in node axes, or a `Wrench`."""
     frame = force_frame(mb, node)
     read = read_wrench(mb, frame, wrench)
     numbers = np.asarray(read)
@@ -44,7 +44,7 @@ def read_push(mb: Multibody, node: Any, wrench: Any, lanes: Sequence[int], end: 
 
 
 def with_pushes(pushes: Pushes, more: Pushes) -> Pushes:
-    """Those with others; of one node of one state the later one counts."""
+    """Pushes with others added; of one node of one state the later one counts."""
     added = dict(pushes)
     for lane, new in more.items():
         nodes = [x.node for x in new]
@@ -53,7 +53,7 @@ def with_pushes(pushes: Pushes, more: Pushes) -> Pushes:
 
 
 def after(pushes: Pushes, ns: int) -> Pushes:
-    """Those that have not ended by then."""
+    """Pushes that have not ended by a time."""
     lasting = {lane: tuple(x for x in some if x.end > ns) for lane, some in pushes.items()}
     return {lane: some for lane, some in lasting.items() if some}
 

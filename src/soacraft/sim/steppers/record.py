@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 class Recording(Uncopied, Strict):
-    """What `step.record` gives: rows of what the stepper does from then on, until `stop()`.
+    """Rows of the motion of a stepper, from `step.record` on until `stop()`.
 
     `run()` is a `Run` of the rows so far: states, accelerations, energies, work and forces of all that acts, and what
     touched, as mean forces since the row before. It has no events and no dense output. A state that is set or reset
@@ -108,7 +108,7 @@ class Recording(Uncopied, Strict):
         if lane in motion.failed:
             return
         now, last = motion.states.goal, motion.lanes.last(lane)
-        if self._problem.contact is not None:
+        if self._problem.contact.touches:
             self._touched.append(last)
         if (now - self._begun) % self._every:
             return

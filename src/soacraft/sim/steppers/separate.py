@@ -20,7 +20,7 @@ from soacraft.spatial.checks import Array
 
 
 class SeparateMotions:
-    """A motion for each state, with loads, contact, closures and a method of its own; `Motion` in all else. A call
+    """A motion for each state, with separate loads, contact, closures and method; `Motion` in all else. A call
     takes the states one after the other, O(states)."""
 
     is_batch = True
@@ -45,7 +45,7 @@ class SeparateMotions:
 
     @property
     def why(self) -> str:
-        """Why steps are those of runs."""
+        """Reason why steps are those of runs."""
         return self._motions[0].why or "the states of this stepper go one by one"
 
     @property

@@ -18,7 +18,7 @@ from soacraft.spatial.checks import Array
 
 
 def fixed_controls(problem: Mechanism, driven: Sequence[str]) -> dict[str, Control]:
-    """Return the controls of a stepper that are numbers and not driven by it, by name."""
+    """Return the controls {name: control} of a stepper that are numbers and not driven by it."""
     return {x.name: x for x in problem.loads if isinstance(x, Control) and x.is_number and x.name not in driven}
 
 
@@ -45,7 +45,7 @@ def state_of(
     switching: Switching,
 ) -> SimState:
     """Return the state of a stepper at a point, with the forces and controls of runs of its propagator (`run`, names of
-    both), and besides these the ones that push."""
+    both), and in addition those that push."""
     switched = switching.memory
     q, v, _ = problem.parts(x)
     work = work_by_name(problem, x)
@@ -80,7 +80,7 @@ def state_of(
 
 
 def point_of(state: SimState, problem: Mechanism) -> Array:
-    """Return the point of a state that fits, with the work of forces by name; of new ones it is zero."""
+    """Return the point of a state that fits, with the work of its forces; the work of new forces is zero."""
     work = dict(zip(state.forces, state.work.tolist(), strict=True))
     return np.concatenate([state.q, state.v, [work.get(name, 0.0) for name in problem.names]])
 
@@ -100,8 +100,8 @@ def require_fit(state: SimState, problem: Mechanism, driven: Sequence[str], swit
             )
     names, fixed = names_of(problem), set(fixed_controls(problem, driven))
     fits = set(names) - set(driven) <= set(state.forces) <= set(names) and len(set(state.forces)) == len(state.forces)
-    known = fixed <= set(state.controls) <= fixed | set(driven)
-    controls = tuple(sorted(state.controls)) if known else tuple(sorted(fixed))
+    fits_controls = fixed <= set(state.controls) <= fixed | set(driven)
+    controls = tuple(sorted(state.controls)) if fits_controls else tuple(sorted(fixed))
     refuse_other(
         state, Fit(problem.mb, state.forces if fits else tuple(names), switches, controls=controls), "this SimState"
     )

@@ -33,7 +33,7 @@ from soacraft.sim.steppers.record import Recording, require_every
 from soacraft.sim.steppers.separate import motion_of
 from soacraft.spatial.checks import Array, finite
 
-#: What becomes of a batch when one of its states cannot go on.
+#: Treatments of a batch when one of its states cannot go on.
 ON_ERROR = ("raise", "keep")
 
 
@@ -41,7 +41,7 @@ class Failed(NamedTuple):
     """States of a batch that could not go on, each at its last good step."""
 
     which: npt.NDArray[np.int64]
-    """Their numbers, growing."""
+    """Numbers of these states, growing."""
     reasons: tuple[str, ...]
     """The text of the error of each."""
 
@@ -182,8 +182,8 @@ class Stepper(Uncopied, Strict):
 
     @property
     def sensors(self) -> dict[str, float | Array]:
-        """The values of the sensors of the model's file at the present state, by name (`p.sensors`). With contact,
-        accelerations are the mean of the last step."""
+        """The values of the sensors of the model's file at the present state, {name: value} (`p.sensors`). With
+        contact, accelerations are the mean of the last step."""
         self._require_single("sensors")
         with self._alone.held("sensors"):
             problem, x = self._motion.problems.prepared(0), np.array(self._motion.states.x[0])
@@ -195,10 +195,10 @@ class Stepper(Uncopied, Strict):
 
     @property
     def parameters(self) -> dict[str, Array]:
-        """The parameters that differ from state to state, by name: (states), of several numbers (states, numbers), to
-        be read. `set_parameters` changes them."""
-        own = self._motion.problems.parameters
-        return {} if own is None else own.shown()
+        """The parameters that differ from state to state, {name: array}: (states), of several numbers (states,
+        numbers), to be read. `set_parameters` changes them."""
+        parameters = self._motion.problems.parameters
+        return {} if parameters is None else parameters.shown()
 
     @property
     def failed(self) -> Failed:
@@ -360,7 +360,7 @@ class Stepper(Uncopied, Strict):
     def push(self, node: Any, wrench: Any, duration: float | None = None, which: Any = None) -> None:
         """Let a wrench act at a node in the next step, or for some seconds: six numbers in node axes, or a `Wrench`;
         in batches on those of `which`, else all, the same or a row for each. It ends by itself, or with `set_state`;
-        another one at the same node takes its place. Forces of `mb.set_force` act besides.
+        another one at the same node takes its place. Forces of `mb.set_force` act in addition.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
@@ -405,9 +405,9 @@ class Stepper(Uncopied, Strict):
                 whose = f"state {lane} of " if self._is_batch else ""
                 raise StateError(f"{whose}the stepper is recorded already; end that with recording.stop() first.")
             self._motion.follow()
-            made = Recording(self._motion.of(lane), lane, ns, self._method.name, self._end_recording)
-            self._recordings = (*self._recordings, made)
-            return made
+            recording = Recording(self._motion.of(lane), lane, ns, self._method.name, self._end_recording)
+            self._recordings = (*self._recordings, recording)
+            return recording
 
     def _end_recording(self, recording: Recording) -> None:
         with self._alone.held("stop"):

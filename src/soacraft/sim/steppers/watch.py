@@ -27,7 +27,7 @@ class Looks:
         if self._limited:
             self.due = min(self.due, now + _FIRST * self._step)
 
-    def anew(self) -> None:
+    def restart(self) -> None:
         """Forget when the last look was: the time is another one."""
         self.due, self._in_doubt = NEVER, False
 

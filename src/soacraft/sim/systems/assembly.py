@@ -68,14 +68,14 @@ class Assembly:
         raise WiringError(f"{type(self).__name__} has no build(self, p, at), which adds what it consists of.")
 
     def add(self, name: str, part: Any, **how: Any) -> Any:
-        """As `System.add`, under the name of the assembly."""
+        """Add a part as `System.add` does, below the name of the assembly."""
         system, prefix = self._building
         return system.add(f"{prefix}/{name}", part, **how)
 
     def add_body(self, name: str, parent: Any = None, hinge: Hinge | None = None, *rest: Any, **more: Any) -> Body:
         """Add a body to the plant that the assembly is mounted at, as `Multibody.add_body`, under the name of the
-        assembly: "rover/left/wheel". It hangs on what the assembly is mounted at (a node or a body), on a body of the
-        assembly by its own name, or on one of the plant."""
+        assembly: "rover/left/wheel". Its parent is what the assembly is mounted at (a node or a body), a body of the
+        assembly by its name there, or one of the plant."""
         mb, full, on = self._plant().mb, self._own(name), self._frame(parent)
         return self._grow(f"the body {full!r}", lambda: mb.add_body(full, on, hinge, *rest, **more), mb.remove)
 
@@ -83,8 +83,8 @@ class Assembly:
         """Add a node to a body of the assembly, or to what it is mounted at, as `Body.add_node`: for a sensor, say.
         There its name has that of the assembly, "hull/rover_imu", and the assembly knows it as "imu"."""
         frame = self._carrier(on)
-        own = name if on is not None else self._joined_name(name)
-        return self._grow(f"the node {own!r}", lambda: frame.add_node(own, pose, role=role), frame.remove_node)
+        full = name if on is not None else self._joined_name(name)
+        return self._grow(f"the node {full!r}", lambda: frame.add_node(full, pose, role=role), frame.remove_node)
 
     def add_geometry(self, geometry: Geometry, on: str | None = None) -> Geometry:
         """Add a shape to a body of the assembly, or to what it is mounted at, as `Body.add_geometry`."""
@@ -95,8 +95,12 @@ class Assembly:
         """Tie dofs of the assembly by their own names, or others of the plant, as `Multibody.couple`: a gear, a
         differential."""
         mb, full = self._plant().mb, self._own(name)
-        known = {self._own(x) if self._own(x) in mb or self._own(x) in mb.dof_names else x: y for x, y in terms.items()}
-        return self._grow(f"the coupling {full!r}", lambda: mb.couple(full, known, offset, **more), mb.remove_coupling)
+        coefficients = {
+            self._own(x) if self._own(x) in mb or self._own(x) in mb.dof_names else x: y for x, y in terms.items()
+        }
+        return self._grow(
+            f"the coupling {full!r}", lambda: mb.couple(full, coefficients, offset, **more), mb.remove_coupling
+        )
 
     def close_loop(self, name: str, a: str, b: str, hinge: Hinge, **more: Any) -> Closure:
         """Close a loop between frames of the assembly by their own names, or others of the plant, as
@@ -134,17 +138,17 @@ class Assembly:
         mb = self._plant().mb
         if name is None:
             return self._on(mb)
-        own = isinstance(name, str) and self._own(name) in mb
-        return mb.frame(self._own(name) if own else name)
+        is_inside = isinstance(name, str) and self._own(name) in mb
+        return mb.frame(self._own(name) if is_inside else name)
 
     def _joined_name(self, name: str) -> str:
         return f"{self._building[1].replace('/', '_')}_{name}"
 
     def _located(self, name: str) -> str:
         """A frame of the assembly, or a node that it has on what it is mounted at."""
-        mb, own = self._plant().mb, self._own(name)
+        mb, full = self._plant().mb, self._own(name)
         node = f"{self._at.name}/{self._joined_name(name)}" if self._at.kind == "node" else ""
-        return node if own not in mb and node in mb else own
+        return node if full not in mb and node in mb else full
 
     def _own(self, name: str) -> str:
         return f"{self._building[1]}/{name}"
@@ -161,11 +165,12 @@ class Assembly:
 
     def _on(self, mb: Multibody) -> Any:
         if self._at.kind != "node":
-            raise WiringError(f"{self._building[1]!r} hangs a body on {self._at}: mount it at a node or a body.")
+            raise WiringError(f"{self._building[1]!r} adds a body to {self._at}: mount it at a node or a body.")
         return mb.frame(self._at.name)
 
     def connect(self, source: str, target: str, convert: bool = False) -> None:
-        """As `System.connect`, with names of parts of the assembly; a port of a plant goes by its own name."""
+        """Connect ports as `System.connect` does, with names of parts of the assembly; a port of a plant has its own
+        name."""
         system, prefix = self._building
         system.connect(system.under(prefix, source), system.under(prefix, target), convert)
 
@@ -176,8 +181,8 @@ class Assembly:
         `export("*_voltage", "*/motor.voltage")` gives "front_voltage" and "rear_voltage".
         """
         system, prefix = self._building
-        for own, each in matched(system, prefix, name, port):
-            system.export(f"{prefix}.{own}", system.under(prefix, each))
+        for port_name, each in matched(system, prefix, name, port):
+            system.export(f"{prefix}.{port_name}", system.under(prefix, each))
 
     @property
     def _building(self) -> tuple[Builder, str]:
@@ -197,7 +202,7 @@ class Assembly:
 
 
 def matched(system: Builder, prefix: str, name: str, port: str) -> list[tuple[str, str]]:
-    """Names and ports that an export stands for: itself, or one for each port that matches."""
+    """Names and ports of an export: itself, or one for each port that matches its pattern."""
     if "*" not in name:
         return [(name, port)]
     if name.count("*") != 1 or port.count("*") != 1:
@@ -216,8 +221,8 @@ def matched(system: Builder, prefix: str, name: str, port: str) -> list[tuple[st
 def _ports(system: Builder) -> list[str]:
     """Ports of all parts, and those that are exported."""
     faces = [(path, x.component.interface) for path, x in system.diagram.parts.items()]
-    own = [f"{path}.{name}" for path, face in faces for name in (*face.inputs, *face.outputs, *face.bundles)]
-    return [*own, *system.diagram.exports]
+    ports = [f"{path}.{name}" for path, face in faces for name in (*face.inputs, *face.outputs, *face.bundles)]
+    return [*ports, *system.diagram.exports]
 
 
 class Built(NamedTuple):

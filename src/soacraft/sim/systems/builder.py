@@ -32,7 +32,7 @@ def _is_of(key: str, path: str) -> bool:
 
 
 class Handle(Strict):
-    """A component in a system: its ports by name, `motor.torque` is "arm/motor.torque"."""
+    """A component in a system, with its ports as attributes: `motor.torque` is "arm/motor.torque"."""
 
     def __init__(self, path: str, ports: Sequence[str]) -> None:
         self._path, self._ports = path, tuple(ports)
@@ -147,8 +147,8 @@ class Builder(Strict):
     def remove(self, name: str) -> None:
         """Take out a component, a sequence, a frame or an assembly with all its parts, and all connections of it.
 
-        What another component needs of it is refused by name: connect that otherwise in the same `edit`. Bodies of an
-        assembly stay; `Plant.remove` takes bodies out.
+        A component that another one needs cannot be removed, and the error names both: connect that otherwise in the
+        same `edit`. Bodies of an assembly stay; `Plant.remove` takes bodies out.
 
         >>> from soacraft import sim
         >>> s = sim.System("one", integrator="rk4", step=0.1)
@@ -185,7 +185,7 @@ class Builder(Strict):
     def connect(self, source: str, target: str, convert: bool = False) -> None:
         """Let an output fill an input, or all that match a pattern: "*" is any text within a name, "**" any at all.
 
-        A vector with a number for each dof gives each component that is mounted at a dof that of its own. Another scale
+        A vector with a number for each dof gives each component that is mounted at a dof its number. Another scale
         of the same unit is refused unless `convert`. A plant's inputs add up. Bundles are joined field by field.
         """
         diagram = self.diagram
@@ -193,8 +193,8 @@ class Builder(Strict):
         self.board.set_diagram(diagram.changed(wires=wires), f"{target!r} cannot be connected")
 
     def disconnect(self, source: str, target: str) -> None:
-        """Take a connection away, named as it was made. Inputs go back to their defaults; one without is refused by
-        name: connect it otherwise in the same `edit`.
+        """Take a connection away, named as it was made. Inputs go back to their defaults; an input without one is an
+        error that names it: connect it otherwise in the same `edit`.
 
         >>> from soacraft import sim
         >>> s = sim.System("one", integrator="rk4", step=0.1)
@@ -208,10 +208,10 @@ class Builder(Strict):
         diagram = self.diagram
         wires = tuple(x for x in diagram.wires if (x.source, x.target) != (source, target))
         if wires == diagram.wires:
-            made = [f"{x.source} -> {x.target}" for x in diagram.wires]
+            listed = [f"{x.source} -> {x.target}" for x in diagram.wires]
             raise WiringError(
-                f"there is no connection {f'{source} -> {target}'!r:.160}{near(f'{source} -> {target}', made)} One is "
-                "disconnected by the texts that it was made with."
+                f"there is no connection {f'{source} -> {target}'!r:.160}{near(f'{source} -> {target}', listed)} One "
+                "is disconnected by the texts that it was made with."
             )
         self.board.set_diagram(diagram.changed(wires=wires), f"{target!r} cannot be disconnected")
 

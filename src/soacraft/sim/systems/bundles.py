@@ -24,14 +24,14 @@ def paired(source: str, target: str, sources: Bundles, targets: Bundles) -> list
             f"fields, as {next(iter(ports.values()))!r}."
         )
     pairs = []
-    ((source, given),) = sources.items()
+    ((source, offered),) = sources.items()
     for target, wanted in targets.items():
-        for a, b, x, y in ((given, wanted, source, target), (wanted, given, target, source)):
+        for a, b, x, y in ((offered, wanted, source, target), (wanted, offered, target, source)):
             lost = next((field for field in a if field not in b), None)
             if lost is not None:
                 raise WiringError(
                     f"{source!r} -> {target!r}: the field {lost!r} of {x!r} is not in {y!r}, which has "
                     f"{', '.join(map(repr, b))}."
                 )
-        pairs += [(given[field], wanted[field]) for field in wanted]
+        pairs += [(offered[field], wanted[field]) for field in wanted]
     return pairs

@@ -33,7 +33,7 @@ from soacraft.sim.systems.system import System
 
 
 class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a checkpoint says of a system."""
+    """Description of a system in a checkpoint."""
 
     system: SystemData
     classes: dict[str, str]
@@ -43,22 +43,22 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     extra: dict[str, Any] = {}
     """Plain data of what drives the system."""
     changes: list[dict[str, Any]] = []
-    """Of its structure, so far."""
+    """Changes of the structure so far."""
 
 
 def system_writer(system: System, path: str | PathLike[str]) -> Callable[[SimState, LogPlace | None], None]:
-    """What writes checkpoints of a system; its models are told once, and again where they were changed."""
+    """Function that writes checkpoints of a system; its models are written out once, and again after they changed."""
     require_kept(system)
-    kept: dict[str, tuple[tuple[int, int], str]] = {}
+    documents: dict[str, tuple[tuple[int, int], str]] = {}
     prints = code_of(system)
 
     def write(state: SimState, log: LogPlace | None) -> None:
         data = describe(system, documents=False)
         for name, plant in system.diagram.plants.items():
             version = plant.mb.version, plant.mb.parameters
-            if name not in kept or kept[name][0] != version:
-                kept[name] = version, document(plant.mb, str(path))
-            data.plants[name].document = kept[name][1]
+            if name not in documents or documents[name][0] != version:
+                documents[name] = version, document(plant.mb, str(path))
+            data.plants[name].document = documents[name][1]
         data.starts = {}
         classes = {part: class_fingerprint(x.component).digest for part, x in sorted(system.diagram.parts.items())}
         warn_unread(f"a checkpoint of {system.name!r}", prints.values())
@@ -97,8 +97,8 @@ def restore(
 ) -> System:
     """The system of a checkpoint, where it was. It goes on with the same bits as the one that wrote it.
 
-    `classes` are your own classes of components, besides those of `sim.register` and those that come along; a class
-    that is not as it was is refused. `models` are given for models that no file can hold, by the names of plants, and
+    `classes` are your own classes of components, in addition to those of `sim.register` and of the library; a class
+    that changed is refused. `models` are given for models that no file can hold, by the names of plants, and
     must be as they were; `forces` are the force elements of plants, `components` those parts that are more than their
     parameters, and `frames` the functions that move frames, all made again. A run with the log of before cuts it back
     to the checkpoint and appends to it. Classes, force elements and functions are compared by their code and all that
@@ -122,13 +122,13 @@ def restore(
     >>> other.t, bool((a.signals["noise.y"] == b.signals["noise.y"]).all())
     (1.0, True)
     """
-    kept, state = read_checkpoint(path)
-    if kept.kind != "system":
+    stored, state = read_checkpoint(path)
+    if stored.kind != "system":
         raise CheckpointError(
-            f"{str(path)!r} is a checkpoint of a {kept.kind!r:.40}, not of a system: restore it with p.restore(path)."
+            f"{str(path)!r} is a checkpoint of a {stored.kind!r:.40}, not of a system: restore it with p.restore(path)."
         )
     try:
-        body = msgspec.convert(kept.body, Body)
+        body = msgspec.convert(stored.body, Body)
     except (msgspec.ValidationError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read, it is damaged: {wrong}.") from None
     models = dict(models or {})
@@ -147,20 +147,20 @@ def restore(
     refuse_changed(body.code, entries_of(code_of(system)), str(path), line, accept_changes)
     _resume(system, body, str(path))
     try:
-        system.recall(state, str(path), kept.log)
+        system.recall(state, str(path), stored.log)
     except WiringError as wrong:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be restored: {wrong}") from wrong
     return system
 
 
 def _progress(diagram: Diagram) -> dict[str, Any]:
-    """Where a system is in its sequences, and the components that changes of structure stopped, as plain data."""
-    told: dict[str, Any] = {}
+    """Present phases of the sequences, and the components that changes of structure stopped, as plain data."""
+    progress: dict[str, Any] = {}
     if diagram.phases:
-        told["phases"] = {path: list(x) for path, x in diagram.phases.items()}
+        progress["phases"] = {path: list(x) for path, x in diagram.phases.items()}
     if diagram.stopped:
-        told["stopped"] = list(diagram.stopped)
-    return told
+        progress["stopped"] = list(diagram.stopped)
+    return progress
 
 
 class _Progress(msgspec.Struct, forbid_unknown_fields=True):
@@ -171,16 +171,18 @@ class _Progress(msgspec.Struct, forbid_unknown_fields=True):
 def _resume(system: System, body: Body, path: str) -> None:
     """Give a system that was built again the phases and the changes of then."""
     try:
-        told = msgspec.convert(body.extra, _Progress)
+        progress = msgspec.convert(body.extra, _Progress)
     except (msgspec.ValidationError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
-    known = system.diagram.sequences
-    if wrong_phases := [x for x, (now, _) in told.phases.items() if x not in known or now not in known[x].phases]:
+    sequences = system.diagram.sequences
+    if wrong_phases := [
+        x for x, (now, _) in progress.phases.items() if x not in sequences or now not in sequences[x].phases
+    ]:
         raise CheckpointError(
             f"the checkpoint {path!r} cannot be read, it is damaged: there is no phase of {wrong_phases[0]!r:.60} that "
             "it names."
         )
-    diagram = system.diagram.changed(phases=told.phases, stopped=told.stopped)
+    diagram = system.diagram.changed(phases=progress.phases, stopped=progress.stopped)
     system.board.take(Build(diagram, changes=tuple(_change(x, path) for x in body.changes)))
 
 
@@ -190,14 +192,23 @@ def _plain(change: Change) -> dict[str, Any]:
 
 def _change(data: dict[str, Any], path: str) -> Change:
     try:
-        told = msgspec.convert(data, _Change)
+        stored = msgspec.convert(data, _Change)
     except (msgspec.ValidationError, RecursionError) as wrong:
         raise CheckpointError(f"the checkpoint {path!r} cannot be read, it is damaged: {wrong}.") from None
-    before, after = np.array(told.momentum_before), np.array(told.momentum_after)
-    impulse = None if told.impulse is None else np.array(told.impulse)
-    mounted = tuple(told.mounted)
+    before, after = np.array(stored.momentum_before), np.array(stored.momentum_after)
+    impulse = None if stored.impulse is None else np.array(stored.impulse)
+    mounted = tuple(stored.mounted)
     return Change(
-        told.t, told.kind, told.plant, told.body, before, after, told.energy_lost, impulse, mounted, told.name
+        stored.t,
+        stored.kind,
+        stored.plant,
+        stored.body,
+        before,
+        after,
+        stored.energy_lost,
+        impulse,
+        mounted,
+        stored.name,
     )
 
 
@@ -225,9 +236,9 @@ def _refuse_changed(system: System, classes: Mapping[str, str], path: str, accep
         if class_fingerprint(part.component).digest != classes[name]:
             changed.setdefault(type(part.component).__name__, []).append(name)
     if changed and not accept:
-        told = "; ".join(f"{kind} of {', '.join(map(repr, names[:4]))}" for kind, names in changed.items())
+        changes = "; ".join(f"{kind} of {', '.join(map(repr, names[:4]))}" for kind, names in changed.items())
         raise CheckpointError(
-            f"the checkpoint {path!r} was written with other classes than those here: {told}. Their equations, "
+            f"the checkpoint {path!r} was written with other classes than those here: {changes}. Their equations, "
             "declarations or parameters have changed since, or what they read, or a library's version: restore it with "
             "the ones of then; or go on with those of now: sim.restore(path, ..., accept_changes=True)."
         )

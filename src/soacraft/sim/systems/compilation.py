@@ -22,7 +22,7 @@ class Compilation(NamedTuple):
     """A diagram that has no fault, compiled."""
 
     diagram: Diagram
-    """With the components active that the present phases leave so."""
+    """The diagram, with the components active that the present phases leave so."""
     joined: Joined
     wiring: Wiring
     schedule: Schedule
@@ -35,8 +35,8 @@ class Compilation(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A system as it is: its description, the compiled form, the propagator of its runs and the changes so far. One
-    value, so that a change is one assignment."""
+    """Present form of a system: its description, the compiled form, the propagator of its runs and the changes so far.
+    One value, so that a change is one assignment."""
 
     diagram: Diagram
     compilation: Compilation | None = None
@@ -47,9 +47,9 @@ class Build(NamedTuple):
 def compile_diagram(
     name: str, diagram: Diagram, seed: int, before: Build, joined: Joined | None = None, names: bool = True
 ) -> Compilation:
-    """Compile a diagram, or raise `WiringError` with every fault. `before` is the system as it is: what sequences and
-    pulls of one that runs lack already is no new fault, and none of it where the structure changes (`names` False).
-    `joined` is the model that is moved where that stays the same."""
+    """Compile a diagram, or raise `WiringError` with every fault. `before` is the present system: names that its
+    sequences and pulls lack already are no new fault, and are not checked if the structure changes (`names` False).
+    `joined` is the model that is moved, if that stays the same."""
     diagram = phases.with_active(diagram)
     try:
         joined = joined or Joined(name, diagram.plants)
@@ -78,7 +78,7 @@ def compile_diagram(
         if isinstance(error, AlgebraicLoopError):
             error.cycle = cycle
         raise error
-    schedule = Schedule(parts, plants, wiring, diagram.tears, seed)  # as it is before any trial
+    schedule = Schedule(parts, plants, wiring, diagram.tears, seed)  # a new one, which no trial has changed
     flow = Flow(schedule)
     for key, value in diagram.starts.items():
         flow.set_state(key, value)

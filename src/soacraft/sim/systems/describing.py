@@ -26,23 +26,23 @@ def columns(
 ) -> Columns:
     """The outputs and states that patterns name, in the order of their names, with shapes and units; where they are
     `required`, a pattern that matches none is refused."""
-    known: dict[str, Column] = {}
+    available: dict[str, Column] = {}
     for path, part in parts.items():
         face = part.component.interface
         for name in [*face.outputs, *face.continuous, *face.discrete]:
             signal = part.signal(name)
-            known[f"{path}.{name}"] = _column(signal)
+            available[f"{path}.{name}"] = _column(signal)
     plants = {key for x in schedule.plants for key in (x.q, x.v, x.vdot)}
     for key, signal in wiring.sources.items():
-        if key not in known and key not in plants and key in schedule.calls:
-            known[key] = _column(signal)
+        if key not in available and key not in plants and key in schedule.calls:
+            available[key] = _column(signal)
     chosen: set[str] = set()
     for text in [patterns] if isinstance(patterns, str) else patterns:
-        found = pattern(str(text)).of(known)
-        if not found and text != "**" and required:
-            raise WiringError(f"signals={text!r:.60} matches no output or state{near(str(text), known)}")
-        chosen.update(found)
-    return {key: known[key] for key in sorted(chosen)}
+        matching = pattern(str(text)).of(available)
+        if not matching and text != "**" and required:
+            raise WiringError(f"signals={text!r:.60} matches no output or state{near(str(text), available)}")
+        chosen.update(matching)
+    return {key: available[key] for key in sorted(chosen)}
 
 
 def _column(signal: Signal) -> Column:
@@ -52,16 +52,16 @@ def _column(signal: Signal) -> Column:
 def tree(
     parts: Mapping[str, Part], plants: Mapping[str, object], groups: Mapping[str, str], frames: Mapping[str, UserFrame]
 ) -> Text:
-    """The parts by name, level by level."""
-    told = {path: repr(x) for path, x in [*plants.items(), *frames.items()]}
+    """The parts, level by level."""
+    texts = {path: repr(x) for path, x in [*plants.items(), *frames.items()]}
     for path, part in parts.items():
-        where = f" at {part.mount}" if part.mount is not None else ""
-        told[path] = f"{part.component!r}{where}{f', {part.clock}' if part.clock is not None else ''}"
-    above = {path.rsplit("/", i)[0] for path in [*told, *groups] for i in range(path.count("/") + 1)}
+        mount = f" at {part.mount}" if part.mount is not None else ""
+        texts[path] = f"{part.component!r}{mount}{f', {part.clock}' if part.clock is not None else ''}"
+    above = {path.rsplit("/", i)[0] for path in [*texts, *groups] for i in range(path.count("/") + 1)}
     lines = []
-    for path in sorted({*told, *groups, *above}, key=lambda x: x.split("/")):
+    for path in sorted({*texts, *groups, *above}, key=lambda x: x.split("/")):
         depth, last = path.count("/"), path.rpartition("/")[2]
-        lines.append(f"{'  ' * depth}{last}{f': {told[path]}' if path in told else ''}")
+        lines.append(f"{'  ' * depth}{last}{f': {texts[path]}' if path in texts else ''}")
     return Text("\n".join(lines))
 
 
@@ -90,7 +90,7 @@ def _link(link: Link) -> str:
 
 
 def schedule_text(schedule: Schedule) -> Text:
-    """What is evaluated, in which order, and when."""
+    """Order and instants of all evaluations."""
     before, behind = schedule.stage
     lines = ["at every stage of a step:", *_calls(before)]
     if schedule.plants:
@@ -143,15 +143,15 @@ def _owner(key: str) -> str:
 
 
 def explain(port: str, parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule) -> Text:
-    """What a port is."""
+    """Description of a port."""
     path, _, name = str(port).partition(".")
     part = parts.get(path)
     fields = () if part is None else part.component.interface.bundles.get(name, ())
     if fields:
         return Text("\n".join(explain(f"{port}_{field}", parts, wiring, schedule) for field in fields))
     if part is None or name not in part.component.interface.quantities:
-        known = [f"{p}.{n}" for p, x in parts.items() for n in x.component.interface.quantities]
-        raise WiringError(f"there is no port or state {port!r:.60}{near(str(port), known)}")
+        ports = [f"{p}.{n}" for p, x in parts.items() for n in x.component.interface.quantities]
+        raise WiringError(f"there is no port or state {port!r:.60}{near(str(port), ports)}")
     face, signal = part.component.interface, part.signal(name)
     unit = signal.unit if signal.unit is not None else "any unit"
     lines = [

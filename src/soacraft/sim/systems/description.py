@@ -41,7 +41,7 @@ class _Data(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defau
 
 
 class MountData(_Data):
-    """Where a part is mounted: `kind` is "dof" or "node"."""
+    """Mount of a part: `kind` is "dof" or "node"."""
 
     plant: str
     kind: str
@@ -60,7 +60,7 @@ class PartData(_Data):
     convert: bool = False
     active: bool = True
     given: bool = False
-    """Whether it is more than its class and parameters, as a link to another program: it is given by name."""
+    """True if it is more than its class and parameters, as a link to another program: the caller provides it."""
 
 
 class LoadData(_Data):
@@ -71,7 +71,8 @@ class LoadData(_Data):
 
 
 class PlantData(_Data):
-    """A model: its document in the native format, empty where it is given by name; `folder` is that of its meshes."""
+    """A model: its document in the native format, empty if the caller provides the model; `folder` is that of its
+    meshes."""
 
     document: str = ""
     folder: str = ""
@@ -88,7 +89,7 @@ class WireData(_Data):
 
 
 class FrameData(_Data):
-    """A frame that the user moves: fixed, or moved by a port; or by a function, which is given by name."""
+    """A frame that the user moves: fixed, or moved by a port; or by a function, which the caller provides."""
 
     parent: str
     rotation: list[float] = []
@@ -169,7 +170,7 @@ def _part(path: str, part: Any) -> PartData:
 def _plant(plant: Plant, documents: bool) -> PlantData:
     if not isinstance(plant.solver, str):
         raise WiringError(
-            f"the plant {plant.path!r} has a solver of its own, {plant.solver!r:.60}, which is no plain data: give "
+            f"the plant {plant.path!r} has a solver object, {plant.solver!r:.60}, which is no plain data: give "
             "Plant(solver=) its name, such as 'ta'."
         )
     forces = [LoadData(name=x.name, type=type(x).__name__) for x in plant.forces]
@@ -194,19 +195,19 @@ def _plain(value: Any, what: str) -> Any:
 
 
 def system_documents(system: System) -> dict[str, bytes]:
-    """What a log tells of a system: its description, and the model of each plant, where a file can hold them."""
-    told: dict[str, bytes] = {}
+    """Documents of a system for a log: its description, and the model of each plant, if a file can hold them."""
+    documents: dict[str, bytes] = {}
     with suppress(SoacraftError):
-        told["system"] = json.dumps(msgspec.to_builtins(describe(system, documents=False))).encode()
+        documents["system"] = json.dumps(msgspec.to_builtins(describe(system, documents=False))).encode()
     models: dict[str, str] = {}
     for path, plant in system.diagram.plants.items():
         with suppress(SoacraftError):
             models[path] = to_json(plant.mb).decode()
     if len(models) == 1:
-        told["model"] = next(iter(models.values())).encode()
+        documents["model"] = next(iter(models.values())).encode()
     elif models:
-        told["model"] = json.dumps(models).encode()
-    return told
+        documents["model"] = json.dumps(models).encode()
+    return documents
 
 
 def build(
@@ -235,8 +236,8 @@ def build(
     for path, part in data.parts.items():
         component = _component(path, part, classes, components or {})
         system.add(path, component, at=_mount(system, path, part.at), convert=part.convert)
-        told = system.diagram.parts[path]._replace(clock=_clock(path, part), active=part.active)
-        system.board.set_diagram(system.diagram.with_part(told))
+        restored = system.diagram.parts[path]._replace(clock=_clock(path, part), active=part.active)
+        system.board.set_diagram(system.diagram.with_part(restored))
     for path, frame in data.frames.items():
         system.add_frame(path, frame.parent, _pose(path, frame, frames or {}))
     for wire in data.wires:
@@ -303,14 +304,14 @@ def _model(path: str, plant: PlantData, models: Mapping[str, Multibody]) -> Mult
 
 
 def _forces(path: str, plant: PlantData, forces: Mapping[str, Sequence[Load]]) -> Sequence[Load]:
-    given, wanted = forces.get(path, ()), [(x.name, x.type) for x in plant.forces]
-    if [(x.name, type(x).__name__) for x in given] != wanted:
-        told = ", ".join(f"{kind} {name!r}" for name, kind in wanted) or "none"
+    elements, wanted = forces.get(path, ()), [(x.name, x.type) for x in plant.forces]
+    if [(x.name, type(x).__name__) for x in elements] != wanted:
+        listed = ", ".join(f"{kind} {name!r}" for name, kind in wanted) or "none"
         raise WiringError(
-            f"the plant {path!r} has the force elements {told}, which are no plain data: give them again, in this "
+            f"the plant {path!r} has the force elements {listed}, which are no plain data: give them again, in this "
             f"order, with forces={{{path!r}: [...]}}."
         )
-    return given
+    return elements
 
 
 def _mount(system: System, path: str, at: MountData | None) -> Any:
@@ -327,7 +328,7 @@ def _mount(system: System, path: str, at: MountData | None) -> Any:
 
 
 def _clock(path: str, part: PartData) -> Clock | None:
-    """As it was, to the nanosecond."""
+    """Clock of a part, exact to the nanosecond."""
     if not part.every:
         return None
     if not _PERIOD.fullmatch(part.every) or not 0 <= part.offset < _LAST:

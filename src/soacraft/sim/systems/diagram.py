@@ -39,7 +39,7 @@ class Diagram:
     wires: tuple[Wire, ...] = ()
     """connections as they were asked for,"""
     exports: Mapping[str, str] = field(default_factory=dict)
-    """ports of assemblies, with the pattern that each stands for,"""
+    """ports of assemblies, {name: pattern of the ports},"""
     groups: Mapping[str, str] = field(default_factory=dict)
     """assemblies, by the names of their classes,"""
     built: Mapping[str, Built] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from soacraft.sim.components.declarations import Signal
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
-#: What a frame has: shape and unit.
+#: Shape and unit of the quantities of a frame.
 OF_FRAME: dict[str, tuple[tuple[int, ...], str | None]] = {
     "position": ((3,), "m"),
     "rotation": ((3, 3), ""),
@@ -36,7 +36,7 @@ _SIZES = {7: "a pose", 13: "a pose and a velocity", 19: "a pose, a velocity and 
 
 
 def of_frame(mb: Multibody, port: str, frame: Frame, to: Frame | None = None) -> Callable[[Any], Array]:
-    """What a frame has, seen from another (default: the inertial frame) in its axes, as a function of a state."""
+    """A quantity of a frame, seen from another (default: the inertial frame) in its axes, as a function of a state."""
     if port == "position":
         return lambda state: np.asarray(mb.pose(frame, to, state=state).translation)
     if port == "rotation":
@@ -76,7 +76,7 @@ class UserFrame(Strict):
 
 
 def read_frame(path: str, parent: Any, pose: Any) -> UserFrame:
-    """What `s.add_frame` was given, checked as far as it can be before the system is complete."""
+    """A frame from the arguments of `s.add_frame`, checked as far as possible before the system is complete."""
     if not isinstance(parent, str):
         raise WiringError(f"the frame {path!r} is on another one by its name, such as 'arm:hand'; got {parent!r:.60}.")
     if not (isinstance(pose, Pose | str) or callable(pose)):
@@ -91,7 +91,7 @@ class Moved(NamedTuple):
     """A frame of the user in the model that is moved, and the place of its signal among those that are given."""
 
     frame: MovingFrame
-    told: UserFrame
+    user_frame: UserFrame
     at: int | None
 
 
@@ -107,7 +107,7 @@ class FrameTree:
         self.signals: list[str] = []
         """The ports that move frames, in the order in which `function` takes their values."""
         self.sizes: dict[str, int] = {}
-        """How many numbers each gives."""
+        """Count of the numbers of each port."""
 
     def frame(self, name: Any, inside: tuple[str, ...] = ()) -> Frame:
         """A frame by its name."""
@@ -117,50 +117,50 @@ class FrameTree:
             return self._user_frame(name, inside)
         path, _, rest = str(name).partition(":")
         if path not in self._find or not rest:
-            known = [ROOT_NAME, *self._told, *(f"{x}:..." for x in self._find)]
-            raise WiringError(f"there is no frame {name!r:.60}{near(str(name), known, 'there are')}")
+            frames = [ROOT_NAME, *self._told, *(f"{x}:..." for x in self._find)]
+            raise WiringError(f"there is no frame {name!r:.60}{near(str(name), frames, 'there are')}")
         return self._find[path](rest)
 
     def _user_frame(self, name: str, inside: tuple[str, ...]) -> MovingFrame:
         if name in inside:
             raise WiringError(f"the frame {name!r} is on itself: {' on '.join([*inside, name])}.")
         if name not in self._moved:
-            told = self._told[name]
-            on = self.frame(told.parent, (*inside, name))
-            motion = told.pose if callable(told.pose) else None
+            user_frame = self._told[name]
+            on = self.frame(user_frame.parent, (*inside, name))
+            motion = user_frame.pose if callable(user_frame.pose) else None
             frame, at = MovingFrame(name, on, motion), None
-            if isinstance(told.pose, Pose):
-                frame.set(told.pose)
-            elif told.signal is not None:
+            if isinstance(user_frame.pose, Pose):
+                frame.set(user_frame.pose)
+            elif user_frame.signal is not None:
                 at = len(self.signals)
-                self.signals.append(told.signal)
-            self._moved[name] = Moved(frame, told, at)
+                self.signals.append(user_frame.signal)
+            self._moved[name] = Moved(frame, user_frame, at)
         return self._moved[name].frame
 
     def chain(self, *frames: Frame) -> list[Moved]:
         """The frames of the user that some are, or are on."""
-        found: dict[str, Moved] = {}
+        moved: dict[str, Moved] = {}
         for frame in frames:
             on: Frame = frame
             while isinstance(on, MovingFrame):
-                found[on.name], on = self._moved[on.name], on.on
-        return [found[name] for name in sorted(found)]
+                moved[on.name], on = self._moved[on.name], on.on
+        return [moved[name] for name in sorted(moved)]
 
     def place(self, chain: Sequence[Moved], t: float, given: Sequence[Any]) -> None:
         """Put frames of the user where they are at a time and by their signals."""
         for x in chain:
             if x.at is not None:
-                x.frame.set(*_read(x.told, given[x.at], t))
-            elif callable(x.told.pose):
+                x.frame.set(*_read(x.user_frame, given[x.at], t))
+            elif callable(x.user_frame.pose):
                 x.frame.at(t)
 
     def measure(self, port: str, of: str, to: str) -> tuple[Callable[..., Array], list[str]]:
-        """What one frame has seen from another, as a function of a state, the time, and the values of the ports that
-        move frames in between; and these ports."""
+        """A quantity of one frame seen from another, as a function of a state, the time, and the values of the ports
+        that move frames in between; and these ports."""
         frame, seen_from = self.frame(of), self.frame(to)
         chain = self.chain(frame, seen_from)
         used = [x for x in chain if x.at is not None]
-        ports, measured = [x.told.signal or "" for x in used], of_frame(self._mb, port, frame, seen_from)
+        ports, measured = [x.user_frame.signal or "" for x in used], of_frame(self._mb, port, frame, seen_from)
         chain = [x._replace(at=None if x.at is None else used.index(x)) for x in chain]
 
         def function(state: Any, t: float, *given: Any) -> Array:
@@ -169,7 +169,7 @@ class FrameTree:
 
         need = 13 if "velocity" in port else 19 if "acceleration" in port else 7
         for x in used:
-            self.require(x.told, need, port)
+            self.require(x.user_frame, need, port)
         return function, ports
 
     def require(self, told: UserFrame, need: int, port: str) -> None:
@@ -191,7 +191,7 @@ class FrameTree:
         self.sizes[told.path] = signal.shape[0]
 
     def output(self, to: str, port: str, at: str | None) -> Signal:
-        """What a port of a frame of the user carries."""
+        """Signal of a port of a frame of the user."""
         if port not in OF_FRAME:
             raise WiringError(f"the frame {to!r} has no output {port!r:.60}{near(port, OF_FRAME, 'it has')}")
         if at is None:

@@ -49,9 +49,9 @@ def from_model(mb: Multibody) -> FromModel:
     """
     if not isinstance(mb, Multibody):
         raise ModelError(f"from_model takes a Multibody, got {mb!r:.80}.")
-    made = FromModel()
-    made._report = ImportReport(_plan(mb)[1])
-    return made
+    assembly = FromModel()
+    assembly._report = ImportReport(_plan(mb)[1])
+    return assembly
 
 
 class FromModel(Assembly):
@@ -61,7 +61,7 @@ class FromModel(Assembly):
 
     @property
     def report(self) -> ImportReport:
-        """What was used, and what was not, and why."""
+        """Elements of the model that were used and that were not, and why."""
         return self._report
 
     def build(self, p: Any, at: Any) -> None:
@@ -99,12 +99,12 @@ def _plan(mb: Multibody) -> tuple[list[Planned], list[Entry]]:
     for record in mb.records:
         if record.kind != "sensor":
             continue
-        found = _sensor(mb, record)
-        if isinstance(found, str):
-            tell("sensor", record.name, "ignored", found)
+        plan = _sensor(mb, record)
+        if isinstance(plan, str):
+            tell("sensor", record.name, "ignored", plan)
             continue
         name = named("sensor", record.name or str(record.attributes.get("type", "sensor")))
-        planned.append(Planned(name, found))
+        planned.append(Planned(name, plan))
         tell("sensor", record.name, "used", "" if name == record.name else f"is called {name!r}")
         if record.attributes.get("noise"):
             noise = record.attributes["noise"]
@@ -113,22 +113,22 @@ def _plan(mb: Multibody) -> tuple[list[Planned], list[Entry]]:
 
 
 def _actuator(mb: Multibody, actuator: Actuator) -> Callable[[Assembly, str], None]:
-    """What builds a drive; a `ModelError` for a law that is not known."""
+    """Function that builds a drive; a `ModelError` for a law that is not known."""
     law = Law(mb, actuator)
     gain, b0, b1, b2, *ranges = (float(x) for x in np.clip(law.numbers, -_FAR, _FAR))
-    told = dict(zip(("lower_control", "upper_control", "lower", "upper"), ranges, strict=True))
-    told |= {"gain": gain, "b0": b0, "b1": b1, "b2": b2}
+    parameters = dict(zip(("lower_control", "upper_control", "lower", "upper"), ranges, strict=True))
+    parameters |= {"gain": gain, "b0": b0, "b1": b1, "b2": b2}
     gears = dict(actuator.gears)
 
     def build(made: Assembly, name: str) -> None:
         plant = made._plant()
         if len(gears) == 1:
             ((dof, gear),) = gears.items()
-            made.add(name, Drive(gear=gear, **told), at=plant.dof(dof))
+            made.add(name, Drive(gear=gear, **parameters), at=plant.dof(dof))
             if b1 and dof in coordinate_names(plant.mb):
                 made.connect(f"{plant.q}[{dof}]", f"{name}.position")
         else:
-            made.add(name, WideDrive(row=tuple(law.row.tolist()), length=tuple(law.length.tolist()), **told))
+            made.add(name, WideDrive(row=tuple(law.row.tolist()), length=tuple(law.length.tolist()), **parameters))
             made.connect(plant.q, f"{name}.q")
             made.connect(plant.v, f"{name}.v")
             made.connect(f"{name}.force", f"{plant.path}.force")
@@ -138,7 +138,7 @@ def _actuator(mb: Multibody, actuator: Actuator) -> Callable[[Assembly, str], No
 
 
 def _sensor(mb: Multibody, record: Record) -> Callable[[Assembly, str], None] | str:
-    """What builds a sensor, or why there is none."""
+    """Function that builds a sensor, or the reason why there is none."""
     what = measured(mb, record)
     if isinstance(what, str):
         return what

@@ -33,7 +33,7 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.sim.systems.system import System
 
-#: Of differences, relative to the sizes of what varies: errors are its fourth power, and rounding over it.
+#: Step of differences, relative to the sizes of what varies: errors are its fourth power, and rounding over it.
 _STEP = 1e-3
 
 
@@ -86,12 +86,14 @@ def linearize(system: System, inputs: str | Sequence[str], outputs: str | Sequen
     asked = copy(wiring)
     asked.sources = dict(wiring.sources)
     wanted = [_output(x, asked, schedule) for x in _texts(outputs)]
-    made = Schedule(system.diagram.parts, system.diagram.plants, asked, system.diagram.tears, system.board.seed)
+    schedule_asked = Schedule(
+        system.diagram.parts, system.diagram.plants, asked, system.diagram.tears, system.board.seed
+    )
     for key, slot in schedule.slots.items():
-        if key in made.slots:
-            made.values[made.slots[key]] = flow.values[slot]
-    given = [_input(x, made) for x in _texts(inputs)]
-    point = _Point(made, system.t, problem.mb, flow.present, given, wanted)
+        if key in schedule_asked.slots:
+            schedule_asked.values[schedule_asked.slots[key]] = flow.values[slot]
+    elements = [_input(x, schedule_asked) for x in _texts(inputs)]
+    point = _Point(schedule_asked, system.t, problem.mb, flow.present, elements, wanted)
     return point.linear(problem)
 
 
@@ -100,7 +102,7 @@ def _texts(given: str | Sequence[str]) -> list[str]:
 
 
 def _refuse(problem: Mechanism, schedule: Schedule) -> None:
-    """What has no such equations, or none that are known."""
+    """Refuse systems that have no such equations, or none that are known."""
     name = problem.mb.name
     if problem.is_closed:
         raise ModelError(
@@ -110,7 +112,9 @@ def _refuse(problem: Mechanism, schedule: Schedule) -> None:
     if not problem.coordinates.is_group:
         raise ModelError(f"linearize takes holonomic built-in hinges, and {name!r} has one that rolls or is your own.")
     if problem.constrained or problem.contact.touches:
-        raise ModelError(f"linearize takes motions that follow from forces: dofs of {name!r} move as told, or touch.")
+        raise ModelError(
+            f"linearize takes motions that follow from forces: dofs of {name!r} have a prescribed motion, or touch."
+        )
     if schedule.knots:
         raise WiringError(f"linearize does not go through {schedule.knots[0].key!r}, which Newton's method solves.")
 
@@ -162,8 +166,8 @@ class _Point:
         sampled = {key for x in s.ticking for key in x.outputs}
         varied = {x for x in s.downstream(inputs) if x not in s.outputs}  # elements of inputs, and these in other units
         still = (sampled - varied) | set(inputs) | s.vdots
-        known = set(s.order)
-        order = [*s.order, *(x for x in s.calls if x not in known)]
+        ordered = set(s.order)
+        order = [*s.order, *(x for x in s.calls if x not in ordered)]
         self._calls = [s.calls[x] for x in order if x in s.calls and x not in still]
         reads = {slot for call in [*self._calls, *s.rates] for _, slot in call.reads}
         reads |= {slot for _, (slot, _) in s.forces} | set(s.masses.values()) | {slot for _, slot in self._outputs}
@@ -253,5 +257,5 @@ class _Point:
 
 
 def _each(name: str, shape: tuple[int, ...]) -> list[str]:
-    """The numbers of a quantity by name."""
+    """Names of the numbers of a quantity."""
     return [name] if not shape else [f"{name}[{', '.join(map(str, i))}]" for i in np.ndindex(*shape)]

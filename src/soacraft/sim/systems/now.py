@@ -1,4 +1,4 @@
-"""What a system is at the present instant: the state with its accelerations, and frames where they are."""
+"""Present values of a system: the state with its accelerations, and frames at their poses."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def problem_now(system: System) -> Mechanism:
     if system.board.build.propagator is not None:
         return system.board.build.propagator.problem()
     closed = stabilized(read_solver(mb, joined_solver(system.diagram.plants))[0], "projection", None)
-    told = Prescribed(mb)
+    prescribed = Prescribed(mb)
     for dof, give in flow.motions().items():
-        told.set(dof, give, system.t)
-    problem = Mechanism(RunProblem.of(mb, bound(joined.loads, mb), told, closed, flow))
+        prescribed.set(dof, give, system.t)
+    problem = Mechanism(RunProblem.of(mb, bound(joined.loads, mb), prescribed, closed, flow))
     problem.ticks_first = flow.next_tick is not None
     return problem
 
@@ -62,7 +62,7 @@ def seen(
     state = state_now(system)
     chain = tree.chain(frame, to, axes)
     for x in chain:
-        if x.told.signal is not None:
-            tree.require(x.told, need, "velocity" if need == 13 else "acceleration")
+        if x.user_frame.signal is not None:
+            tree.require(x.user_frame, need, "velocity" if need == 13 else "acceleration")
     tree.place(chain, system.t, [flow.signal(wiring.moving[x]) for x in tree.signals])
     return compilation.joined.mb, state, (frame, to, axes)

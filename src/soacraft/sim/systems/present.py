@@ -1,4 +1,4 @@
-"""`Present`: what a system has, and the values of it as they are now, by name."""
+"""`Present`: the names of a system, and their present values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Port(NamedTuple):
-    """What a name of a system is: kind, unit (None: any), shape, and what fills it, of an input."""
+    """Properties of a name of a system: kind, unit (None: any), shape, and what fills it, of an input."""
 
     kind: str
     unit: str | None
@@ -63,7 +63,7 @@ class Present:
 
     @property
     def is_current(self) -> bool:
-        """Whether the system is still as it was when this was made."""
+        """True if the system has not been compiled again since this was made."""
         compilation = self._system.board.build.compilation
         return compilation is not None and compilation.flow is self._flow
 
@@ -74,11 +74,11 @@ class Present:
                 raise WiringError(f"the system {self._system.name!r} has nothing named {text!r:.60}"
                                   f"{near(text, self.names)}")  # fmt: skip
             return [text]
-        found = pattern(text).of(self.names)
-        if not found:
+        matches = pattern(text).of(self.names)
+        if not matches:
             plain = text.replace("*", "")
             raise WiringError(f"the pattern {text!r:.60} matches nothing{near(plain, self.names)}")
-        return found
+        return matches
 
     def value(self, key: str, running: bool = False) -> Any:
         """The value of a name, numbers and lists; None where it was not evaluated yet. `running` where it is asked for

@@ -1,4 +1,4 @@
-"""Parameters and states of a system by name, read and set."""
+"""Parameters and states of a system, as mappings by "component.name"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Named(MutableMapping[str, Any]):
 
     @abstractmethod
     def _names(self, component: Component) -> list[str]:
-        """What a component has of them."""
+        """Names of the quantities of a component."""
 
     def __iter__(self) -> Iterator[str]:
         parts = self._system.diagram.parts
@@ -51,7 +51,8 @@ class _Named(MutableMapping[str, Any]):
 
 
 class ParamsOf(_Named):
-    """`s.params`: parameters by name. What would change the shape or unit of a port is refused once the system runs."""
+    """`s.params`: {"component.name": value}. A value that would change the shape or unit of a port is refused once the
+    system runs."""
 
     _what = "parameter"
 
@@ -73,10 +74,10 @@ class ParamsOf(_Named):
 
 
 def refuse_other_signals(part: Part, p: Params, what: str) -> str:
-    """Why a component cannot take other parameters while it runs; empty where it can."""
+    """Reason why a component cannot take other parameters while it runs; empty if it can."""
     for port, x in part.component.interface.quantities.items():
         if x.signal(part.component.p, part.sizes) != x.signal(p, part.sizes):
-            return f"{what!r} changes what {port!r} carries, which stays as it is once the system runs."
+            return f"{what!r} changes what {port!r} carries, which cannot change once the system runs."
     return ""
 
 
@@ -89,7 +90,7 @@ def put_params(system: System, path: str, p: Params) -> None:
 
 
 class StatesOf(_Named):
-    """`s.states`: states of components by name, as they are now."""
+    """`s.states`: {"component.name": value}, the present states of components."""
 
     _what = "state"
 

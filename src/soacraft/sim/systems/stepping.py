@@ -66,9 +66,9 @@ def inputs_of(system: Contents) -> Inputs:
         if why := _obstacle(part, plant):
             raise NotStepped(system.name, f"{path!r} {why}")
         controls[f"{path}.{_INPUTS[type(part.component)]}"] = _control(part, plant.mb)
-    own = {_wire(x, plant) for x in system.diagram.parts.values()}
+    mounts = {_wire(x, plant) for x in system.diagram.parts.values()}
     for wire in system.diagram.wires:
-        if (wire.source, wire.target) not in own:
+        if (wire.source, wire.target) not in mounts:
             raise NotStepped(system.name, f"the connection of {wire.source!r} with {wire.target!r} acts within runs")
     names = list(controls.values())
     twice = next((x for i, x in enumerate(names) if x in names[:i]), "")
@@ -79,14 +79,14 @@ def inputs_of(system: Contents) -> Inputs:
 
 
 def _obstacle_to(system: Contents) -> str:
-    """Why a system as a whole is not stepped; empty where it may be."""
+    """Reason why a system as a whole is not stepped; empty if it can be."""
     if len(system.diagram.plants) != 1:
         return f"it has {len(system.diagram.plants)} plants, and a stepper moves one"
     diagram = system.diagram
     others = {"sequence": diagram.sequences, "frame": diagram.frames, "held input": diagram.holds}
-    for kind, known in others.items():
-        if known:
-            return f"the {kind} {next(iter(known))!r} acts within runs"
+    for kind, parts in others.items():
+        if parts:
+            return f"the {kind} {next(iter(parts))!r} acts within runs"
     (plant,) = system.diagram.plants.values()
     sticking = next((x for x in plant.forces if getattr(x, "switches", False)), None)
     if sticking is not None:
@@ -95,7 +95,7 @@ def _obstacle_to(system: Contents) -> str:
 
 
 def _obstacle(part: Part, plant: Plant) -> str:
-    """Why a component is no control; empty where it is one."""
+    """Reason why a component is no control; empty if it is one."""
     kind, mount = type(part.component), part.mount
     if kind not in _INPUTS:
         return f"is a {kind.__name__}, which acts within runs"
@@ -109,7 +109,7 @@ def _obstacle(part: Part, plant: Plant) -> str:
 
 
 def _wire(part: Part, plant: Plant) -> tuple[str, str]:
-    """The connection that the law of a drive has besides its mount."""
+    """Connection of the law of a drive, in addition to those of its mount."""
     return f"{plant.path}.q[{part.mount.name if part.mount else ''}]", f"{part.path}.position"
 
 
@@ -122,7 +122,9 @@ def _control(part: Part, mb: Multibody) -> str:
 def _actuator(mb: Multibody, part: Part, dof: str) -> str:
     """The actuator whose law a drive has; empty where there is none."""
     p = part.component.p
-    own = [getattr(p, x) for x in ("gain", "b0", "b1", "b2", "lower_control", "upper_control", "lower", "upper")]
+    numbers_of_drive = [
+        getattr(p, x) for x in ("gain", "b0", "b1", "b2", "lower_control", "upper_control", "lower", "upper")
+    ]
     for actuator in mb.actuators:
         if dict(actuator.gears) != {dof: getattr(p, "gear", None)}:
             continue
@@ -130,16 +132,16 @@ def _actuator(mb: Multibody, part: Part, dof: str) -> str:
             numbers = Law(mb, actuator).numbers
         except ModelError:
             continue
-        if np.array_equal(np.clip(numbers, -_FAR, _FAR), own):
+        if np.array_equal(np.clip(numbers, -_FAR, _FAR), numbers_of_drive):
             return str(actuator.name)
     return ""
 
 
 def _propagator(system: Contents, plant: Plant) -> Propagator:
     """The plant of a system with its force elements, from its present state and time on."""
-    made = Propagator(plant.mb, plant.solver, t=system.t, **system.how)
-    made.add(*(x.another() if isinstance(x, Contact) else x for x in plant.forces))
-    return made
+    p = Propagator(plant.mb, plant.solver, t=system.t, **system.how)
+    p.add(*(x.another() if isinstance(x, Contact) else x for x in plant.forces))
+    return p
 
 
 class Driven(NamedTuple):
@@ -151,7 +153,7 @@ class Driven(NamedTuple):
 
 
 def stepped(system: Contents, controls: Sequence[str] | None) -> Driven:
-    """What steps a system, with all its inputs or those of `controls`; `WiringError` where nothing does."""
+    """Propagator and controls that step a system, with all its inputs or those of `controls`; else `WiringError`."""
     inputs = inputs_of(system)
     if controls is not None and (isinstance(controls, str) or not all(isinstance(x, str) for x in controls)):
         raise WiringError(f"controls is a list of inputs, such as controls=[{controls!r:.60}].")

@@ -35,7 +35,7 @@ class Switchboard:
     def __init__(self, name: str, how: Mapping[str, Any], start: int, seed: int) -> None:
         self.name, self.how, self.start, self.seed = name, how, start, seed
         self.build = Build(Diagram())
-        """The system as it is."""
+        """The present form of the system."""
         self._draft: Diagram | None = None  # of a system that has begun, not switched to yet
         self._editing = False
         self._settled: dict[str, Moving] = {}
@@ -64,7 +64,8 @@ class Switchboard:
         return self.start if self.build.propagator is None else self.build.propagator.ns
 
     def compiled(self) -> Compilation:
-        """The diagram as it is compiled now; made where that is needed, with all its faults as one `WiringError`."""
+        """The diagram in its compiled form; it is compiled when that is needed, with all faults as one
+        `WiringError`."""
         if not self._editing:
             switching.follow_models(self)
             if self._draft is not None:
@@ -76,7 +77,8 @@ class Switchboard:
         return self.build.compilation
 
     def compile(self, diagram: Diagram, joined: Joined | None = None, names: bool = True) -> Compilation:
-        """Another diagram of the system compiled, or `WiringError` with all its faults; the system stays as it is."""
+        """Compile another diagram of the system, or raise `WiringError` with all its faults; the system is not
+        changed."""
         return compile_diagram(self.name, diagram, self.seed, self.build, joined, names)
 
     def propagating(self, x: Compilation, loads: bool = True) -> Propagator:
@@ -119,12 +121,12 @@ class Switchboard:
         self.build, self._draft = build, None
 
     def switch(self, diagram: Diagram, changes: Sequence[Change] = ()) -> None:
-        """Go on with another diagram, or raise and stay as it is."""
+        """Go on with another diagram, or raise and stay unchanged."""
         self.take(switching.switched(self, diagram, changes))
         self.settle()
 
     def set_diagram(self, diagram: Diagram, what: str = "the system cannot be changed") -> None:
-        """Take another diagram: before the first run as it is, later if it has no fault. Inputs that nothing fills yet
+        """Take another diagram: before the first run unchecked, later if it has no fault. Inputs that nothing fills yet
         of components that are new are looked at where the next run begins."""
         if not self.is_begun:
             self.build = Build(diagram, changes=self.build.changes)

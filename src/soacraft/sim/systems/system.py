@@ -141,7 +141,7 @@ class System(Uncopied, Builder):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the system."""
         return self._name
 
     @property
@@ -161,12 +161,13 @@ class System(Uncopied, Builder):
 
     @property
     def params(self) -> ParamsOf:
-        """Parameters by name, read and set: `s.params["motor.R"] = 1.2`. They act from the next evaluation on."""
+        """Parameters {"component.name": value}, read and set: `s.params["motor.R"] = 1.2`. They act from the next
+        evaluation on."""
         return self._params
 
     @property
     def plants(self) -> Mapping[str, Plant]:
-        """Plants by name. The state of a plant is that of its model, to be set between runs.
+        """Plants {name: plant}. The state of a plant is that of its model, to be set between runs.
 
         >>> import soacraft as sc
         >>> s = sc.sim.System("swing", integrator="rk4", step=1e-2)
@@ -180,7 +181,7 @@ class System(Uncopied, Builder):
 
     @property
     def states(self) -> StatesOf:
-        """States of components by name, read and set: `s.states["motor.current"] = 0.1`."""
+        """States of components, {"component.name": value}, read and set: `s.states["motor.current"] = 0.1`."""
         return self._states
 
     @hinted
@@ -248,7 +249,7 @@ class System(Uncopied, Builder):
 
     def checkpoint(self, path: str | PathLike[str]) -> None:
         """Write everything that tells how the system goes on into a file, whole or not at all; `sc.sim.restore` reads
-        it. A multistep integrator begins anew here, too, so that both go on with the same bits."""
+        it. A multistep integrator starts again here, too, so that both go on with the same bits."""
         self.board.refuse_in_edit("a checkpoint cannot be written")
         with self._alone.held("checkpoint"):
             write = higher("system_writer")(self, path)
@@ -318,7 +319,7 @@ class System(Uncopied, Builder):
         self._restored, self._recalled, self._going = log, True, state.within
 
     def _keeping(self, log: Any, checkpoint: Any, every: Any) -> Keeping:
-        """What a run keeps on the disk."""
+        """Log and checkpoints of a run."""
         write = None if checkpoint is None else higher("system_writer")(self, checkpoint)
         keeping = Keeping.of(log, checkpoint, every, self._restored, write, lambda: higher("system_documents")(self))
         keeping.origin, self._restored = self._start, None
@@ -342,7 +343,7 @@ class System(Uncopied, Builder):
         return lines
 
     def desk(self) -> Desk:
-        """Where requests of servers are done; one for a system."""
+        """Desk at which requests of servers are done; one for a system."""
         self._desk = self._desk or Desk(self)
         return self._desk
 
@@ -373,8 +374,8 @@ class System(Uncopied, Builder):
         (('drive.command',), array([0.5]))
         """
         with self._alone.held("stepper"):
-            made, names, driven = self.driven(controls)
-            return made.stepper(driven, states=states, threads=threads, period=period, labels=names)
+            p, names, driven = self.driven(controls)
+            return p.stepper(driven, states=states, threads=threads, period=period, labels=names)
 
     def driven(self, controls: Sequence[str] | None = None) -> stepping.Driven:
         """A propagator of its plant, with the inputs that nothing fills and the control that each of them is: what
@@ -387,8 +388,8 @@ class System(Uncopied, Builder):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What `detach`, `attach`, `capture`, `release` and `remove` of plants did so far, and which components and
-        connections came and went since the system began."""
+        """Results of `detach`, `attach`, `capture`, `release` and `remove` of plants so far, and the components and
+        connections that came and went since the system began."""
         return self.board.build.changes
 
     # -- frames --------------------------------------------------------------------------------------------------
@@ -435,7 +436,7 @@ class System(Uncopied, Builder):
         the system has are known.
 
         Before the first run all may change. Once it runs parameters alone do, from the next evaluation on; anything
-        else is refused by name, with nothing changed. The state of a model in the file is that of the start.
+        else is refused with its name, and nothing is changed. The state of a model in the file is that of the start.
         """
         reload = partial(higher("reload"), self, path, classes, forces, roots)
         changes: Text = reload() if self._desk is None else self._desk.ask(reload, changes=True).result()
@@ -469,7 +470,7 @@ class System(Uncopied, Builder):
     # -- looking -----------------------------------------------------------------------------------------------
 
     def tree(self) -> Text:
-        """The parts by name, level by level."""
+        """The parts, level by level."""
         return describing.tree(self._parts, {**self._plants, **self._sequences}, self._groups, self._frames)
 
     def signals(self) -> Text:
@@ -478,7 +479,7 @@ class System(Uncopied, Builder):
         return describing.signals(self._parts, wiring, schedule)
 
     def schedule(self) -> Text:
-        """What is evaluated, in which order, and when."""
+        """Order and instants of all evaluations."""
         _, schedule, _ = self._compiled()
         return describing.schedule_text(schedule)
 
@@ -488,7 +489,7 @@ class System(Uncopied, Builder):
         return describing.mermaid(self._parts, self._plants, wiring)
 
     def explain(self, port: str) -> Text:
-        """What a port is: its equation, what it depends on at once, what fills it and what it fills."""
+        """Description of a port: its equation, what it depends on at once, what fills it and what it fills."""
         wiring, schedule, _ = self._compiled()
         return describing.explain(port, self._parts, wiring, schedule)
 

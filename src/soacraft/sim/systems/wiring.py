@@ -32,7 +32,7 @@ class Condition(NamedTuple):
     value: float
 
     def beyond(self, now: float) -> float:
-        """By how much the signal is above the number."""
+        """Distance of the signal above the number."""
         return now - self.value
 
 
@@ -63,7 +63,7 @@ class Part(NamedTuple):
         )
 
     def signal(self, name: str) -> Signal:
-        """What a port or a state carries; a frame "mount" is that of the node it is mounted at."""
+        """Signal of a port or a state; a frame "mount" is that of the node it is mounted at."""
         signal = self.component.interface.quantities[name].signal(self.component.p, self.sizes)
         if signal.frame == "mount" and self.mount is not None:
             signal = signal._replace(frame=f"{self.mount.plant.path}:{self.mount.name}")
@@ -79,7 +79,7 @@ class Wire(NamedTuple):
 
 
 class Link(NamedTuple):
-    """What fills an input: a source, an element of it, and the factor between their units."""
+    """Source of an input: a signal, an element of it, and the factor between their units."""
 
     source: str
     element: int | None = None
@@ -99,7 +99,7 @@ class Contribution(NamedTuple):
 class Wiring:
     """All links of a system, and all faults.
 
-    `exports` are ports of assemblies: the pattern that each stands for.
+    `exports` are ports of assemblies, {name: pattern of the ports}.
     """
 
     def __init__(
@@ -113,11 +113,11 @@ class Wiring:
         conditions: Mapping[str, Condition] | None = None,
     ) -> None:
         self.motions: dict[str, Link] = {}
-        """What gives the motion of dofs, by their names in the model that is moved."""
+        """Links of the prescribed motions of dofs, by their names in the model that is moved."""
         self.masses: dict[str, Link] = {}
-        """What gives the masses of bodies, by their names in the model that is moved."""
+        """Links of the masses of bodies, by their names in the model that is moved."""
         self.conditions: dict[str, tuple[Link, Condition]] = {}
-        """What is looked for besides the crossings of components, by name."""
+        """Conditions that are watched in addition to the crossings of components, {name: link and condition}."""
         self.holds = holds or {}
         """Inputs that hold a value, as what gave it is gone."""
         self._parts, self._plants, self._exports = parts, plants, exports
@@ -126,7 +126,7 @@ class Wiring:
         self.frames = FrameTree(mb, {path: x.frame for path, x in plants.items()}, self.user_frames)
         """All frames of the system."""
         self.moving: dict[str, Link] = {}
-        """What moves frames of the user, by its text."""
+        """Links that move frames of the user, keyed by the text of their ports."""
         self.links: dict[str, Link] = {}
         self.contributions: list[Contribution] = []
         self.sources: dict[str, Signal] = {}
@@ -190,7 +190,7 @@ class Wiring:
                 self._guarded(self._fill, part.mount.target(y.to), f"{part.path}.{name}", part.convert)
 
     def _allowed(self, part: Part, what: str, way: str) -> bool:
-        """Whether a mount has what is asked for; a fault where not."""
+        """True if a mount has the quantity; a fault is listed if not."""
         assert part.mount is not None
         try:
             part.mount.source(what) if way == "of" else part.mount.target(what)
@@ -221,7 +221,7 @@ class Wiring:
             self._guarded(self._fill, target, source, wire.convert)
 
     def pairs(self, wire: Wire) -> list[tuple[str, str]]:
-        """Source and target of each connection that one stands for: patterns, exported ports, bundles."""
+        """Source and target of each connection that a wire means: patterns, exported ports, bundles."""
         sources, bundles = self._bundles_of(wire.source, outputs=True), self._bundles_of(wire.target, outputs=False)
         if sources or (bundles and "*" not in wire.target) or any(self._flat(wire.source, x, True) for x in bundles):
             return self._joined(wire, sources, bundles)
@@ -256,13 +256,13 @@ class Wiring:
         self.conditions[name] = Link(source, element), condition
 
     def _one(self, text: str) -> str:
-        found = self.expand(text, outputs=True)
-        if len(found) != 1:
-            raise WiringError(f"{text!r:.80} is {len(found)} outputs; a connection has one source.")
-        return found[0]
+        sources = self.expand(text, outputs=True)
+        if len(sources) != 1:
+            raise WiringError(f"{text!r:.80} is {len(sources)} outputs; a connection has one source.")
+        return sources[0]
 
     def _share(self, source: str, signal: Signal, target: str, many: bool) -> str:
-        """A vector with a number for each dof gives each component that is mounted at a dof that of its own."""
+        """Element of a vector with a number for each dof, for a component that is mounted at a dof; else the source."""
         path, _, _ = split(target)
         part = self._parts.get(path)
         mount = None if part is None else part.mount
@@ -278,22 +278,22 @@ class Wiring:
         if (path in self._plants or path in self.user_frames) and "*" not in text:
             return [text]
         base, tail = f"{path}.{port}", f"[{at}]" if at is not None else ""
-        mine = self.sources if outputs else self._inputs
+        signals = self.sources if outputs else self._inputs
         if base in self._exports:
             return [f"{x}{tail}" for x in self.expand(self._exports[base], outputs)]
-        if base in mine:
+        if base in signals:
             return [text]
         bundles = self._bundles[outputs]
         if base in bundles and at is None:
             return list(bundles[base].values())
-        known = [*mine, *self._exports]
+        names = [*signals, *self._exports]
         if "*" not in base:
-            raise self._unknown(path, base, known, outputs)
-        found = _matching(base, [*known, *(bundles if at is None else ())])
-        if not found:
+            raise self._unknown(path, base, names, outputs)
+        matches = _matching(base, [*names, *(bundles if at is None else ())])
+        if not matches:
             what = "output" if outputs else "input"
-            raise WiringError(f"the pattern {text!r:.80} matches no {what}{near(base.replace('*', ''), known)}")
-        each = (self.expand(x, outputs) if x in self._exports or x in bundles else [f"{x}{tail}"] for x in found)
+            raise WiringError(f"the pattern {text!r:.80} matches no {what}{near(base.replace('*', ''), names)}")
+        each = (self.expand(x, outputs) if x in self._exports or x in bundles else [f"{x}{tail}"] for x in matches)
         return list(dict.fromkeys(y for x in each for y in x))
 
     # -- bundles -----------------------------------------------------------------------------------------------
@@ -301,22 +301,22 @@ class Wiring:
     def _bundles_of(self, text: str, outputs: bool) -> Bundles:
         """The bundles that a text names; exported ones as what they stand for."""
         split(text)  # refuses what is no text of a port
-        known = self._bundles[outputs]
-        named = [text] if "*" not in text else _matching(text, [*known, *self._exports]) if known else []
-        found: Bundles = {}
+        available = self._bundles[outputs]
+        named = [text] if "*" not in text else _matching(text, [*available, *self._exports]) if available else []
+        bundles: Bundles = {}
         for x in named:
-            if x in known:
-                found[x] = known[x]
+            if x in available:
+                bundles[x] = available[x]
             elif x in self._exports:
-                found |= self._bundles_of(self._exports[x], outputs)
-        return found
+                bundles |= self._bundles_of(self._exports[x], outputs)
+        return bundles
 
     def _flat(self, text: str, bundle: str, outputs: bool) -> dict[str, str]:
         """Ports that were declared one by one, with the names that the fields of a bundle on the other side give."""
-        text, mine = self._exports.get(text, text), self.sources if outputs else self._inputs
+        text, signals = self._exports.get(text, text), self.sources if outputs else self._inputs
         fields = self._bundles[not outputs][bundle]
         ports = {field: f"{text}_{field}" for field in fields}
-        return ports if all(x in mine for x in ports.values()) else {}
+        return ports if all(x in signals for x in ports.values()) else {}
 
     def _joined(self, wire: Wire, sources: Bundles, targets: Bundles) -> list[tuple[str, str]]:
         """A bundle with each of the others, which may be ports that were declared one by one."""
@@ -334,13 +334,13 @@ class Wiring:
         what, paths = "output" if outputs else "input", {**self._parts, **self._plants, **self.user_frames}
         if path not in paths and not any(x.startswith(f"{path}.") for x in known):
             return WiringError(f"there is no component {path!r:.60}{near(path, paths)}")
-        mine = [x for x in known if x.startswith(f"{path}.")]
+        ports = [x for x in known if x.startswith(f"{path}.")]
         if base in (self._inputs if outputs else self.sources):
             return WiringError(f"{base!r:.80} is an {'input' if outputs else 'output'}, and an {what} is needed.")
-        return WiringError(f"there is no {what} {base!r:.80}{near(base, mine, f'{path!r} has')}")
+        return WiringError(f"there is no {what} {base!r:.80}{near(base, ports, f'{path!r} has')}")
 
     def source(self, key: str) -> tuple[Signal, str, int | None]:
-        """What a source carries, the name it is kept by, and the element of it."""
+        """Signal of a source, the name of what stores it, and the element of it."""
         path, port, at = split(key)
         inner = _ELEMENT.match(at) if at is not None and (path in self._plants or path in self.user_frames) else None
         if inner is not None:  # an element of what a node has
@@ -392,7 +392,7 @@ class Wiring:
             )
             return
         if at is not None:
-            raise WiringError(f"{target!r:.80} is an element of an input: connect the input as it is.")
+            raise WiringError(f"{target!r:.80} is an element of an input: connect the input itself.")
         wanted = self._inputs[target]
         if target in self._writers:
             raise WiringError(
@@ -409,10 +409,10 @@ def _matching(text: str, known: Iterable[str]) -> list[str]:
 
 def split(text: str) -> tuple[str, str, str | None]:
     """The path, the port and the element that a text names."""
-    found = _REF.match(text) if isinstance(text, str) and len(text) <= LONGEST else None
-    if found is None:
+    match = _REF.match(text) if isinstance(text, str) and len(text) <= LONGEST else None
+    if match is None:
         raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
-    return found[1], found[2], found[3]
+    return match[1], match[2], match[3]
 
 
 def _factor(source: str, a: Signal, target: str, b: Signal, convert: bool) -> float:

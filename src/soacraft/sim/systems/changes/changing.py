@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from soacraft.sim.systems.wiring import Wiring
 
 Edit = Callable[[Multibody], Outcome]
-#: What can become of what is mounted on a body that goes.
+#: Treatments of what is mounted on a body that leaves.
 MOUNTED = ("follow", "remove", "stop")
 
 
@@ -41,13 +41,13 @@ class Change(NamedTuple):
     plant: str
     body: str
     momentum_before: Array
-    """Of the plant, [angular; linear] about the inertial origin; empty where there is none,"""
+    """Momentum of the plant, [angular; linear] about the inertial origin; empty where there is none,"""
     momentum_after: Array
     """and after the change."""
     energy_lost: float
-    """In an impact, in J."""
+    """Energy lost in an impact, in J."""
     impulse: Array | None
-    """Of an impact: [moment; force] on the body, at its frame in inertial axes."""
+    """Impulse of an impact: [moment; force] on the body, at its frame in inertial axes."""
     mounted: tuple[str, ...]
     """Components and connections on what went."""
     name: str = ""
@@ -64,7 +64,7 @@ def change(
     mounted: str | None,
     other: str = "",
 ) -> Change:
-    """Change the structure of a plant, or refuse to and leave everything as it is."""
+    """Change the structure of a plant; a refused change leaves everything unchanged."""
     if mounted is not None and mounted not in MOUNTED:
         raise WiringError(f"mounted= of {kind} is {' or '.join(map(repr, MOUNTED))}, got {mounted!r:.60}.")
     system.board.require_pause(f"{kind} of {body!r}")
@@ -119,7 +119,7 @@ def _touched(plant: Plant, goes: Away, port: str, at: str | None) -> bool:
 
 def _mounted(diagram: Diagram, plant: Plant, goes: Away) -> list[Part]:
     """Components on what goes."""
-    found = []
+    parts = []
     for path in sorted(diagram.parts):
         part = diagram.parts[path]
         mount = part.mount
@@ -127,20 +127,20 @@ def _mounted(diagram: Diagram, plant: Plant, goes: Away) -> list[Part]:
             continue
         gone = goes.dofs if mount.kind == "dof" else goes.frames
         if mount.name in gone or (goes.resized and part.of_plant):
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts
 
 
 def _wired(diagram: Diagram, plant: Plant, goes: Away) -> list[Wire]:
     """Connections from and to what goes."""
-    found = []
+    wires = []
     for wire in sorted(diagram.wires):
         for text in (wire.source, wire.target):
             path, port, at = split(diagram.exports.get(text, text))
             if path == plant.path and _touched(plant, goes, port, at):
-                found.append(wire)
+                wires.append(wire)
                 break
-    return found
+    return wires
 
 
 def _users(diagram: Diagram, plant: Plant, goes: Away) -> list[str]:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def advance(
     system: System, t: float, until: str | None, keeping: Keeping, how: tuple[Any, bool, float | None, str]
 ) -> Run:
-    """On to a time, or to an event or the beginning of a phase ("mission.landed"). The last segment, which knows those
-    before; they go into one log."""
+    """Advance to a time, or to an event or the beginning of a phase ("mission.landed"). Returns the last segment, which
+    refers to those before; they go into one log."""
     goal, runs, happened = nanoseconds(t, "t"), list[Run](), list[Happened]()
     wanted = [] if until is None or _is_phase(system, until) else [until]
     try:
@@ -44,10 +44,10 @@ def advance(
             happened.clear()
             runs.append(run)
             before = {path: _phase(system, path) for path in system.diagram.sequences}
-            known = len(run.events)
+            count = len(run.events)
             fired = _step(system, run.stopped_by, run.events)
             if keeping.log is not None:
-                keeping.log.note(run.events[known:])
+                keeping.log.note(run.events[count:])
             after = {path: _phase(system, path) for path in before}
             entered = [f"{path}.{after[path][0]}" for path in before if after[path] != before[path]]
             if until in [run.stopped_by, *entered] or (run.stopped_by and not fired):
@@ -65,7 +65,7 @@ def advance(
 
 
 def _segment(system: System, keeping: Keeping, runs: list[Run]) -> Keeping:
-    """What the next segment keeps on the disk: the same log, in which another one may follow."""
+    """Log and checkpoints of the next segment: the same log, in which another segment may follow."""
     keeping.stays_open = True
     if runs:
         keeping.goes_on = None
@@ -132,7 +132,7 @@ def _due(system: System, event: str) -> tuple[str, Transition] | None:
 
 
 def _values(system: System) -> dict[str, float]:
-    """What the signals of all conditions are now."""
+    """Present values of the signals of all conditions."""
     x = system.board.compiled()
     system.state_now()
     return {name: float(x.flow.signal(link)) for name, (link, _) in x.wiring.conditions.items()}
@@ -170,8 +170,8 @@ def do_actions(system: System, acts: list[Action]) -> None:
 
 def _do(system: System, act: Action) -> None:
     if act.do == "set":
-        known: Any = system.params if act.name in [*system.params] else system.states
-        known[act.name] = act.value
+        settings: Any = system.params if act.name in [*system.params] else system.states
+        settings[act.name] = act.value
         return
     if act.do in WIRES:
         getattr(system, act.do)(act.source, act.target)

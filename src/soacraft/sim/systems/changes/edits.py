@@ -24,21 +24,21 @@ from soacraft.model.tree.parts.properties import Limits, Passive
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
-#: What a velocity may change by where bodies join without an impact, relative to the fastest, in lengths of the model.
+#: Largest change of a velocity where bodies join without an impact, relative to the fastest, in lengths of the model.
 _GENTLE = 1e-9
 
 
 class Outcome(NamedTuple):
-    """What an edit did."""
+    """Result of an edit: impulse and energy lost."""
 
     impulse: Array | None = None
     """[moment; force] on the body that was caught, at its frame, in inertial axes, in N m s and N s."""
     energy_lost: float = 0.0
-    """In J."""
+    """Energy lost, in J."""
 
 
 class Away(NamedTuple):
-    """What of a plant goes: dofs and frames by name, and whether q and v get another size."""
+    """Dofs and frames that leave a plant, as sets of names; `resized` is true if q and v get another size."""
 
     dofs: frozenset[str]
     frames: frozenset[str]
@@ -46,7 +46,7 @@ class Away(NamedTuple):
 
 
 def away(body: str, hinge_only: bool = False) -> Callable[[Multibody], Away]:
-    """What goes with a body and all that hangs from it; or with its hinge alone."""
+    """Function that lists what leaves with a body and all bodies outboard of it; or with its hinge alone."""
 
     def found(mb: Multibody) -> Away:
         top = mb.body(body)
@@ -80,12 +80,12 @@ def momentum(mb: Multibody) -> Array:
 
 
 def floats(body: Body) -> bool:
-    """Whether nothing holds a body."""
+    """True if nothing holds a body."""
     return body.parent is body.graph.root and isinstance(body.hinge, Free)
 
 
 def detach(mb: Multibody, name: str) -> Outcome:
-    """Let a body, with all that hangs from it, float on as it moves: its hinge goes."""
+    """Let a body, with all bodies outboard of it, float on as it moves: its hinge goes."""
     body = mb.body(name)
     if floats(body):
         raise ModelError(f"{name!r} of {mb.name!r} floats already: nothing holds it.")
@@ -119,7 +119,7 @@ def capture(
     mb: Multibody, name: str, parent: str, hinge: Hinge | None, inboard: Pose | None, outboard: Pose | None
 ) -> Outcome:
     """Join a body to another one by the plastic impact of `sc.contact`: what the hinge does not allow of their relative
-    motion ends. One that floats hangs from the other then; else a loop is closed."""
+    motion ends. A floating body becomes a child of the other; else a loop is closed."""
     body, on, hinge = mb.body(name), mb.frame(parent), Weld() if hinge is None else hinge
     _refuse_again(mb, body, on)
     at, out = _inboard(mb, body, on, hinge, inboard, outboard), Pose() if outboard is None else outboard
@@ -143,7 +143,7 @@ def capture(
 
 def release(mb: Multibody, name: str, parent: str) -> Outcome:
     """Let one of the bodies that hold a body go: the loop that `capture` closed is opened and its two nodes are taken
-    out. Where the body hangs from that one it hangs from the next that holds it, or floats. Every velocity is kept."""
+    out. A child of that body becomes a child of the next one that holds it, or floats. Every velocity is kept."""
     body, hand = mb.body(name), mb.frame(parent).carrier
     holding = captures(mb, body)
     if hand in holding:
@@ -168,12 +168,12 @@ def release(mb: Multibody, name: str, parent: str) -> Outcome:
 
 def captures(mb: Multibody, body: Body) -> dict[Body | Root, Closure]:
     """The loops that `capture` closed around a body, by the other body."""
-    found = {}
+    loops = {}
     for x in mb.loops:
         hand = x.a.carrier
         if x.active and x.b.carrier is body and x.name == _loop_name(body, hand) and isinstance(hand, Body | Root):
-            found[hand] = x
-    return found
+            loops[hand] = x
+    return loops
 
 
 def going(body: str, parent: str) -> Callable[[Multibody], Away]:
@@ -230,7 +230,7 @@ def _refuse_held(mb: Multibody, body: Body) -> None:
 
 
 def remove(mb: Multibody, name: str) -> Outcome:
-    """Take a body out, with all that hangs from it."""
+    """Take a body out, with all bodies outboard of it."""
     mb.remove(name, subtree=True)
     return Outcome()
 
@@ -246,7 +246,7 @@ def _strip(body: Body) -> None:
 
 
 def _inboard(mb: Multibody, body: Body, on: Frame, hinge: Hinge, inboard: Pose | None, outboard: Pose | None) -> Pose:
-    """Where the inboard frame of a hinge is on its parent: as given, or so that the hinge is neutral now."""
+    """Pose of the inboard frame of a hinge on its parent: `inboard`, or the pose for which the hinge is neutral now."""
     if inboard is not None:
         return inboard
     T = mb.pose(body, relative_to=on)
@@ -260,7 +260,7 @@ def _fastest(mb: Multibody, length: float) -> float:
     return max((float(np.abs(np.asarray(mb.velocity(x)) * scale).max()) for x in mb.bodies), default=0.0)
 
 
-#: What a plant can do to its model while it moves, by name.
+#: Edits of a plant's model while it moves, {name: function}.
 EDITS: dict[str, Any] = {
     "detach": detach,
     "attach": attach,

@@ -21,20 +21,20 @@ def event_name(path: str, transition: Transition) -> str:
 
 def conditions(diagram: Diagram) -> dict[str, Condition]:
     """The conditions on signals that end the present phases, by the names of their events."""
-    found = {}
+    listed = {}
     for path in sorted(diagram.sequences):
         for x in diagram.sequences[path].leaving(diagram.phase(path)):
             condition = diagram.sequences[path].condition(x)
             if condition is not None:
-                found[event_name(path, x)] = condition
-    return found
+                listed[event_name(path, x)] = condition
+    return listed
 
 
 def later_conditions(diagram: Diagram) -> dict[str, Condition]:
     """The conditions of phases to come whose signals are there from the start, by the names of their events: those on
     components, on contacts, and on plants whose structure no action changes."""
     edited = {act.plant for x in diagram.sequences.values() for acts in x.actions.values() for act in acts}
-    found = {}
+    later = {}
     for path, x in sorted(diagram.sequences.items()):
         for transition in x.transitions:
             condition = x.condition(transition)
@@ -42,8 +42,8 @@ def later_conditions(diagram: Diagram) -> dict[str, Condition]:
                 continue
             owner, port, _ = split(condition.port)
             if owner not in edited or port in TOUCHES:
-                found[event_name(path, transition)] = condition
-    return found
+                later[event_name(path, transition)] = condition
+    return later
 
 
 def with_active(diagram: Diagram) -> Diagram:
@@ -69,20 +69,20 @@ def with_active(diagram: Diagram) -> Diagram:
 
 
 def faults(diagram: Diagram) -> list[str]:
-    """What sequences name and a diagram does not have."""
+    """Names in sequences that a diagram does not have."""
     if not diagram.sequences:
         return []
-    found = []
+    wrong = []
     crossings = [f"{path}.{name}" for path, x in diagram.parts.items() for name in x.component.interface.crossings]
     for path, x in sorted(diagram.sequences.items()):
         for text in sorted(x.named()):
             if not pattern(text, "/").of(diagram.parts):
-                found.append(f"{path!r}: {text!r:.60} is no component{near(text, diagram.parts)}")
+                wrong.append(f"{path!r}: {text!r:.60} is no component{near(text, diagram.parts)}")
         for y in x.transitions:
             if y.on and y.on not in crossings:
-                found.append(f"{path!r}: {y.on!r:.60} is no crossing{near(y.on, crossings)}")
+                wrong.append(f"{path!r}: {y.on!r:.60} is no crossing{near(y.on, crossings)}")
         for acts in x.actions.values():
             for act in acts:
                 if act.plant and act.plant not in diagram.plants:
-                    found.append(f"{path!r}: {act.plant!r:.60} is no plant{near(act.plant, diagram.plants)}")
-    return found
+                    wrong.append(f"{path!r}: {act.plant!r:.60} is no plant{near(act.plant, diagram.plants)}")
+    return wrong

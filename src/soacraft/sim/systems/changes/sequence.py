@@ -23,7 +23,7 @@ from soacraft.sim.systems.wiring import Condition
 
 _WHEN = re.compile(r"\s*(?P<port>(?:[^<>\s\[\]]|\[[^\]]*\])+)\s*(?P<sign>[<>])\s*(?P<value>[-+0-9.eE]+)\s*")
 _PHASE = re.compile(r"[A-Za-z_]\w*")
-#: Actions by name, with the fields each needs.
+#: Fields that each action needs, {action: fields}.
 _ACTIONS = {
     "detach": ("plant", "body"),
     "attach": ("plant", "body", "parent"),
@@ -41,8 +41,8 @@ MOST = 100
 
 
 class Transition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """From one phase to another: `on` a crossing ("radar.low"), `when` a signal is beyond a number ("ship.height <
-    10"), or `after` some seconds in the phase.
+    """Transition from one phase to another: `on` a crossing ("radar.low"), `when` a signal is beyond a number
+    ("ship.height < 10"), or `after` some seconds in the phase.
 
     A condition that holds already where the phase begins acts at once; a crossing acts where it happens.
 
@@ -108,16 +108,16 @@ class Sequence(Strict):
         transitions: Iterable[Transition],
         actions: Mapping[str, Iterable[Action]] | None = None,
     ) -> None:
-        given = phases if isinstance(phases, Mapping) else dict.fromkeys(phases, ())
-        self._phases = {str(name): tuple(parts) for name, parts in given.items()}
+        parts_of = phases if isinstance(phases, Mapping) else dict.fromkeys(phases, ())
+        self._phases = {str(name): tuple(parts) for name, parts in parts_of.items()}
         self._transitions, self._actions = tuple(transitions), {k: tuple(x) for k, x in (actions or {}).items()}
         if not self._phases:
             raise WiringError("a Sequence has phases: sim.Sequence({'cruise': ['autopilot']}, [...]).")
         for name, parts in self._phases.items():
             if not _PHASE.fullmatch(name):
                 raise WiringError(f"a phase has a name of letters, digits and '_'; got {name!r:.60}.")
-            if isinstance(given[name], str) or not all(isinstance(x, str) for x in parts):
-                raise WiringError(f"phase {name!r} has a list of names of components, got {given[name]!r:.60}.")
+            if isinstance(parts_of[name], str) or not all(isinstance(x, str) for x in parts):
+                raise WiringError(f"phase {name!r} has a list of names of components, got {parts_of[name]!r:.60}.")
         self._conditions = {x: _checked(x, self._phases) for x in self._transitions}
         for name, acts in self._actions.items():
             if name not in self._phases:
@@ -132,12 +132,12 @@ class Sequence(Strict):
 
     @property
     def transitions(self) -> tuple[Transition, ...]:
-        """In the order in which they are tried."""
+        """Transitions, in the order in which they are tried."""
         return self._transitions
 
     @property
     def actions(self) -> dict[str, tuple[Action, ...]]:
-        """By phase."""
+        """Actions {phase: actions}."""
         return dict(self._actions)
 
     @property
@@ -150,7 +150,7 @@ class Sequence(Strict):
         return [x for x in self._transitions if x.source in (phase, "*") and x.target != phase]
 
     def condition(self, transition: Transition) -> Condition | None:
-        """What a transition waits for, where that is a signal."""
+        """Condition on a signal that a transition waits for; None if it waits for something else."""
         return self._conditions[transition]
 
     def named(self) -> set[str]:
@@ -168,10 +168,10 @@ class Sequence(Strict):
         for name, acts in self._actions.items():
             actions[name] = []
             for act in acts:
-                told = {x: getattr(act, x) for x in act.__struct_fields__ if getattr(act, x) not in ("", None)}
+                table = {x: getattr(act, x) for x in act.__struct_fields__ if getattr(act, x) not in ("", None)}
                 if act.hinge is not None:
-                    told["hinge"] = plain_hinge(act.hinge)
-                actions[name].append(told)
+                    table["hinge"] = plain_hinge(act.hinge)
+                actions[name].append(table)
         return {
             "phases": {name: list(parts) for name, parts in self._phases.items()},
             "transitions": [msgspec.to_builtins(x) for x in self._transitions],
@@ -222,14 +222,14 @@ def _checked(x: Any, phases: Collection[str]) -> Condition | None:
     if not x.when:
         return None
     require_short(x.when, f"{what}: a condition")
-    found = _WHEN.fullmatch(x.when)
+    match = _WHEN.fullmatch(x.when)
     try:
-        value = float(found["value"]) if found else float("nan")
+        value = float(match["value"]) if match else float("nan")
     except ValueError:
         value = float("nan")
-    if found is None or value != value:
+    if match is None or value != value:
         raise WiringError(f"{what}: a condition is 'component.port < 3.0' or with '>', got {x.when!r:.80}.")
-    return Condition(found["port"], 1 if found["sign"] == ">" else -1, value)
+    return Condition(match["port"], 1 if match["sign"] == ">" else -1, value)
 
 
 def check_action(act: Any, phase: str) -> None:

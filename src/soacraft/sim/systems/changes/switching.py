@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def switched(board: Switchboard, diagram: Diagram, changes: Sequence[Change]) -> Build:
-    """The system with another diagram, or an error with all its faults; the system stays as it is.
+    """The system with another diagram, or an error with all its faults; the system itself is not changed.
 
     States, held outputs and counts of clocks of all components that both have stay; the instant, the grid of steps and
     the work are those of before. Components that are new have their initial states.
@@ -88,7 +88,7 @@ def _edit(board: Switchboard, path: str) -> Change:
 
 
 def follow_models(board: Switchboard) -> None:
-    """Take over what was edited in the models of plants between two runs, or raise and leave the system as it is."""
+    """Take over what was edited in the models of plants between two runs, or raise and leave the system unchanged."""
     old = board.build
     if old.propagator is None or old.compilation is None or old.compilation.is_current or old.propagator.is_running:
         return

@@ -30,7 +30,7 @@ class Seat(NamedTuple):
     """The place of a plant in the model that is moved."""
 
     mb: Multibody
-    """That model,"""
+    """The model that is moved,"""
     prefix: str
     """what is before the names of the plant there,"""
     q: slice
@@ -96,7 +96,7 @@ class Joined:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the model that is moved is not that of a user."""
+        """True if the model that is moved is not that of a user."""
         return len(self._plants) > 1
 
     @property
@@ -106,7 +106,7 @@ class Joined:
 
     @property
     def stale(self) -> bool:
-        """Whether a model that was copied has other parameters now."""
+        """True if a model that was copied has other parameters now."""
         return self.is_copy and any(x.mb.parameters != self._versions[path][1] for path, x in self._plants.items())
 
     def take(self) -> None:
@@ -126,7 +126,7 @@ class Joined:
         self._take_forces()
 
     def _take_forces(self) -> None:
-        given = [
+        wrenches = [
             (
                 seat.frame(node),
                 Wrench(w.moment, w.force, None if w.expressed_in is None else seat.frame(w.expressed_in)),
@@ -134,9 +134,9 @@ class Joined:
             for path, seat in self.seats.items()
             for node, w in self._plants[path].mb.acting_forces.items()
         ]
-        if given or self.mb.acting_forces:
+        if wrenches or self.mb.acting_forces:
             self.mb.clear_forces()
-            for node, wrench in given:
+            for node, wrench in wrenches:
                 self.mb.set_force(node, wrench)
 
     def give(self) -> None:
@@ -204,7 +204,7 @@ class Joined:
 
 
 class Seated:
-    """A force element of one plant among several: it sees the state of its own model, and pushes the dofs of it."""
+    """A force element of one plant among several: it sees the state of its plant's model, and pushes the dofs of it."""
 
     def __init__(self, load: Load, path: str, own: Multibody, seat: Seat, weigh: Callable[[], None]) -> None:
         self.name, self._load, self._own, self._seat = f"{path}:{load.name}", load, own, seat
@@ -215,11 +215,11 @@ class Seated:
         self._load.bind(self._own)
 
     def force(self, t: float, state: State) -> Array:
-        """Its generalized force, among those of all dofs."""
+        """Generalized force of the element, among those of all dofs."""
         self._weigh()
         force = np.zeros(self._seat.mb.nv)
-        own = self._own.state(np.array(state.q[self._seat.q]), np.array(state.v[self._seat.v]))
-        force[self._seat.v] = self._load.force(t, own)
+        state_of_plant = self._own.state(np.array(state.q[self._seat.q]), np.array(state.v[self._seat.v]))
+        force[self._seat.v] = self._load.force(t, state_of_plant)
         return force
 
 
@@ -230,10 +230,10 @@ def joined_solver(plants: Mapping[str, Plant]) -> str | Solver:
         for path, solver in asked.items():
             if not isinstance(solver, str):
                 raise WiringError(
-                    f"the plant {path!r} has a solver of its own model, and {len(plants)} plants are solved as one: "
-                    "name it, such as solver='ta'."
+                    f"the plant {path!r} has a solver object for its model, and {len(plants)} plants are solved as "
+                    "one: name it, such as solver='ta'."
                 )
     if len(set(asked.values())) > 1:
-        told = ", ".join(f"{solver!r} of {path!r}" for path, solver in asked.items())
-        raise WiringError(f"plants of one system are solved as one, and ask for different solvers: {told}.")
+        listed = ", ".join(f"{solver!r} of {path!r}" for path, solver in asked.items())
+        raise WiringError(f"plants of one system are solved as one, and ask for different solvers: {listed}.")
     return next(iter(asked.values()), "auto")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
 _OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
-#: What a component that is mounted on a plant has of all its dofs: three inputs and an output.
+#: Quantities of all dofs of a plant, for a component that is mounted on it: three inputs and an output.
 WHOLE = ("q", "v", "vdot", "generalized_force")
 _ON_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
     "force": ((3,), "N"),
@@ -49,7 +49,7 @@ _ON_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
 
 
 class Mount(NamedTuple):
-    """Where a component is mounted: a dof or a node of a plant."""
+    """Mount of a component: a dof or a node of a plant."""
 
     plant: Plant
     kind: str
@@ -63,18 +63,18 @@ class Mount(NamedTuple):
             if of not in _OF_DOF:
                 raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, [*_OF_DOF, *WHOLE[:3]])}")
             return f"{self.plant.path}.{_OF_DOF[of]}[{self.name}]"
-        known = [*OF_FRAME, *OF_INERTIA, *WHOLE[:3]]
-        if of not in known:
-            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, known)}")
+        quantities = [*OF_FRAME, *OF_INERTIA, *WHOLE[:3]]
+        if of not in quantities:
+            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, quantities)}")
         return f"{self.plant.path}.{of}[{self.name}]"
 
     def target(self, to: str) -> str:
         """The port of the plant that an output pushes."""
         if to == "generalized_force":
             return f"{self.plant.path}.force"
-        known = (*(("force", "motion") if self.kind == "dof" else _ON_NODE), "generalized_force")
-        if to not in known:
-            raise WiringError(f"to={to!r:.40} is nothing that a {self.kind} takes{near(to, known)}")
+        targets = (*(("force", "motion") if self.kind == "dof" else _ON_NODE), "generalized_force")
+        if to not in targets:
+            raise WiringError(f"to={to!r:.40} is nothing that a {self.kind} takes{near(to, targets)}")
         return f"{self.plant.path}.{'' if self.kind == 'dof' else 'node_'}{to}[{self.name}]"
 
     def __str__(self) -> str:
@@ -107,11 +107,11 @@ class Push(NamedTuple):
     number: int | None
     spread: Callable[[Array, Any], Array] | None
     node: tuple[Frame, str, bool] | None = None
-    """Of a node: its frame in that model, "force", "moment" or "wrench", and whether that is in its own axes."""
+    """Push at a node: its frame in that model, "force", "moment" or "wrench", and whether that is in its own axes."""
 
 
 class Plant(Strict):
-    """A model in a system. Solver as in `sc.sim.Propagator`; `forces` are force elements that act besides the
+    """A model in a system. Solver as in `sc.sim.Propagator`; `forces` are force elements that act in addition to the
     components.
 
     Outputs: `q`, `v`, `vdot`, also of one dof as `q[elbow]`; of a node, in inertial axes, `position[hand]`,
@@ -139,7 +139,7 @@ class Plant(Strict):
             check_name(solver)
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
         for x in self._forces:
-            of_load(x)  # as it is before it acts
+            of_load(x)  # before it acts
         self._source = "", ""
         self._seat: Seat | None = None
         self._owner: Any = None
@@ -180,17 +180,17 @@ class Plant(Strict):
 
     @property
     def solver(self) -> str | Solver:
-        """As it was given."""
+        """Solver, as in the argument."""
         return self._solver
 
     @property
     def forces(self) -> tuple[Load, ...]:
-        """Force elements that act besides the components."""
+        """Force elements that act in addition to the components."""
         return self._forces
 
     @property
     def path(self) -> str:
-        """Its name in the system."""
+        """Name of the plant in the system."""
         if not self._path:
             raise WiringError("this Plant is in no system yet: s.add('arm', plant).")
         return self._path
@@ -220,7 +220,7 @@ class Plant(Strict):
 
     @property
     def seat(self) -> Seat:
-        """Its place in the model that is moved: that of all plants of the system."""
+        """Place of the plant in the model that is moved, which has all plants of the system."""
         return self._seat or Seat(self.mb, "", slice(0, self.mb.nq), slice(0, self.mb.nv))
 
     def frame(self, name: Any) -> Frame:
@@ -249,20 +249,21 @@ class Plant(Strict):
         assert self.path and self._owner is not None
         state = self._owner.state_now()
         mb, frames = self.seat.mb, [self.seat.frame(x) for x in chosen]
-        found = [
+        rows = [
             np.array([of_frame(mb, port, x)(state) for x in frames]).reshape(-1, *shape)
             for port, (shape, _) in OF_FRAME.items()
         ]
-        return Kinematics(tuple(x.full_name for x in chosen), *found)
+        return Kinematics(tuple(x.full_name for x in chosen), *rows)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
     def detach(self, body: str, mounted: str | None = None) -> Change:
-        """Let a body, with all that hangs from it, part from what holds it and float on: every velocity, and so the
+        """Let a body, with all bodies outboard of it, part from what holds it and float on: every velocity, and so the
         momentum, is kept.
 
-        What is mounted on it is told what to do: "follow" (go with it), "stop" (hold outputs, push nothing, and hold
-        what was measured there), or "remove"; it is named where that is left out. Between runs, or by a `Sequence`.
+        `mounted` says what becomes of components on it: "follow" (go with it), "stop" (hold outputs, push nothing, and
+        hold what was measured there), or "remove"; without it they are an error that lists them. Between runs, or by a
+        `Sequence`.
         """
         return self._change("detach", body, partial(edits.detach, name=body), away(body), mounted)
 
@@ -291,7 +292,7 @@ class Plant(Strict):
     ) -> Change:
         """Join a body to another one by a plastic impact (`sc.contact.plastic_impact`): what the hinge (default: a
         weld) does not allow of their relative motion ends, the momentum is kept; impulse and energy lost are told. One
-        that floats hangs from `parent` then; one that something holds, as a second hand does, is joined by a loop,
+        that floats becomes a child of `parent`; one that something holds, as a second hand does, is joined by a loop,
         "capture of body by parent", which `release` opens. The same hand twice is refused.
 
         >>> import soacraft as sc
@@ -316,13 +317,14 @@ class Plant(Strict):
 
     def release(self, body: str, parent: str, mounted: str | None = None) -> Change:
         """Let one of the bodies that hold a body go, such as one hand of two. The loop that `capture` closed is opened,
-        and its two nodes are taken out; a body that hangs from `parent` hangs from the next that holds it, or floats.
+        and its two nodes are taken out; a child of `parent` becomes a child of the next body that holds it, or floats.
         Every velocity, and so the momentum, is kept. `mounted` as in `detach`."""
         edit = partial(edits.release, name=body, parent=parent)
         return self._change("release", body, edit, edits.going(body, parent), mounted, parent)
 
     def remove(self, body: str, mounted: str | None = None) -> Change:
-        """Take a body out, with all that hangs from it and its momentum. `mounted` as in `detach`; nothing follows."""
+        """Take a body out, with all bodies outboard of it and its momentum. `mounted` as in `detach`; nothing
+        follows."""
         if mounted == "follow":
             raise WiringError(f"remove of {body!r}: what is mounted on it cannot follow; mounted='stop' or 'remove'.")
         return self._change("remove", body, partial(edits.remove, name=body), away(body), mounted)
@@ -344,7 +346,7 @@ class Plant(Strict):
     # -- what wiring asks ----------------------------------------------------------------------------------------
 
     def output(self, port: str, at: str | None) -> tuple[Signal, str, int | None]:
-        """What an output carries; "q", "v" or "vdot" with the number of its element, or the name of what a node has."""
+        """Signal of an output; "q", "v" or "vdot" with the number of its element, or the name of a node's quantity."""
         if port in ("q", "v", "vdot"):
             if at is None:
                 size = self.mb.nq if port == "q" else self.mb.nv
@@ -354,9 +356,7 @@ class Plant(Strict):
             if port == "q":
                 places = coordinate_names(self.mb)
                 if at not in places:
-                    raise WiringError(
-                        f"dof {at!r:.60} of {self.path!r} has no coordinate of its own; take {self.path}.q."
-                    )
+                    raise WiringError(f"dof {at!r:.60} of {self.path!r} has no single coordinate; take {self.path}.q.")
                 return Signal((), units[0], None, float), "q", int(places[at])
             return Signal((), units[1 if port == "v" else 2], None, float), port, number
         if port in OF_FRAME:
@@ -370,12 +370,12 @@ class Plant(Strict):
         if port in REACTIONS:
             closure_of(self, at) if port == "closure_force" else touch_of(self, port, at)
             return REACTIONS[port], port, None
-        known = ["q", "v", "vdot", *OF_FRAME, *OF_INERTIA, *REACTIONS]
-        raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, known, 'it has')}")
+        ports = ["q", "v", "vdot", *OF_FRAME, *OF_INERTIA, *REACTIONS]
+        raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, ports, 'it has')}")
 
     def measure(self, port: str, at: str) -> Callable[[Any], Array]:
-        """What a node has, as a function of a state; accelerations take its vdot. By the kernel that compiled steps
-        have, so that the bits are theirs."""
+        """A quantity of a node, as a function of a state; accelerations take its vdot. It is computed by the kernel
+        that compiled steps use, with the same bits."""
         mb, frame = self.seat.mb, self.node_frame(port, at)
         if port not in OF_NODE or not isinstance(frame.carrier, Body):
             return of_frame(mb, port, frame)
@@ -393,7 +393,7 @@ class Plant(Strict):
         return self.seat.frame(self._frame(port, at))
 
     def push(self, port: str, at: str | None, frame: str | None = None) -> Push:
-        """What an input takes; that of a node in inertial axes or, where `frame` says so, in its own."""
+        """Signal and effect of an input; that of a node in inertial axes or, if `frame` says so, in its own."""
         if port == "force":
             if at is None:
                 return Push(Signal((self.mb.nv,), None, None, float), None, self._whole())
@@ -402,18 +402,20 @@ class Plant(Strict):
             return Push(Signal((), unit, None, float), self.seat.v.start + number, None)
         kind = port.removeprefix("node_")
         if port.startswith("node_") and kind in _ON_NODE:
-            node, own = self._frame(port, at), f"{self.path}:{at}"
+            node, axes_of_node = self._frame(port, at), f"{self.path}:{at}"
             shape, unit = _ON_NODE[kind]
-            axes = own if frame == own else "inertial"
-            spread = self._spread(node, kind, axes == own)
-            return Push(Signal(shape, unit, axes, float), None, spread, (self.seat.frame(node), kind, axes == own))
+            axes = axes_of_node if frame == axes_of_node else "inertial"
+            spread = self._spread(node, kind, axes == axes_of_node)
+            return Push(
+                Signal(shape, unit, axes, float), None, spread, (self.seat.frame(node), kind, axes == axes_of_node)
+            )
         if port in ("center_of_mass", "moment", "inertia"):
             raise WiringError(
                 f"{self.path}.{port} is no input: of inertias the mass alone is one, {self.path}.mass[body], with "
                 "which the moment grows. Change the others between runs, mb[body].inertia = sc.Inertia(...)."
             )
-        known = ["force", "motion", "mass", *(f"node_{x}" for x in _ON_NODE)]
-        raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, known, 'it has')}")
+        ports = ["force", "motion", "mass", *(f"node_{x}" for x in _ON_NODE)]
+        raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, ports, 'it has')}")
 
     def motion(self, at: str | None) -> str:
         """The name of a dof whose motion is given, in the model that is moved."""

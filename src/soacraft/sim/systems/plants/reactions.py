@@ -24,13 +24,13 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.sim.systems.plants.plant import Plant
 
-#: What closures and contacts give.
+#: Signals of closures and contacts.
 REACTIONS: dict[str, Signal] = {
     "closure_force": Signal((6,), None, "inertial", float),
     "contact_force": Signal((3,), "N", "inertial", float),
     "touching": Signal((), None, None, bool),
 }
-#: Those of shapes, which no action of a sequence makes.
+#: Signals of shapes, which no action of a sequence makes.
 TOUCHES = ("contact_force", "touching")
 
 
@@ -42,7 +42,7 @@ class Touch(NamedTuple):
     other: str | None
 
     def value(self, step: ContactStep | None, h: float) -> Any:
-        """What it was in a step of length h; None: there was no contact in it."""
+        """Value in a step of length h; `step` None: there was no contact in it."""
         if self.port == "contact_force":
             return np.zeros(3) if step is None else step.impulse_on(self.name, self.other) / h
         return step is not None and any(
@@ -63,19 +63,19 @@ class Closing:
 
     def __init__(self) -> None:
         self.ask: Callable[[float, Array, Array], Mapping[str, Array]] | None = None
-        """The multipliers by name at (t, q, v)."""
+        """The multipliers {closure: array} at (t, q, v)."""
 
     def __call__(self, state: Any, t: float) -> dict[str, Array]:
-        """By name, (6)."""
+        """Wrenches {closure: array (6)}."""
         if self.ask is None:
             return {}
-        mb, found = state.graph, {}
-        given = self.ask(t, np.array(state.q), np.array(state.v))
+        mb, wrenches = state.graph, {}
+        multipliers = self.ask(t, np.array(state.q), np.array(state.v))
         for loop in mb.loops:
-            if loop.name in given:
+            if loop.name in multipliers:
                 R = np.asarray(mb.pose(loop.a, state=state).rotation)
-                found[loop.name] = np.concatenate([R @ given[loop.name][:3], R @ given[loop.name][3:]])
-        return found
+                wrenches[loop.name] = np.concatenate([R @ multipliers[loop.name][:3], R @ multipliers[loop.name][3:]])
+        return wrenches
 
 
 def of_loop(name: str) -> Callable[[dict[str, Array]], Array]:
@@ -92,8 +92,8 @@ def closure_of(plant: Plant, at: str | None) -> str:
     if at not in loops:
         if at in [x.name for x in plant.mb.couplings]:
             raise WiringError(f"{at!r:.60} of the plant {plant.path!r} is a coupling, which has no wrench.")
-        told = near(at, loops, "it has") if loops else ": its model is a tree."
-        raise WiringError(f"the plant {plant.path!r} has no loop {at!r:.60}{told}")
+        hint = near(at, loops, "it has") if loops else ": its model is a tree."
+        raise WiringError(f"the plant {plant.path!r} has no loop {at!r:.60}{hint}")
     if contact_of(plant) is not None:
         raise WiringError(
             f"{plant.path}.closure_force[{at}]: where a sim.Contact acts, closures hold by the impulses of a step, "
@@ -124,13 +124,13 @@ def touch_of(plant: Plant, port: str, at: str | None) -> Touch:
 
 
 def contact_of(plant: Plant) -> Contact | None:
-    """What touches in the system of a plant."""
+    """Contact element in the system of a plant; None without one."""
     plants = [plant] if plant.owner is None else plant.owner._plants.values()
     return next((x for one in plants for x in one.forces if isinstance(x, Contact)), None)
 
 
 def _found(mb: Multibody, shapes: tuple[str, ...], prefix: str, name: str) -> str:
-    """A name of the plant's own in the model that is moved; else as it is."""
+    """Name, in the model that is moved, of a shape or body of the plant; a name that is none of them is returned."""
     root = f"{mb.root.name}/"
-    own = f"{root}{prefix}{name.removeprefix(root)}" if name.startswith(root) else f"{prefix}{name}"
-    return own if any(is_of(x, own) for x in shapes) else name
+    full = f"{root}{prefix}{name.removeprefix(root)}" if name.startswith(root) else f"{prefix}{name}"
+    return full if any(is_of(x, full) for x in shapes) else name

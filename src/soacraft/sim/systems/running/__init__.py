@@ -1,4 +1,4 @@
-"""How a system goes on in time: calls in their order, ticks, values, and the flow that a propagator carries along."""
+"""Evaluation of a system in time: calls in their order, ticks, values, and the flow that a propagator carries along."""
 
 __all__: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What a schedule is made of: calls with the slots they read and write, and what belongs to ticks and crossings."""
+"""Elements of a schedule: calls with the slots they read and write, and what belongs to ticks and crossings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from soacraft.sim.systems.running.clocks import Clock
 from soacraft.sim.systems.running.noise import Stream
 
-#: What a node has that compiled code computes, in the order of core/sim/components/plan.hpp.
+#: Quantities of a node that compiled code computes, in the order of core/sim/components/plan.hpp.
 OF_NODE = ("rotation", "position", "angular_velocity", "velocity")
 
 
 class Native(NamedTuple):
-    """What compiled code makes of a call: the twin of an equation ("twin"), an element of an array ("element", its
-    number), a value times a factor ("scaled"), or what a node has ("position" and others, its frame)."""
+    """Compiled form of a call: the twin of an equation ("twin"), an element of an array ("element", its
+    number), a value times a factor ("scaled"), or a quantity of a node ("position" and others, its frame)."""
 
     kind: str
     value: Any
@@ -36,12 +36,12 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a continuous state is."""
+    """Place of a continuous state."""
 
     key: str
     slot: int
     start: int
-    """In the array of all continuous states."""
+    """Start in the array of all continuous states."""
     shape: tuple[int, ...]
     nominal: float
 
@@ -99,12 +99,12 @@ def made(
 
 
 def calls_of(x: Call | Knot) -> Sequence[Call]:
-    """A call as it is, or those of a loop."""
+    """The call itself, or the calls of a loop."""
     return [x] if isinstance(x, Call) else x.calls
 
 
 def getter(slots: Sequence[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """What takes the values of slots, as a tuple however many there are."""
+    """Function that takes the values of slots, as a tuple however many there are."""
     if len(slots) > 1:
         return itemgetter(*slots)
     return lambda V: tuple(V[i] for i in slots)

@@ -31,8 +31,8 @@ class Clock(NamedTuple):
     def at(self, k: int) -> int:
         """The nanosecond of tick k, from the start of the system: the nearest one, of two the even one."""
         num, den = self.period.numerator, self.period.denominator
-        whole, rest = divmod(2 * k * num + den, 2 * den)
-        return self.offset + whole - (rest == 0 and whole % 2)
+        quotient, rest = divmod(2 * k * num + den, 2 * den)
+        return self.offset + quotient - (rest == 0 and quotient % 2)
 
     def first_from(self, ns: int) -> int:
         """The number of the first tick that is not before a nanosecond."""
@@ -52,7 +52,7 @@ class Clock(NamedTuple):
 
 
 def _fraction(given: Any) -> Fraction:
-    """A number as it is written; 0 where it is none. Exponents that no double has are not written out."""
+    """A number, exactly as its text; 0 for anything else. Exponents that no double has are not written out."""
     if isinstance(given, Fraction):
         return given
     text = str(given)
@@ -77,11 +77,11 @@ def read_clock(every: Any, rate: Any, offset: Any, what: str) -> Clock | None:
         return None
     if every is not None and rate is not None:
         raise WiringError(f"{what} has every={every!r:.40} and rate={rate!r:.40}: give one of them.")
-    name, given = ("every", every) if rate is None else ("rate", rate)
-    number = _fraction(given)
-    if isinstance(given, bool) or number <= 0:
+    name, interval = ("every", every) if rate is None else ("rate", rate)
+    number = _fraction(interval)
+    if isinstance(interval, bool) or number <= 0:
         cure = "leave it out for a component that is continuous"
-        raise WiringError(f"{name} of {what} must be a positive number, got {given!r:.40}; {cure}.")
+        raise WiringError(f"{name} of {what} must be a positive number, got {interval!r:.40}; {cure}.")
     period = number * _SECOND if rate is None else _SECOND / number
     if period < 1:
         raise WiringError(
@@ -89,8 +89,8 @@ def read_clock(every: Any, rate: Any, offset: Any, what: str) -> Clock | None:
         )
     if period >= 2**62:
         raise WiringError(
-            f"{name}={given!r:.40} of {what} is a period of 2^62 ns (146 years) or more, and no run is as long: leave "
-            "it out for a component that is continuous, or give a shorter one."
+            f"{name}={interval!r:.40} of {what} is a period of 2^62 ns (146 years) or more, and no run is as long: "
+            "leave it out for a component that is continuous, or give a shorter one."
         )
     start = nanoseconds(offset, f"the offset of {what}")
     if start < 0:

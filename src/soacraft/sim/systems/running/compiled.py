@@ -1,7 +1,7 @@
 """A system as a plan for compiled code: every number in one array, every equation a call on it.
 
-Compiled steps (`sim.compiled`) walk through the plan: twins are called as they are, other equations as the functions of
-Python they are. What a plan cannot take is told by `obstacle`; such a system is walked through in Python (`flow`).
+Compiled steps (`sim.compiled`) walk through the plan: twins are called directly, other equations as the functions of
+Python they are. `obstacle` says what a plan cannot take; such a system is walked through in Python (`flow`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from soacraft.sim.systems.running.ticks import Ticks
 from soacraft.sim.systems.running.values import Values, failure
 from soacraft.spatial.checks import Array
 
-#: What a call costs next to a step of one body: into Python, of a twin, and of a node.
+#: Cost of a call relative to a step of one body: into Python, of a twin, and of a node.
 _PYTHON, _TWIN, _NODE = 0.05, 0.005, 0.1
 #: Kinds of forces at nodes, in core/sim/components/plan.hpp.
 _WRENCHES = ("force", "moment", "wrench")
@@ -45,7 +45,7 @@ _CLOCKS, _PERIOD = 64, 2**62
 
 
 def obstacle(schedule: Schedule, forms: Forms) -> str:
-    """Why a system is not walked through by compiled code; empty where it is."""
+    """Reason why compiled code does not walk through a system; empty if it does."""
     if not hasattr(getattr(_core, "SystemPlan", None), "set_nodes"):
         return "the compiled core is older than this code: build it again"
     if schedule.knots:
@@ -179,14 +179,14 @@ class CompiledFlow:
         rates = [self._call(x, self._layout.rates + y.start) for x, y in zip(s.rates, s.places, strict=True)]
         pushes = []
         for i, (x, (slot, _)) in enumerate(s.forces):
-            at, spot, kind, own = self._layout.at[slot], -1, 0, False
+            at, spot, kind, in_node_axes = self._layout.at[slot], -1, 0, False
             if i in self._spots and x.push.node is not None:
-                spot, kind, own = self._spots[i], _WRENCHES.index(x.push.node[1]), x.push.node[2]
+                spot, kind, in_node_axes = self._spots[i], _WRENCHES.index(x.push.node[1]), x.push.node[2]
             elif x.push.spread is not None:
                 q, at = (ARRAY, self._view(self._layout.moved[0], (self._layout.nq,))), self._layout.spread[i]
                 before.append((x.push.spread, (q, self._argument(slot)), ARRAY, at, (self._layout.nv,), x.name))
                 self._weight += _PYTHON
-            pushes.append((at, -1 if x.push.number is None else x.push.number, spot, kind, own))
+            pushes.append((at, -1 if x.push.number is None else x.push.number, spot, kind, in_node_axes))
         table = np.array(pushes, dtype=np.int64).reshape(-1, 5)
         self._made.set_stage(before, behind, rates, s.reads_vdot, table, self._nominal)
         margins = [self._call(x.call, self._layout.margins + i) for i, x in enumerate(s.watched)]
@@ -201,7 +201,7 @@ class CompiledFlow:
 
     @property
     def weight(self) -> float:
-        """What a step costs besides the dynamics, in those of one body."""
+        """Cost of a step without the dynamics, relative to the dynamics of one body."""
         return self._weight
 
     @property
@@ -210,7 +210,7 @@ class CompiledFlow:
         return {dof: self._layout.at[slot] for dof, slot in self._s.motions.items()}
 
     def record(self, columns: Sequence[int], late: Sequence[Sequence[Call | Knot]]) -> None:
-        """Which slots are recorded, and what is computed for that alone."""
+        """Set the slots that are recorded, and what is computed for that alone."""
         if self._columns == list(columns):
             return
         self._columns, self._late = list(columns), late
@@ -261,8 +261,9 @@ class CompiledFlow:
             V[i] = slots[self._layout.at[i] : self._layout.at[i] + self._numbers(i)].reshape(shape).copy()
 
     def fault(self, raised: BaseException | None) -> BaseException | None:
-        """What stopped the last step, named from the values where it did: equations are not called again, as those that
-        talk to another process must not be. None where the step is to be taken in Python, which finds out."""
+        """Error that stopped the last step, named from the values at that point: equations are not called again, as
+        those that talk to another process must not be. None if the step is to be taken in Python, which raises the
+        error."""
         if isinstance(raised, SoacraftError) or (raised is not None and not isinstance(raised, Exception)):
             return raised
         plan, wrong = self._made, self._made.wrong
@@ -271,7 +272,7 @@ class CompiledFlow:
         call = self._named.get(plan.failed) if raised is not None else None
         if not len(wrong) or (call is None and plan.spoilt is None):
             return None
-        kept = self._values.copy()
+        saved = self._values.copy()
         try:
             self._give(wrong)
             if call is not None and raised is not None:
@@ -282,14 +283,14 @@ class CompiledFlow:
         except SoacraftError as found:
             return found
         finally:
-            self._values[:] = kept
+            self._values[:] = saved
         return None
 
     def _fresh_of(self, call: Call, slots: Array) -> Any:
-        """What an update gave."""
+        """Value that an update returned."""
         at, shape = self._layout.fresh[call.key], self._forms[call.slot][1]
-        given = slots[at : at + self._numbers(call.slot)].reshape(shape)
-        return given.copy() if shape else given.item()
+        value = slots[at : at + self._numbers(call.slot)].reshape(shape)
+        return value.copy() if shape else value.item()
 
     def _clocks(self, which: int) -> tuple[int, ...]:
         return tuple(i for i in range(len(self._ticks.clocks)) if which >> i & 1)
@@ -305,7 +306,7 @@ class CompiledFlow:
             )
         before, behind = (self._calls(x) for x in due.calls)
         updates = [self._call(x, self._layout.fresh[x.key]) for x in due.updates]
-        outputs = [(self._layout.at[x], self._numbers(x)) for x in due.given]
+        outputs = [(self._layout.at[x], self._numbers(x)) for x in due.output_slots]
         fresh = [(self._layout.fresh[x.key], self._numbers(x.slot), self._layout.at[x.slot]) for x in due.updates]
         tables = (np.array(x, np.int64).reshape(-1, n) for x, n in ((outputs, 2), (fresh, 3)))
         self._made.add_due(which, [*streams, *before], behind, due.reads_vdot, updates, *tables)

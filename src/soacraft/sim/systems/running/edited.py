@@ -1,4 +1,5 @@
-"""Equations of components that edit the model of a plant: refused by name, as functions that give values are."""
+"""Equations of components that edit the model of a plant: refused with their names, as functions that give values
+are."""
 
 from __future__ import annotations
 

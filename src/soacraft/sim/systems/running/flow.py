@@ -67,7 +67,7 @@ class PlantSlots(NamedTuple):
 
 
 class Flow:
-    """What a propagator carries along (`sim.carried.Carried`).
+    """State of a system beside that of its plants, which a propagator carries along (`sim.carried.Carried`).
 
     `values` has a slot for every signal, state and parameter; numbers of Python and arrays.
     """
@@ -80,7 +80,7 @@ class Flow:
         self._forms = forms_of(self.values)
         self._compiled: CompiledFlow | None = None
         self.obstacle = obstacle(schedule, self._forms)
-        """Why compiled steps do not walk through it; empty where they do."""
+        """Reason why compiled steps do not walk through it; empty if they do."""
         self.size = schedule.size
         self.present = schedule.start.copy()
         self.names = tuple(x.name for x in schedule.contributions)
@@ -105,7 +105,7 @@ class Flow:
         self.record({})
 
     def record(self, columns: Columns) -> None:
-        """Which signals `sample` gives."""
+        """Set the signals that `sample` gives."""
         s, slots = self._s, [self._s.slots[key] for key in columns]
         staged = {id(x) for part in s.stage for x in part}
         late = s.select([key for key in columns if key in s.needs])
@@ -129,7 +129,7 @@ class Flow:
                 self.values[slot] = give()
 
     def compiled(self) -> CompiledFlow:
-        """The same as a plan for compiled code, where there is no obstacle."""
+        """The flow as a plan for compiled code, if there is no obstacle."""
         self._refresh()
         if self._compiled is None:
             parts = self._s, self.ticks, self._values, self._forms
@@ -138,7 +138,7 @@ class Flow:
         return self._compiled
 
     def state(self, key: str) -> Any:
-        """A state by its name, as it is now."""
+        """Present value of a state."""
         place = next((x for x in self._s.places if x.key == key), None)
         if place is None:
             return self.values[self._s.discrete[key]]
@@ -174,9 +174,9 @@ class Flow:
     def adopt(self, other: Flow, parts: Collection[str]) -> None:
         """Have the states, held outputs and counts of clocks of another flow, for components that both have."""
         s, old = self._s, other._s
-        known = {*(x.key for x in old.places), *old.discrete}
+        old_states = {*(x.key for x in old.places), *old.discrete}
         for key in [*(x.key for x in s.places), *s.discrete]:
-            if key in known and key.rpartition(".")[0] in parts:
+            if key in old_states and key.rpartition(".")[0] in parts:
                 if np.shape(self.state(key)) != np.shape(other.state(key)):
                     raise WiringError(
                         f"the state {key!r} has a size of its plant, which changes: remove the component, and add one "
@@ -220,15 +220,15 @@ class Flow:
         self._values.walk(self._values.steps(calls))
 
     def called(self, call: Call) -> Any:
-        """What an equation gives now."""
+        """Present value of an equation."""
         return self._values.called(call)
 
     def push(self, q: Array, forces: Array) -> None:
         """The generalized forces, into rows of zeros."""
         V = self.values
-        given = self._pushed()
-        if given:
-            forces[self._plant.single] = given
+        singles = self._pushed()
+        if singles:
+            forces[self._plant.single] = singles
         for i, spread, slot in self._plant.wide:
             value = V[slot]
             if not np.isfinite(value).all():
@@ -237,11 +237,11 @@ class Flow:
 
     def _pushed(self) -> tuple[float, ...]:
         """The forces on single dofs, finite."""
-        given = self._plant.pushes(self.values)
-        total = total_of(given)
+        singles = self._plant.pushes(self.values)
+        total = total_of(singles)
         if total - total != 0.0:
             self._values.blame()
-        return given
+        return singles
 
     def total(self, q: Array, v: Array) -> tuple[Array, Array]:
         """The sum of the generalized forces, and the power of each. Numbers are added in the order of their names, as
@@ -282,11 +282,11 @@ class Flow:
             self._values.blame(self._s.rates)
         out[: self._numbers] = numbers
         for place, call in zip(self._arrays, self._array_rates, strict=True):
-            given = self._values.called(call)
-            self._values.require_shape(call, given, place.shape)
-            if not np.isfinite(given).all():
+            rate = self._values.called(call)
+            self._values.require_shape(call, rate, place.shape)
+            if not np.isfinite(rate).all():
                 self._values.blame(self._s.rates)
-            out[place.start : place.start + given.size] = given.ravel()
+            out[place.start : place.start + rate.size] = rate.ravel()
         return out
 
     def scale(self, z: Array) -> Array:
@@ -311,13 +311,13 @@ class Flow:
 
     def masses(self) -> dict[str, float]:
         """Masses of bodies as they were placed; one that is none is a `SimulationError`."""
-        given = {body: float(self.values[slot]) for body, slot in self._s.masses.items()}
-        require_masses(given, self.values[0])
-        return given
+        masses = {body: float(self.values[slot]) for body, slot in self._s.masses.items()}
+        require_masses(masses, self.values[0])
+        return masses
 
     @property
     def feels(self) -> bool:
-        """Whether contacts are asked for."""
+        """True if some output reads contacts."""
         return bool(self._s.touches)
 
     def feel(self, step: ContactStep | None, h: float) -> None:
@@ -354,7 +354,7 @@ class Flow:
         self.ticks.tick_late(parts, ns, vdot, self.accelerate)
 
     def keep(self) -> object:
-        """What ticks and jumps change, as it is now: all values, and the counts of clocks."""
+        """Copy of what ticks and jumps change: all values, and the counts of clocks."""
         return self.values.copy(), self.ticks.counts.copy()
 
     def restore(self, kept: object) -> None:
@@ -373,7 +373,7 @@ class Flow:
         return {**s.discrete, **{key: s.slots[key] for key in sorted(keys)}}
 
     def memory(self) -> tuple[list[int], dict[str, Any]]:
-        """Counts of clocks and held values by name."""
+        """Counts of clocks, and held values {name: value}."""
         held = {key: self.values[slot] for key, slot in self._held().items()}
         return list(self.ticks.counts), {key: x.copy() if isinstance(x, np.ndarray) else x for key, x in held.items()}
 

@@ -18,7 +18,7 @@ _WORDS = {float: "number", int: "whole number", bool: "truth value"}
 
 
 class KindError(Exception):
-    """What an equation must give, and what it gave: the end of a sentence that begins with its name."""
+    """Declared and actual value of an equation, as the end of a sentence that begins with its name."""
 
 
 def checked(function: Callable[..., Any], signal: Signal) -> Callable[..., Any]:

@@ -32,7 +32,7 @@ class Stream:
         self._drawn: Any = None
 
     def at(self, k: int) -> float | Array:
-        """Those of draw k: a number, or an array of the shape."""
+        """Numbers of draw k: a number, or an array of the shape."""
         block, row = divmod(k, _TOGETHER)
         if block != self._block:
             generator = np.random.Generator(np.random.Philox(key=self._key, counter=[0, block, 0, 0]))

@@ -23,12 +23,12 @@ def in_order(needs: Mapping[str, Collection[str]]) -> tuple[list[str], list[str]
     >>> in_order({"a": ["b"], "b": ["a"], "c": []})
     (['c'], ['a', 'b'])
     """
-    left = {name: {x for x in given if x in needs} for name, given in needs.items()}
+    needed = {name: {x for x in others if x in needs} for name, others in needs.items()}
     users: dict[str, list[str]] = {name: [] for name in needs}
-    for name, given in left.items():
-        for x in given:
+    for name, others in needed.items():
+        for x in others:
             users[x].append(name)
-    counts = {name: len(given) for name, given in left.items()}
+    counts = {name: len(others) for name, others in needed.items()}
     ready = [name for name, count in counts.items() if not count]
     heapify(ready)
     order: list[str] = []
@@ -41,11 +41,11 @@ def in_order(needs: Mapping[str, Collection[str]]) -> tuple[list[str], list[str]
                 heappush(ready, user)
     if len(order) == len(needs):
         return order, []
-    return order, _cycle({name: given for name, given in left.items() if counts[name]})
+    return order, _cycle({name: others for name, others in needed.items() if counts[name]})
 
 
 def _cycle(left: Mapping[str, Collection[str]]) -> list[str]:
-    """A cycle of what is left, which need each other: from the least name on, back along what each needs."""
+    """A cycle of the remaining names, which need each other: from the least name on, back along what each needs."""
     name, seen = min(left), []
     while name not in seen:
         seen.append(name)

@@ -57,7 +57,7 @@ class Schedule:
         for path in sorted(parts):
             self._place_part(parts[path])
         self.outputs = {key: x for key, x in wiring.sources.items() if key.rsplit(".", 1)[0] in parts}
-        """What the outputs of components carry."""
+        """Signals of the outputs of components."""
         self.forces = [(x, self.linked(x.link)) for x in wiring.contributions]
         """Contributions, with the slot and the key of what gives each."""
         for key in self.vdots:
@@ -69,8 +69,8 @@ class Schedule:
         masses = {body: self.linked(link) for body, link in sorted(wiring.masses.items())}
         self.masses = {body: slot for body, (slot, _) in masses.items()}
         """Slots of the masses that are given, by body."""
-        given = [*(x for _, x in self.forces), *motions.values(), *masses.values()]
-        wanted = of_rates | {key for _, key in given if key}
+        links = [*(x for _, x in self.forces), *motions.values(), *masses.values()]
+        wanted = of_rates | {key for _, key in links if key}
         self.order, self.knots = self._ordered(tears)
         self._behind = self.downstream(self.vdots)
         self._derive()
@@ -254,9 +254,9 @@ class Schedule:
     def _inertial(self, key: str, plant: Plant, port: str, at: str) -> None:
         """A call for mass, centre of mass or moment of a body: held, or of the mass that is given."""
         slot, frame = self.slots[key], plant.node_frame(port, at)
-        given = self._wiring.masses.get(require_inertia(key, frame).name)
-        if given is not None:
-            mass, source = self.linked(given)
+        link = self._wiring.masses.get(require_inertia(key, frame).name)
+        if link is not None:
+            mass, source = self.linked(link)
             self.calls[key] = made(lambda m: inertia_at(port, frame, m), (("mass", mass),), slot, key)
             self.needs[key] = {source} if source else set()
             return
@@ -278,8 +278,8 @@ class Schedule:
             reads = ("state", self.slots[state]), ("t", 0)
             self.calls[":closing"] = made(self.closing, reads, self._slot(":closing", None), ":closing")
             self.needs[":closing"] = {state, *self.vdots}
-        found = (("closing", self.slots[":closing"]),)
-        self.calls[key] = made(of_loop(closure_of(plant, at)), found, slot, key)
+        reads_closing = (("closing", self.slots[":closing"]),)
+        self.calls[key] = made(of_loop(closure_of(plant, at)), reads_closing, slot, key)
         self.needs[key] = {":closing"}
 
     def _state(self, moving: bool) -> str:
@@ -303,8 +303,8 @@ class Schedule:
     def downstream(self, keys: Collection[str]) -> set[str]:
         """Outputs and all that depend on them, directly or not."""
         users: dict[str, list[str]] = {}
-        for name, given in self.needs.items():
-            for x in given:
+        for name, others in self.needs.items():
+            for x in others:
                 users.setdefault(x, []).append(name)
         return upstream(keys, users)
 
@@ -318,9 +318,9 @@ class Schedule:
                 raise self._loop(cycle)
             return order, []
         tied = upstream(tears, self.needs) & self.downstream(tears)
-        if found := sorted(self.vdots & tied):
+        if in_loop := sorted(self.vdots & tied):
             raise WiringError(
-                f"solve_loop: {found[0]!r} is in the loop of {tears[0]!r}, and accelerations are solved for by the "
+                f"solve_loop: {in_loop[0]!r} is in the loop of {tears[0]!r}, and accelerations are solved for by the "
                 "plant alone; give an output of the loop a state."
             )
         clocks = {self.clock_of(x) for x in tied}
@@ -331,7 +331,7 @@ class Schedule:
         if cycle:
             raise self._loop(cycle)
         knot = min(tears) + ":loop"
-        outer = {x: {knot if y in tied else y for y in given} for x, given in self.needs.items() if x not in tied}
+        outer = {x: {knot if y in tied else y for y in others} for x, others in self.needs.items() if x not in tied}
         outer[knot] = set().union(*(self.needs[x] for x in tied)) - tied
         order, cycle = in_order(outer)
         if cycle:
@@ -363,7 +363,7 @@ class Schedule:
             lines.append(f"     {key} = f({reads})  ->  {cycle[(i + 1) % len(cycle)]}")
         error = AlgebraicLoopError(
             "outputs depend on each other in a cycle, at one instant:\n" + "\n".join(lines) + "\n"
-            "     Give one of them a state (sim.LowPass, sim.UnitDelay, or a rate of its own), or let Newton's method "
+            "     Give one of them a state (sim.LowPass, sim.UnitDelay, or a rate), or let Newton's method "
             f"solve it: s.solve_loop({cycle[0]!r})."
         )
         error.cycle = tuple(cycle)
@@ -461,7 +461,7 @@ class Schedule:
         return before, behind
 
     def at_tick(self, due: Collection[str]) -> tuple[list[Call | Knot], list[Call | Knot], bool]:
-        """What is evaluated at a tick of these components, and whether it needs the accelerations."""
+        """Calls of a tick of these components, and whether it needs the accelerations."""
         wanted: set[str] = set()
         due = set(due)
         for x in self.ticking:
@@ -472,12 +472,12 @@ class Schedule:
 
     @property
     def contributions(self) -> list[Contribution]:
-        """The forces on the plant, by name."""
+        """The forces on the plant, in the order of their names."""
         return [x for x, _ in self.forces]
 
 
 def _signal(part: Part, equation: Equation) -> Signal:
-    """What an equation gives: of a rate numbers of the shape of the state, of a crossing one number."""
+    """Declared value of an equation: of a rate numbers of the shape of the state, of a crossing one number."""
     if isinstance(equation, OfState):
         signal = part.signal(equation.state.name)
         return signal._replace(dtype=float) if equation.kind == "rate" else signal

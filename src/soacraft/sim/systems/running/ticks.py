@@ -16,7 +16,7 @@ from soacraft.spatial.checks import Array
 
 
 class Due(NamedTuple):
-    """What happens where some clocks tick together."""
+    """Work of an instant at which some clocks tick together."""
 
     before: Steps
     behind: Steps
@@ -25,9 +25,9 @@ class Due(NamedTuple):
     next: list[tuple[Callable[..., Any], Callable[[list[Any]], tuple[Any, ...]]]]
     slots: list[int]
     numbers: list[int]
-    """Which updates give numbers,"""
+    """Updates that give numbers,"""
     arrays: list[int]
-    """and which arrays."""
+    """and that give arrays."""
     outputs: Callable[[list[Any]], tuple[Any, ...]]
     """Outputs that are numbers,"""
     wide: Callable[[list[Any]], tuple[Any, ...]]
@@ -35,8 +35,8 @@ class Due(NamedTuple):
     streams: list[tuple[int, Stream, int]]
     """Slots of noise, where it comes from, and the clock."""
     calls: tuple[Sequence[Call | Knot], Sequence[Call | Knot]]
-    """Those of `before` and `behind`,"""
-    given: list[int]
+    """Calls of `before` and `behind`,"""
+    output_slots: list[int]
     """and the slots of all outputs."""
 
 
@@ -124,17 +124,17 @@ class Ticks:
             V[slot] = value
 
     def due_at(self, which: tuple[int, ...]) -> Due:
-        """What happens where these clocks tick together."""
+        """Work of an instant at which these clocks tick together."""
         return self._due.get(which) or self._due.setdefault(which, self._due_at(which))
 
     def _due_at(self, which: Sequence[int]) -> Due:
-        """The same, made anew. What was evaluated for the rates is there already, but for
-        what comes after an output that is new now."""
+        """Work of that instant, computed. Calls that were evaluated for the rates are left out, but for those that
+        come after an output that is new now."""
         clocks = [self.clocks[i] for i in which]
         return self._due_of([x for x in self._s.ticking if x.clock in clocks])
 
     def _due_of(self, ticking: Sequence[Ticking]) -> Due:
-        """What happens where these components tick."""
+        """Work of an instant at which these components tick."""
         s = self._s
         before, behind, reads = s.at_tick([x.path for x in ticking])
         outputs = sorted(key for x in ticking for key in x.outputs)

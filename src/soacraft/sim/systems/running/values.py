@@ -28,7 +28,7 @@ class Values:
     def __init__(self, schedule: Schedule) -> None:
         self._s, self.values = schedule, schedule.values
         self.residual = 0.0
-        """Of the last loop that was solved."""
+        """Residual of the last loop that was solved."""
 
     def steps(self, calls: Sequence[Call | Knot]) -> Steps:
         """Flat tuples, which are quicker than named ones. A loop is a step that writes to slot 0, the time."""
@@ -113,9 +113,9 @@ class Values:
         return SimulationError(f"an equation failed: {type(wrong).__name__}: {wrong}")
 
     def message(self, call: Call, what: str) -> SimulationError:
-        told = [f"{name} = {self.values[at]!r:.40}" for name, at in call.reads if name != "p"]
+        arguments = [f"{name} = {self.values[at]!r:.40}" for name, at in call.reads if name != "p"]
         return SimulationError(
-            f"{call.key!r} {what} at t = {self.values[0]:.9g} s, from {', '.join(told) or 'nothing'}."
+            f"{call.key!r} {what} at t = {self.values[0]:.9g} s, from {', '.join(arguments) or 'nothing'}."
         )
 
 

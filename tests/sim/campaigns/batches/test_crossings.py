@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.sim.campaigns.crossing_makers import bouncing, clocked, endless, peaks, plain_relay, relay, timed, tumbling
+from tests.sim.campaigns.batches.crossing_makers import (
+    bouncing,
+    clocked,
+    endless,
+    peaks,
+    plain_relay,
+    relay,
+    timed,
+    tumbling,
+)
 from tests.sim.campaigns.makers import ball, folder
 from tests.sim.combinations import system
 
 from soacraft import sim
-from soacraft.sim.campaigns.crossings import _least as least
-from soacraft.sim.campaigns.crossings import _zeros as zeros
+from soacraft.sim.campaigns.batches.crossings import _least as least
+from soacraft.sim.campaigns.batches.crossings import _zeros as zeros
 
 U = sim.Uniform
 CASES = {
@@ -133,7 +142,7 @@ def test_a_run_with_events_without_end_leaves_the_batch(tmp_path):
 
 
 def test_more_rows_of_crossings_than_memory_holds_go_one_by_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("soacraft.sim.campaigns.rows.MOST_OWN", 5)
+    monkeypatch.setattr("soacraft.sim.campaigns.batches.rows.MOST_OWN", 5)
     make, t, vary, measure = CASES["clocked"]
     c = sim.Campaign(make, folder(tmp_path), runs=2, t=t, vary=vary, measure=measure)
     c.run()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -64,8 +65,8 @@ class Lanes:
         """Parameters of models that vary, by plant and name: those of all runs."""
         self.times_differ = any(x.component.interface.crossings for x in system.diagram.parts.values())
         """True if each run has a time of its own, within steps."""
-        self.chosen: npt.NDArray[np.intp] | None = None
-        """The runs for which equations are called now; None for all."""
+        self.constants: dict[str, Any] = {}
+        """Values that stay: inputs that nothing is connected to, parameters that vary."""
         self.by_run: list[str] = []
         """Equations that are called run by run."""
         for path, plant in system.diagram.plants.items():
@@ -147,11 +148,6 @@ class Lanes:
                     made[:, element] = given
             self.states[key] = made
 
-    @property
-    def size(self) -> int:
-        """Number of runs that equations are called for."""
-        return self.count if self.chosen is None else len(self.chosen)
-
     # -- equations ---------------------------------------------------------------------------------------------
 
     def lane(self, part: Part, equation: Equation, of: str, key: str, called: str = "") -> Lane:
@@ -177,7 +173,8 @@ class Lanes:
             elif name in face.inputs:
                 default = face.inputs[name].default
                 given = as_value(signal.dtype(0) if default is None else default, signal, full)
-                gets.append(self._of_all(given, signal.shape))
+                self.constants[full] = np.broadcast_to(given, (self.count, *signal.shape))
+                gets.append(_got(full))
             else:
                 if name in face.outputs:
                     needs.add(full)
@@ -191,9 +188,6 @@ class Lanes:
             return _constant(part.clock.seconds if part.clock is not None else 0.0)
         return _constant(part.component.p)
 
-    def _of_all(self, value: Any, shape: tuple[int, ...]) -> Callable[[Values], Any]:
-        return lambda V: np.broadcast_to(value, (self.size, *shape))
-
     def _called(
         self,
         part: Part,
@@ -206,44 +200,55 @@ class Lanes:
         """How an equation is called: found at its first call."""
         f = equation.function
         at = equation.arguments.index("p") if "p" in equation.arguments and part.path in self._params else None
-        chosen: list[Callable[[list[Any]], Array]] = []
+        ways: list[Callable[[Values, list[Any]], Array]] = []
+        extras = range(1 if at is None else 1 + max([len(shape), *(len(s) for s in shapes if s)]))
+        if at is not None:
+            self._keep_params(part, extras)
 
-        def full(given: Any) -> Array:
-            made, whole = np.asarray(given), (self.size, *shape)
+        def full(V: Values, given: Any) -> Array:
+            made, whole = np.asarray(given), (len(V["runs"]), *shape)
             return made if made.shape == whole else np.broadcast_to(made, whole)
 
-        def by_run(given: list[Any]) -> Array:
-            rows = []
-            for i in range(self.size):
+        def by_run(V: Values, given: list[Any]) -> Array:
+            rows, params = [], V[f"{part.path}:params"] if at is not None else ()
+            for i in range(len(V["runs"])):
                 one = [_one(x, s, i) for x, s in zip(given, shapes, strict=True)]
                 if at is not None:
-                    one[at] = self._params[part.path][i if self.chosen is None else int(self.chosen[i])]
+                    one[at] = params[i]
                 rows.append(f(*one))
-            return np.array(rows).reshape(self.size, *shape)
+            return np.array(rows).reshape(len(rows), *shape)
 
-        def at_once(extra: int) -> Callable[[list[Any]], Array]:
+        def at_once(extra: int) -> Callable[[Values, list[Any]], Array]:
             if at is None:
-                return lambda given: full(f(*given))
-            p = Together(part.component.p, self._varied[part.path], extra)
-            return lambda given: full(f(*given[:at], p if self.chosen is None else p.of(self.chosen), *given[at + 1 :]))
+                return lambda V, given: full(V, f(*given))
+            name = f"{part.path}:p{extra}"
+            return lambda V, given: full(V, f(*given[:at], V[name], *given[at + 1 :]))
 
-        def choose(given: list[Any]) -> Callable[[list[Any]], Array]:
+        def choose(V: Values, given: list[Any]) -> Callable[[Values, list[Any]], Array]:
             rng = np.random.default_rng(0)
             trials = [given, [_moved(x, s, rng) for x, s in zip(given, shapes, strict=True)]]
-            for extra in range(1 if at is None else 1 + max([len(shape), *(len(s) for s in shapes if s)])):
+            for extra in extras:
                 way = at_once(extra)
-                if all(_agree(way, by_run, x) for x in trials):
+                if all(_agree(partial(way, V), partial(by_run, V), x) for x in trials):
                     return way
             self.by_run.append(key)
             return by_run
 
         def call(V: Values) -> Array:
             given = [get(V) for get in gets]
-            if not chosen:
-                chosen.append(choose(given))
-            return chosen[0](given)
+            if not ways:
+                ways.append(choose(V, given))
+            return ways[0](V, given)
 
         return call
+
+    def _keep_params(self, part: Part, extras: range) -> None:
+        """The parameters of a component of all runs, one by one and together."""
+        params = np.empty(self.count, dtype=object)
+        params[:] = self._params[part.path]
+        self.constants[f"{part.path}:params"] = params
+        for extra in extras:
+            self.constants[f"{part.path}:p{extra}"] = Together(part.component.p, self._varied[part.path], extra)
 
 
 class Together:

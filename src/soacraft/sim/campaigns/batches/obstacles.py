@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import SoacraftError
-from soacraft.sim.campaigns.closures import obstacle_of_closures
-from soacraft.sim.campaigns.loads import obstacle_of_loads
+from soacraft.sim.campaigns.batches.closures import obstacle_of_closures
+from soacraft.sim.campaigns.batches.loads import obstacle_of_loads
+from soacraft.sim.campaigns.batches.models import LINEAR
 from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, Series, split
-from soacraft.sim.campaigns.models import LINEAR
 from soacraft.sim.campaigns.source import Maker, Source
 from soacraft.sim.campaigns.variations import Inputs, is_argument, read_parameter, target_of
 from soacraft.sim.components.component import Component

@@ -12,8 +12,9 @@ from tests.sim.combinations import Turning, chain, flexible
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.lane_step import turn_rates
-from soacraft.sim.campaigns.lanes import _agree as agree
+from soacraft.sim.campaigns.batches.evaluation import Evaluation
+from soacraft.sim.campaigns.batches.lane_step import turn_rates
+from soacraft.sim.campaigns.batches.lanes import _agree as agree
 from soacraft.sim.integrators.manifold import turn_rate
 
 
@@ -158,7 +159,7 @@ def test_blocks_are_shared_by_parts_and_processes(tmp_path):
 
 def test_a_batch_that_differs_from_its_runs_alone_is_not_taken(tmp_path, monkeypatch):
     make, t, vary, measure = CASES["lag"]
-    monkeypatch.setattr("soacraft.sim.campaigns.batch.Batch.step", lambda self, t, h, point: SimpleNamespace(end=point))
+    monkeypatch.setattr(Evaluation, "step", lambda self, V, t, h, point: SimpleNamespace(end=point))
     c = sim.Campaign(make, folder(tmp_path), runs=3, t=t, vary=vary, measure=measure)
     c.run()
     assert "the batch stopped: 'end' of run 0 is" in c.status()

@@ -11,7 +11,7 @@ from soacraft import dynamics as dyn
 from soacraft import sim
 from soacraft.analysis import set_parameters
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.models import LaneModels
+from soacraft.sim.campaigns.batches.models import LaneModels
 
 PAIRS = ("xx", "xy", "xz", "yy", "yz", "zz")
 INERTIAL = ("mass", "com_x", "com_y", "com_z", *(f"moment_{x}" for x in PAIRS))
@@ -57,7 +57,7 @@ def test_accelerations_are_those_of_edited_models(kind):
     q, v, force = rng.standard_normal((3, 4, mb.nv))
     before = mb.copy()
     models = LaneModels(plant.seat.mb, {"arm": plant}, {"arm": dict(zip(names, values.T, strict=True))})
-    got = models.accelerations(q, v, force)
+    got = models.accelerations(q, v, force, np.arange(len(q)))
     for i in range(4):
         other = before.copy()
         set_parameters(other, names, values[i])
@@ -76,7 +76,7 @@ def test_a_mass_of_nothing_can_vary():
     s._compiled()
     m = np.array([0.0, 1.0, 3.0])
     models = LaneModels(plant.seat.mb, {"p": plant}, {"p": {"tip.mass": m}})
-    got = models.accelerations(np.full((3, 1), 0.5), np.zeros((3, 1)), np.zeros((3, 1)))[:, 0]
+    got = models.accelerations(np.full((3, 1), 0.5), np.zeros((3, 1)), np.zeros((3, 1)), np.arange(3))[:, 0]
     assert np.allclose(got, -9.81 * np.sin(0.5) * (1.0 + 2.0 * m) / (1.0 + 4.0 * m), rtol=1e-13)
 
 

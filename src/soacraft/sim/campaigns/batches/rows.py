@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.errors import CampaignError
 from soacraft.sim.campaigns.measures import split
@@ -13,6 +14,8 @@ from soacraft.spatial.checks import Array
 
 #: Rows of single runs that a batch keeps at most: about half a gigabyte.
 MOST_OWN = 500_000
+#: Events closer than this in seconds, so many times in a row, are without end (`sim.events`).
+_STORM, _STORM_COUNT = 1e-7, 8
 
 
 class Recorded:
@@ -36,8 +39,11 @@ class Recorded:
 class Rows:
     """The rows of a batch as they come."""
 
-    def __init__(self, system: System, keys: Sequence[str]) -> None:
+    def __init__(self, system: System, keys: Sequence[str], count: int) -> None:
         self._system = system
+        self.going: npt.NDArray[np.bool_] = np.ones(count, dtype=np.bool_)
+        """True for runs that go on in the batch."""
+        self._instants: dict[int, list[float]] = {}
         self._t: list[float] = []
         self._rows: dict[str, list[Array]] = {key: [] for key in keys}
         self._own: dict[int, list[tuple[int, float, dict[str, Array]]]] = {}
@@ -71,9 +77,22 @@ class Rows:
         """An event of a run."""
         self._events.setdefault(i, []).append((t, name))
 
-    def end(self, i: int) -> None:
-        """A run has ended: what comes is not its own."""
-        self._ends[i] = len(self._t)
+    def is_storm(self, i: int, t: float) -> bool:
+        """True if the crossings of a run, of which one is at t, follow each other without end."""
+        last = [*self._instants.get(i, [])[-_STORM_COUNT:], t]
+        self._instants[i] = last
+        return len(last) > _STORM_COUNT and last[-1] - last[0] <= _STORM * _STORM_COUNT
+
+    def end(self, runs: Iterable[int]) -> None:
+        """Runs have ended: what comes is not theirs."""
+        for i in runs:
+            self._ends[int(i)], self.going[i] = len(self._t), False
+
+    def leave(self, runs: Iterable[int], why: str) -> None:
+        """Runs do not go on in the batch: they are computed by themselves."""
+        for i in runs:
+            if self.going[i]:
+                self.alone[int(i)], self.going[i] = why, False
 
     @property
     def common(self) -> Recorded:

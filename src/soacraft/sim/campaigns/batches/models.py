@@ -43,8 +43,8 @@ from soacraft.spatial.inertia import Inertia
 #: Kinds of parameters in which the dynamics are linear, directly or through the ten parameters of a body.
 _INERTIAL = ("mass", "com", "moment", "inertia")
 LINEAR = (*_INERTIAL, *PER_DOF)
-#: The numbers of some of the runs; None for all.
-Chosen = npt.NDArray[np.intp] | None
+#: Numbers of runs.
+Runs = npt.NDArray[np.intp]
 
 
 class Variant(NamedTuple):
@@ -82,13 +82,13 @@ class LaneModels:
         self._mass = [x for x in variants if x.moves_mass]
         self._force = [x for x in variants if x.moves_force]
 
-    def accelerations(self, q: Array, v: Array, force: Array, chosen: Chosen = None) -> Array:
-        """vdot of all runs, or of those that are chosen, under a force."""
+    def accelerations(self, q: Array, v: Array, force: Array, runs: Runs) -> Array:
+        """vdot of some of the runs under a force."""
         if not self._mass and not self._force:
             return dyn.forward_dynamics(self._mb, q, v, force, threads=1)
         zero = np.zeros_like(v)
-        M = _sum(self._mass, (1, 1), chosen, lambda mb: dyn.mass_matrix(mb, q, threads=1), self._mb)
-        C = _sum(self._force, (1,), chosen, lambda mb: dyn.inverse_dynamics(mb, q, v, zero, threads=1), self._mb)
+        M = _sum(self._mass, (1, 1), runs, lambda mb: dyn.mass_matrix(mb, q, threads=1), self._mb)
+        C = _sum(self._force, (1,), runs, lambda mb: dyn.inverse_dynamics(mb, q, v, zero, threads=1), self._mb)
         return np.asarray(np.linalg.solve(M, (force - C)[..., None])[..., 0])
 
     def inertia_at(self, port: str, frame: Frame, count: int) -> Array:
@@ -107,12 +107,11 @@ class LaneModels:
         return np.array(rows)
 
 
-def _sum(variants: Sequence[Variant], axes: tuple[int, ...], chosen: Chosen, value: Any, mb: Multibody) -> Array:
+def _sum(variants: Sequence[Variant], axes: tuple[int, ...], runs: Runs, value: Any, mb: Multibody) -> Array:
     base = np.asarray(value(mb))
     total = base
     for x in variants:
-        weight = x.weight if chosen is None else x.weight[chosen]
-        total = total + weight.reshape(-1, *axes) * (np.asarray(value(x.mb)) - base)
+        total = total + x.weight[runs].reshape(-1, *axes) * (np.asarray(value(x.mb)) - base)
     return total
 
 
