@@ -84,19 +84,14 @@ class Acting:
     @property
     def breaks(self) -> list[Breaks]:
         """Times at which steps end: the breaks of all that acts, and the samples of controls."""
-        return [*self._function_breaks, *(x for x in [self.components.breaks] if x.ns)]
-
-    @property
-    def _function_breaks(self) -> list[Breaks]:
-        controls = [x.knots for x in self.controls.values()]
-        return [x for x in (*self._breaks.values(), *controls) if x.ns]
+        every = [*self._breaks.values(), *[x.knots for x in self.controls.values()], self.components.breaks]
+        return [x for x in every if x.ns]
 
     @property
     def description(self) -> RunProblem:
         """What moves, and all that acts on it now."""
-        return RunProblem.of(
-            self.mb, self.all, self.prescribed, self.closures, self.components, self._function_breaks
-        )  # fmt: skip
+        breaks = [x for x in self.breaks if x is not self.components.breaks]
+        return RunProblem.of(self.mb, self.all, self.prescribed, self.closures, self.components, breaks)
 
     def begin(self) -> Mechanism:
         """The problem with all that acts now."""
@@ -188,7 +183,7 @@ class Acting:
         for kind, x in zip(("breaks", "knots"), times, strict=True):
             self._breaks[f"the {kind} of the motion of {name!r}"] = x
         if self._problem is not None:
-            self._problem.follow(replace(self._problem.description, breaks=tuple(self._function_breaks)))
+            self._problem.follow(replace(self._problem.description, breaks=self.description.breaks))
 
     def evaluated(self, function: Callable[[float, State], Any], what: str) -> Evaluated:
         """Return a user's function that gives a value, which may change nothing."""

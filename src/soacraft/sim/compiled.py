@@ -315,9 +315,10 @@ class CompiledMotion:
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
-        touch.begin(course[0] / 1e9, problem.parts(x)[0])
-        if touch.takes_out:
-            return None, pace
+        if touch.touches:
+            touch.begin(course[0] / 1e9, problem.parts(x)[0])
+            if touch.takes_out:
+                return None, pace
         setting = self._setting._replace(
             chain=chain, contact=touch.compiled(), held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),

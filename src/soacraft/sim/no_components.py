@@ -33,11 +33,11 @@ class NoComponents:
     columns: Columns = MappingProxyType({})
 
     def compiled(self) -> CompiledCarried | None:
-        """Nothing for compiled steps."""
+        """No plan for compiled steps."""
         return None
 
     def place(self, t: float, q: Array, v: Array, z: Array) -> None:
-        """Nothing to evaluate."""
+        """Do nothing."""
 
     def push(self, q: Array, forces: Array) -> None:
         """No forces."""
@@ -55,14 +55,14 @@ class NoComponents:
         return np.zeros(0)
 
     def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
-        """Nothing asks for multipliers."""
+        """Do nothing: no component asks for multipliers."""
 
     def masses(self) -> Mapping[str, float]:
         """No masses."""
         return {}
 
     def feel(self, step: ContactStep | None, h: float) -> None:
-        """Nothing asks for contacts."""
+        """Do nothing: no component asks for contacts."""
 
     def tick(self, ns: int, accelerations: Callable[[], Array]) -> None:
         """No clocks."""
@@ -71,18 +71,18 @@ class NoComponents:
         """No clocks."""
 
     def keep(self) -> object:
-        """Nothing to keep."""
+        """No values."""
         return None
 
     def restore(self, kept: object) -> None:
-        """Nothing was kept."""
+        """Do nothing."""
 
     def memory(self) -> tuple[list[int], dict[str, Any]]:
         """No counts, and no values."""
         return [], {}
 
     def recall(self, counts: Sequence[int], held: Mapping[str, Any]) -> None:
-        """Nothing was kept."""
+        """Do nothing."""
 
     def margins(self, accelerations: Callable[[], Array]) -> Sequence[float]:
         """No crossings."""

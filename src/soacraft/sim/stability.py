@@ -133,7 +133,7 @@ def _as_it_was(problem: Mechanism) -> Iterator[None]:
 def _only_touches(problem: Mechanism, h: Array, v: Array) -> bool:
     """Whether nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
     and coordinates miss the velocities because of impulses. O(rows nv), where J would take nv^2."""
-    if problem.count or problem.has_passive or problem.is_closed or not problem.contact.touches:
+    if not problem.contact.touches or problem.count or problem.is_closed or problem.has_passive:
         return False
     measure = measure_of(problem.mb, problem.mb.q)
     rate = float(np.abs(v * measure.dofs).max(initial=0.0))

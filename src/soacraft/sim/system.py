@@ -23,7 +23,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
-from soacraft.sim.carried import Carried, CompiledCarried
+from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Chain, Closed, Stabilized, rolling_closure
 from soacraft.sim.floating import floating_dofs
@@ -43,7 +43,6 @@ from soacraft.sim.forces.evaluation import is_function
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.touching import Touching
 from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
@@ -51,7 +50,6 @@ from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.run_problem import RunProblem
-from soacraft.sim.tree import Tree
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 
@@ -91,6 +89,10 @@ class Mechanism:
         self.description, self.mb = description, description.model
         """What moves, and what acts on it: another value where a load was replaced."""
         mb, components = self.mb, description.components
+        self.closures, self.components = description.closures, components
+        self.contact, self.prescribed = description.contact, description.prescribed
+        self.is_closed = description.closures.is_closed
+        """True if there are closures or couplings."""
         self._placed: tuple[float, Array] | None = None  # where the values of components are
         self.servos: tuple[tuple[Load, ...], list[int]] | None = None
         """The places among some loads of actuators whose forces vary with the state of one dof."""
@@ -130,7 +132,7 @@ class Mechanism:
         """Which dofs are the travel of bodies that float, (nv)."""
         self._floats = bool(self.floating.any())
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
-        if description.closures.is_closed:
+        if self.is_closed:
             components.close_by(self.multipliers)
 
     def follow(self, description: RunProblem) -> None:
@@ -145,26 +147,6 @@ class Mechanism:
         self.follow(replace(self.description, loads=loads))
 
     @property
-    def closures(self) -> Closed | Tree:
-        """The solver of the closures."""
-        return self.description.closures
-
-    @property
-    def components(self) -> Carried:
-        """Components whose states are integrated with those of the model."""
-        return self.description.components
-
-    @property
-    def contact(self) -> Contact | NoContact:
-        """Shapes that may touch: the method asks it for impulses."""
-        return self.description.contact
-
-    @property
-    def prescribed(self) -> Prescribed:
-        """The motions of dofs that move as told."""
-        return self.description.prescribed
-
-    @property
     def parameters(self) -> int:
         """Version of the parameters of the model that it was made for, with the changes by masses that vary."""
         return self._parameters + self._reweighed
@@ -174,12 +156,8 @@ class Mechanism:
         """An account of what acts now, to be compared with a later one: loads, the numbers of controls, and the forces
         of `mb.set_force`."""
         stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self.mb.acting_forces.items()]
-        return self.description.loads, self._numbers, frozenset(stored)
-
-    @property
-    def _numbers(self) -> tuple[float, ...]:
-        """The numbers of controls that are numbers."""
-        return tuple(x.number for x in self.description.loads if isinstance(x, Control) and x.is_number)
+        numbers = [x.number for x in self.description.loads if isinstance(x, Control) and x.is_number]
+        return self.description.loads, tuple(numbers), frozenset(stored)
 
     @property
     def loads(self) -> Sequence[Load]:
@@ -475,7 +453,7 @@ class Mechanism:
         """Accelerations at the calm v, under forces as they are at v."""
         if not (self._floats and self.has_passive):
             return self.accelerations(q, self._calm(v), force)
-        if self.closures.is_closed:
+        if self.is_closed:
             return self.accelerations(q, self._calm(v), force + self._damped(q, v))
         total = force + dyn.passive_force(self.mb, q, v)
         return dyn.forward_dynamics(self.mb, q, self._calm(v), total, passive=False)
@@ -542,7 +520,7 @@ class Mechanism:
     def chain(self, q: Array, v: Array) -> Chain | None:
         """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures
         tie dofs that are held to each other, or nearly so."""
-        if not self.closures.is_closed:
+        if not self.is_closed:
             return None
         held = [x.number for x in self.holds.active]
         dofs = sorted([*held, *self.prescribed_dofs])
@@ -561,7 +539,7 @@ class Mechanism:
 
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""
-        if not self.closures.is_closed:
+        if not self.is_closed:
             return np.zeros(len(q))
         return np.array([self.closures.violation(*one) for one in zip(q, v, strict=True)])
 
@@ -586,7 +564,7 @@ class Mechanism:
         mask[[x.number for x in held]] = True
         if not mask.any():
             vdot, reaction = self.accelerations(q, v, total), np.zeros(len(v))
-        elif self.closures.is_closed and held:
+        elif self.is_closed and held:
             vdot, reaction = self._held(t, q, v, total, held)
         else:
             vdot, force = self.closures.mixed(q, v, total, self.prescribed.accelerations(self.seen(t)), mask)
@@ -619,11 +597,6 @@ class Mechanism:
     def rolls(self) -> str:
         """The name of a closure that is nonholonomic; empty where there is none."""
         return rolling_closure(self.mb)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether there are closures or couplings."""
-        return self.closures.is_closed
 
     @property
     def prescribed_dofs(self) -> list[int]:
@@ -679,7 +652,7 @@ class Mechanism:
 
     @property
     def _busy(self) -> bool:
-        return bool(self.description.acting or self.mb.acting_forces or self.has_passive)
+        return bool(self.description.loads or self.contact.touches or self.mb.acting_forces or self.has_passive)
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot under a generalized force and what the model has itself, where nothing is prescribed."""
@@ -687,7 +660,7 @@ class Mechanism:
 
     def settle(self, t: float, x: Array, end: bool) -> Array:
         """Prescribed coordinates as they are told, the rest on the closures."""
-        if not (self.constrained or self.closures.is_closed):
+        if not (self.constrained or self.is_closed):
             return x
         if self.prescribes or self._varying is not None:
             self.place(t, x)  # what is carried along may give motions, and the masses of the metric
@@ -729,8 +702,9 @@ class Mechanism:
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions = self.prescribed.kept if self.prescribes else None
-        modes, stored = tuple(x.mode for x in self.holds.all), tuple(self.mb.acting_forces.items())
-        return Told(motions, self.versions, self.description.loads, self._numbers, modes, stored)
+        loads, stored = self.description.loads, tuple(self.mb.acting_forces.items())
+        numbers = tuple([x.number for x in loads if isinstance(x, Control) and x.is_number])
+        return Told(motions, self.versions, loads, numbers, tuple([x.mode for x in self.holds.all]), stored)
 
     def require_unchanged(self, told: Told, t: float, what: str) -> None:
         """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
@@ -767,17 +741,18 @@ class Mechanism:
     def under(self, told: Told) -> Iterator[None]:
         """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
         while; afterwards all is as it was."""
-        before, description, span, placed = self.told_now, self.description, self._span, self._placed
-        values, held = self.components.keep(), self._values
+        before, prescribed, closures, span = self.told_now, self.prescribed, self.closures, self._span
+        values, held, placed = self.components.keep(), self._values, self._placed
         try:
             self._set_conditions(told)
             self._span, self._placed, self._values = ALWAYS, None, None
-            motions = description.prescribed if told.motions is None else told.motions
-            self.description = replace(description, prescribed=motions, closures=description.closures.copied())
+            self.prescribed = prescribed if told.motions is None else told.motions
+            self.closures = closures.copied()
             yield
         finally:
             self._set_conditions(before)
-            self.description, self._span, self._placed, self._values = description, span, placed, held
+            self.prescribed, self.closures, self._span = prescribed, closures, span
+            self._placed, self._values = placed, held
             self.components.restore(values)
 
     def _set_conditions(self, told: Told) -> None:
@@ -802,14 +777,14 @@ class Mechanism:
     def inside(self, t: float, x: Array, told: Told) -> Array:
         """A point inside a step that was taken: prescribed as it was told then, and on the closures, which must still
         be those of then."""
-        if told.motions is None and not self.closures.is_closed:
+        if told.motions is None and not self.is_closed:
             return x
         if told.motions is not None:
             self._place(t, x)
         q, v, work = self.parts(np.array(x))
         if told.motions is not None:
             told.motions.impose(t, q, v)
-        if self.closures.is_closed:
+        if self.is_closed:
             if told.model != self.versions:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "

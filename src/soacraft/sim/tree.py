@@ -21,7 +21,7 @@ class Tree:
         self._mb = mb
 
     def copied(self) -> Tree:
-        """The same: it follows no run."""
+        """Return this one, which follows no run."""
         return self
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
@@ -51,7 +51,7 @@ class Tree:
         return q, v
 
     def require_closed(self, q: Array, v: Array) -> None:
-        """Nothing is open."""
+        """Do nothing: no closure is open."""
 
     def require_free(self, number: int, name: str, others: list[int]) -> None:
         """Every dof may be prescribed."""
@@ -68,7 +68,7 @@ class Tree:
         return {}, None, None
 
     def recall(self, *memory: Any) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
     def violation(self, q: Array, v: Array) -> float:
         """No opening."""

@@ -31,7 +31,9 @@ def left(parts: RunParts, state: RunState) -> RunState:
             problem.place(state.t, state.x)
     mb.set_state(q, v)
     work = dict(zip(problem.names, problem.work_of(state.x).tolist(), strict=True))
-    problem.components.present = problem.carried_of(state.x).copy()
+    components = problem.components
+    if components.size:
+        components.present = problem.carried_of(state.x).copy()
     return msgspec.structs.replace(state, seen=mb.current, work=work)
 
 

@@ -36,11 +36,13 @@ def started(parts: RunParts, state: RunState) -> RunState:
     state = at_point(parts, state)
     mb, prescribed, t = acting.mb, acting.prescribed.dofs, state.t
     work = np.array([state.work.get(name, 0.0) for name in problem.names])
-    problem.displaced()
-    problem.components.begin(state.now.ns)
-    problem.ticks_first = problem.components.next_tick == state.now.ns
+    components = problem.components
+    if not components.is_empty:
+        problem.displaced()
+        components.begin(state.now.ns)
+        problem.ticks_first = components.next_tick == state.now.ns
     x = problem.point(*problem.parts(state.x)[:2], work)
-    if not prescribed:
+    if problem.is_closed and not prescribed:
         problem.closures.require_closed(np.array(mb.q), np.array(mb.v))
     problem.holds.require_inside(x)
     for load in acting.loads:

@@ -95,10 +95,10 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
     if state.now.ns < state.doubtful or (task.clock is not None and carried.is_empty):
         return state, none
     asks, jumps = task.watch.asks_functions, any(x.jumps for x in task.acting.breaks)
-    names = [name for name, _ in carried.crossings]
+    names = [] if carried.is_empty else [name for name, _ in carried.crossings]
     if not task.watch.holds_are_clear(state.signs) or (jumps if carried.is_empty else asks):
         return state, none
-    values = carried.keep()
+    values = None if carried.is_empty else carried.keep()
     wait = None if task.clock is None else task.clock.wait
     stop = min([task.goal, *saves(task, state), *(dues(task, state) if visits is None else visits.stops)])
     most = None
@@ -117,7 +117,8 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
         return state, walked
     if not (carried.is_empty or task.acting.is_current):  # an equation changed the structure
         walked.require_fine()
-    problem.displaced()
+    if not carried.is_empty:
+        problem.displaced()
     now = Instant(int(block.ns[-1]))
     after = msgspec.structs.replace(state, now=now, x=block.x[-1], w=block.w[-1])
     if not carried.is_empty:

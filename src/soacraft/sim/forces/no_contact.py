@@ -25,20 +25,20 @@ class NoContact:
     diary: ContactDiary | None = None
 
     def follow(self) -> None:
-        """Nothing to read anew."""
+        """Do nothing: there are no shapes."""
 
     def another(self) -> NoContact:
-        """The same: it remembers nothing."""
+        """Return this one, which remembers nothing."""
         return self
 
     def begin_run(self) -> None:
         """No steps."""
 
     def begin(self, t: float, q: Array) -> None:
-        """Nothing is in each other."""
+        """Do nothing: no shapes are in each other."""
 
     def begin_batch(self, q: Array, which: Any = (), of: str = "") -> None:
-        """Nothing is in each other."""
+        """Do nothing: no shapes are in each other."""
 
     def begin_anew(self) -> None:
         """No start."""
@@ -47,14 +47,14 @@ class NoContact:
         """No start."""
 
     def require_sides(self, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]) -> None:
-        """Nothing to pass through."""
+        """Do nothing: no shapes can pass each other."""
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
         """The point as it is."""
         return x
 
     def compiled(self) -> None:
-        """Nothing for compiled steps."""
+        """No value for compiled steps."""
 
     def take(self, log: tuple[Array, Array], force: Array) -> None:
         """No contacts."""
