@@ -12,33 +12,33 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 220}
+OPENINGS = {"sim": 99}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
-    "found": (602, 40),
-    "told": (107, 7),
-    "given": (199, 25),
-    "made": (174, 20),
-    "known": (135, 10),
-    "own": (170, 4),
-    "left": (154, 9),
-    "kept": (97, 12),
-    "mine": (34, 2),
-    "whole": (73, 7),
-    "where": (168, 3),
+    "found": (602, 6),
+    "told": (107, 4),
+    "given": (199, 10),
+    "made": (174, 6),
+    "known": (135, 4),
+    "own": (170, 2),
+    "left": (154, 4),
+    "kept": (97, 6),
+    "mine": (34, 1),
+    "whole": (73, 1),
+    "where": (168, 0),
 }
 
 #: Phrases that a reader has to translate: in the source outside of `sim`, in `sim`, in docs, in core.
 PHRASES: dict[str, tuple[int, int, int, int]] = {
-    "is told": (3, 2, 3, 8),
+    "is told": (3, 0, 3, 8),
     "as told": (0, 6, 1, 0),
-    "stands": (25, 5, 16, 18),
+    "stands": (25, 1, 16, 18),
     "hangs": (2, 0, 5, 15),
-    "anew": (5, 10, 6, 7),
-    "besides": (23, 8, 7, 13),
-    "what is left": (1, 3, 2, 40),
-    "of its own": (14, 10, 13, 38),
+    "anew": (5, 8, 6, 7),
+    "besides": (23, 7, 7, 13),
+    "what is left": (1, 2, 2, 40),
+    "of its own": (14, 5, 13, 38),
 }
 
 #: What to write in place of a phrase.

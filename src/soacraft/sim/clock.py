@@ -39,8 +39,8 @@ class Instant(NamedTuple):
         Instant(ns=7, rest=5e-10)
         """
         total = (self.rest + seconds) * _PER_SECOND
-        whole = int(np.floor(total))
-        return Instant(self.ns + whole, (total - whole) / _PER_SECOND)
+        whole_ns = int(np.floor(total))
+        return Instant(self.ns + whole_ns, (total - whole_ns) / _PER_SECOND)
 
 
 def without_rounding(t: float) -> float:
@@ -49,8 +49,8 @@ def without_rounding(t: float) -> float:
     >>> 0.1 + 0.2, without_rounding(0.1 + 0.2), without_rounding(0.30000000025)
     (0.30000000000000004, 0.3, 0.30000000025)
     """
-    whole = round(t * _PER_SECOND) / _PER_SECOND
-    return whole if abs(t - whole) <= 1e-15 * abs(t) + 1e-16 else t
+    nearest = round(t * _PER_SECOND) / _PER_SECOND
+    return nearest if abs(t - nearest) <= 1e-15 * abs(t) + 1e-16 else t
 
 
 def nanoseconds(seconds: Any, what: str) -> int:
@@ -66,7 +66,7 @@ def nanoseconds(seconds: Any, what: str) -> int:
 
 
 def positive_nanoseconds(seconds: Any, what: str) -> int:
-    """The same for what must be a nanosecond or more."""
+    """Whole nanoseconds of a time that must be a nanosecond or more."""
     ns = nanoseconds(seconds, what)
     if ns < 1:
         raise StateError(f"{what} must be a nanosecond or more, got {float(seconds):.6g} s.")

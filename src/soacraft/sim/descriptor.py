@@ -35,13 +35,13 @@ from soacraft.spatial.wrench import Wrench
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
 
-#: What Newton's matrix has, relative to 1, where rows repeat each other: it slows convergence by no more than this, and
-#: does not change answers.
+#: Diagonal of Newton's matrix, relative to 1, where rows repeat each other: it slows convergence by no more than this,
+#: and does not change answers.
 SOFT = 1e-9
 #: Singular values below this part of the largest are of rows that repeat others.
 _REPEATED = 1e-9
-#: How far aside rows are looked at for their rank, in radians or lengths of the model; and what is left of the share of
-#: independent rows in all when others are chosen.
+#: Distance at which the rank of rows is determined, in radians or lengths of the model; and the least share of
+#: independent rows in all, relative to that at the choice, below which others are chosen.
 _ASIDE, _WORN = 1e-2, 0.3
 
 
@@ -49,15 +49,15 @@ class Rows(NamedTuple):
     """The constraints at one state."""
 
     g: Array
-    """By how much they are open, (m)."""
+    """Openings of the constraints, (m)."""
     G: Array
     """(m, nv)."""
     speed: Array
-    """How fast they open, (m)."""
+    """Rates of the openings, (m)."""
 
 
 class Derivatives(NamedTuple):
-    """Of the balance of forces along the dofs, in v and in vdot; of `Rows.speed` along the dofs."""
+    """Derivatives of the balance of forces along the dofs, in v and in vdot; of `Rows.speed` along the dofs."""
 
     K: Array
     D: Array
@@ -87,14 +87,14 @@ class Descriptor:
             )
         self._m, self.closed = m, m.is_closed
         self.unit = 1.0 / measure_of(m.mb, q).dofs
-        """What a dof is measured by, (nv)."""
+        """Unit of each dof, (nv)."""
         inertia = self.unit**2 * np.diagonal(dyn.mass_matrix(m.mb, q, ignore_loops=True))
         self.c = float(inertia.max(initial=0.0)) or 1.0
         self._pick = self._independent(q) if self.closed and independent else None
         self._share = 1.0 if self._pick is None else self._share_of(q)
 
     def is_worn(self, q: Array) -> bool:
-        """Whether another set of independent rows would serve much better than the one that was chosen."""
+        """True if another set of independent rows would serve much better than the one that was chosen."""
         return self._pick is not None and self._share_of(q) < _WORN * self._share
 
     def _independent(self, q: Array) -> Array | None:
@@ -136,13 +136,13 @@ class Descriptor:
     def balance(self, t: float, q: Array, v: Array, a: Array, rows: Rows, multipliers: Array) -> Array:
         """Mcal vdot + C - T + c Gc* lambda at the rates a of a mechanism, each dof in its unit over c, (nv)."""
         loads = self._m.load_force(t, q, v)
-        left = self._m.force_for(q, v, a) - loads
-        return np.asarray(left * self.unit / self.c + (rows.G * self.unit).T @ multipliers)
+        remainder = self._m.force_for(q, v, a) - loads
+        return np.asarray(remainder * self.unit / self.c + (rows.G * self.unit).T @ multipliers)
 
     def multipliers(self, t: float, q: Array, v: Array, a: Array, rows: Rows) -> Array:
-        """Those of least norm that balance given rates."""
-        left = self.balance(t, q, v, a, rows, np.zeros(len(rows.g)))
-        return np.asarray(-np.linalg.lstsq((rows.G * self.unit).T, left, rcond=1e-9)[0])
+        """Multipliers of least norm that balance given rates."""
+        remainder = self.balance(t, q, v, a, rows, np.zeros(len(rows.g)))
+        return np.asarray(-np.linalg.lstsq((rows.G * self.unit).T, remainder, rcond=1e-9)[0])
 
     def reaction(self, rows: Rows, multipliers: Array) -> Array:
         """The generalized force of the prescribed coordinates, whose rows are the last, (nv)."""
@@ -151,17 +151,17 @@ class Descriptor:
 
     def rows(self, t: float, q: Array, v: Array) -> Rows:
         """The constraints at a state."""
-        nv, found = self._m.mb.nv, [Rows(np.zeros(0), np.zeros((0, self._m.mb.nv)), np.zeros(0))]
+        nv, parts_of_rows = self._m.mb.nv, [Rows(np.zeros(0), np.zeros((0, self._m.mb.nv)), np.zeros(0))]
         if self.closed:
             constraints = self._constraints(q, v)
             to_six = self._to_rows(constraints)
             parts = (constraints.residual, constraints.jacobian(), constraints.speed)
-            found.append(Rows(*(to_six @ x for x in parts)))
+            parts_of_rows.append(Rows(*(to_six @ x for x in parts)))
         if self._m.prescribed_dofs:
             numbers, off, speed = self._m.prescribed.off(t, q, v)
             scale = 1.0 / self.unit[numbers]
-            found.append(Rows(scale * off, scale[:, None] * np.eye(nv)[numbers], scale * speed))
-        return Rows(*(np.concatenate(x) for x in zip(*found, strict=True)))
+            parts_of_rows.append(Rows(scale * off, scale[:, None] * np.eye(nv)[numbers], scale * speed))
+        return Rows(*(np.concatenate(x) for x in zip(*parts_of_rows, strict=True)))
 
     def derivatives(self, t: float, q: Array, v: Array, vdot: Array, multipliers: Array) -> Derivatives:
         """Analytic but for loads that are functions. O(n nv + m nv)."""
@@ -172,10 +172,10 @@ class Descriptor:
         if self.closed:
             constraints = self._constraints(q, v)
             to_six = self._to_rows(constraints)
-            own = self.c * (to_six.T @ multipliers[: len(to_six)])
-            of_rows = row_derivatives(constraints, v, vdot, own)
+            multipliers_of_rows = self.c * (to_six.T @ multipliers[: len(to_six)])
+            of_rows = row_derivatives(constraints, v, vdot, multipliers_of_rows)
             push, turning[: len(to_six)] = of_rows.push, to_six @ of_rows.speed
-            for body, wrench in body_forces(constraints, own):
+            for body, wrench in body_forces(constraints, multipliers_of_rows):
                 before = f_ext.get(body, Wrench(np.zeros(3), np.zeros(3)))
                 f_ext[body] = Wrench(before.moment + wrench.moment, before.force + wrench.force)
         K, D, M = dyn.inverse_dynamics_derivatives(m.mb, q, v, vdot, f_ext, ignore_loops=True)
@@ -187,7 +187,7 @@ class Descriptor:
         return np.asarray(x * self.unit * self.unit[:, None] / self.c)
 
     def in_chart(self, d: Derivatives, q0: Array, u: Array, v: Array, a: Array) -> Derivatives:
-        """The same in the chart of q0 at u: along u, in dv and in its rate. Of the travel of what is free dv and
+        """Derivatives in the chart of q0 at u: along u, in dv and in its rate. Of the travel of what is free dv and
         its rate are in the axes of the start."""
         chart = ChartSlopes(self._m.mb, self._m.coordinates)
         J_q, J_u = chart.jacobians(q0, u)
@@ -201,16 +201,17 @@ class Descriptor:
 
 
 def _rank(values: npt.NDArray[np.floating[Any]]) -> int:
-    """How many singular values are not rounding."""
+    """Number of singular values that are not rounding."""
     return int((values > _REPEATED * values.max(initial=0.0)).sum())
 
 
 def _to_six(constraints: Constraints) -> Array:
-    """From the rows of closures and couplings to those without unit: Q* over [1 rad; length], six of each closure."""
+    """Matrix from the rows of closures and couplings to those without unit: Q* over [1 rad; length], six of each
+    closure."""
     loops, couplings = constraints.loops, constraints.couplings
-    found = np.zeros((6 * len(loops) + len(couplings), constraints.size))
+    rows = np.zeros((6 * len(loops) + len(couplings), constraints.size))
     for i, (loop, (_, at)) in enumerate(zip(loops, constraints.places, strict=False)):
-        found[6 * i : 6 * i + 6, at] = loop.Q.T / np.repeat([1.0, loop.length], 3)[:, None]
+        rows[6 * i : 6 * i + 6, at] = loop.Q.T / np.repeat([1.0, loop.length], 3)[:, None]
     for i, row in enumerate(couplings):
-        found[6 * len(loops) + i, constraints.places[len(loops) + i][1].start] = 1.0 / row.size
-    return found
+        rows[6 * len(loops) + i, constraints.places[len(loops) + i][1].start] = 1.0 / row.size
+    return rows

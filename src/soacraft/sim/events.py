@@ -4,8 +4,8 @@ A step is looked at in quarters, and at the extremum between two of them where a
 back. Where a sign changes, the zero is found on the dense output, then the step is taken again up to there, and moved
 until the function is zero at its own end (`Stride.cut`).
 
-One crossing is one event: at its zero a function is rounding, so that its sign is told anew just after, and where the
-state did not jump it has to be seen beyond before it can come back.
+One crossing is one event: at its zero a function is rounding, so that its sign is determined again just after, and
+where the state did not jump it has to be seen beyond before it can come back.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from soacraft.spatial.checks import Array, finite
 
 #: Parts of a step at which signs are looked at.
 PARTS = (0.25, 0.5, 0.75, 1.0)
-#: Where the quartic through the ends and the parts is looked at for extrema, and its values there from those five.
+#: Fractions at which the quartic through the ends and the parts is searched for extrema, and its values there from
+#: those five.
 FINE = np.linspace(0.0, 1.0, 33)
 QUARTIC = np.vander(FINE, 5) @ np.linalg.inv(np.vander((0.0, *PARTS), 5))
 #: An extremum of the quartic is looked for where it comes to zero within this part of the variation over the step.
@@ -39,8 +40,8 @@ ROUNDING, AT_ZERO, START = 4e-15, 1e-9, 4e-15
 _UNMOVED = 0.1
 #: Signs that are kept of a function that was just zero, and goes to this side; 0 where it may go to either.
 GOES = 0.5
-#: Where an event has just happened the sign is told this much later, in seconds, and then at times that grow: hops that
-#: are short next to a step, as of a ball that comes to rest, are not missed.
+#: Delay after an event at which the sign is determined, in seconds, and the growth of later delays: hops that are short
+#: next to a step, as of a ball that comes to rest, are not missed.
 JUST_AFTER, GROWS = 1e-12, 30.0
 #: Events this near are one instant, in seconds: the resolution of the clock.
 ONE_INSTANT = 1e-9
@@ -58,23 +59,23 @@ class Event:
     action: Callable[[float, State], Any] | None = None
     stop: bool = False
     hold: Hold | None = None
-    """Of a load that begins or ends to hold there."""
+    """Load that begins or ends to hold there."""
     margin: Callable[[float, Array], float] | None = None
-    """Of a crossing of what is carried along: the function of time and point that takes the place of g."""
+    """Function of time and point that takes the place of g, of a crossing of what is carried along."""
     below: str = ""
     """An error where the function is negative though it was not seen to fall: what is wrong then."""
 
     def value(self, t: float, state: State) -> float:
         """g, a finite number."""
-        given = self.g(t, state)
-        if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
-            if np.isfinite(given):
-                return float(given)
-            raise StateError(f"the function of event {self.name!r} must be finite, got {given} at t = {t:.9g} s.")
-        if isinstance(given, np.ndarray) and given.ndim == 0:
-            return float(finite(given, (), f"the function of event {self.name!r} at t = {t:.9g} s", StateError))
+        returned = self.g(t, state)
+        if isinstance(returned, float | int | np.floating | np.integer) and not isinstance(returned, bool):
+            if np.isfinite(returned):
+                return float(returned)
+            raise StateError(f"the function of event {self.name!r} must be finite, got {returned} at t = {t:.9g} s.")
+        if isinstance(returned, np.ndarray) and returned.ndim == 0:
+            return float(finite(returned, (), f"the function of event {self.name!r} at t = {t:.9g} s", StateError))
         raise StateError(
-            f"the function of event {self.name!r} must give one number, got {given!r:.60} at t = {t:.9g} s. "
+            f"the function of event {self.name!r} must give one number, got {returned!r:.60} at t = {t:.9g} s. "
             "For several, add an event for each."
         )
 
@@ -89,7 +90,7 @@ class Happened(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where in a step, and which events, in the order in which they were added."""
+    """Crossing in a step: its place, and its events in the order in which they were added."""
 
     theta: float
     events: list[Event]
@@ -97,14 +98,15 @@ class Crossing(NamedTuple):
     """The one whose zero it is, and the sign of its function before."""
     side: float = 0.0
     jumps: bool = False
-    """Whether its function changes its sign there without being zero."""
+    """True if its function changes its sign there without being zero."""
 
 
 class Signs(NamedTuple):
     """Signs of the functions of events at the present state, and all else that tells the next crossing."""
 
     values: Mapping[str, float] = MappingProxyType({})
-    """By name; where a function was just zero, half of that to which it goes, 0 where it may go to either side."""
+    """Signs {name: sign}; where a function was just zero, half of that to which it goes, 0 where it may go to either
+    side."""
     fresh: frozenset[str] = frozenset()
     """Functions whose signs follow from their values alone."""
     before_jump: Mapping[str, float] | None = None
@@ -127,7 +129,7 @@ class Signs(NamedTuple):
         return self._replace(values=values, fresh=(self.fresh - {*names}) | fresh)
 
 
-#: Nothing is known of any function.
+#: Signs before any function was evaluated.
 UNSEEN = Signs()
 
 
@@ -248,7 +250,7 @@ class Watch:
         return event.value(t, self._latest[1])
 
     def slope(self, step: Step, crossing: Crossing) -> float:
-        """How fast the function of a crossing changes there, per second, as the dense output of a step tells."""
+        """Rate of the function at its crossing, per second, by the dense output of a step."""
         assert crossing.first is not None
         d = max(0.01 * crossing.theta, 1e-6)
         a, b = max(crossing.theta - d, 0.0), min(crossing.theta + d, 1.0)
@@ -256,7 +258,7 @@ class Watch:
         return (gb - ga) / ((b - a) * step.h)
 
     def way_to_zero(self, step: Step, crossing: Crossing, slope: float) -> float:
-        """By how many seconds a step had to be longer to end at the zero of a crossing; infinite where none is near."""
+        """Seconds by which a step had to be longer to end at the zero of a crossing; infinite where none is near."""
         assert crossing.first is not None
         g = self.value(crossing.first, step.t0 + step.h, step.x1)
         if not g or crossing.jumps:
@@ -264,7 +266,7 @@ class Watch:
         return -g / slope if slope * crossing.side < 0.0 else np.inf
 
     def is_before(self, step: Step, crossing: Crossing) -> bool:
-        """Whether a step ends on the side of a crossing from which its function comes."""
+        """True if a step ends on the side of a crossing from which its function comes."""
         assert crossing.first is not None
         return self.value(crossing.first, step.t0 + step.h, step.x1) * crossing.side > 0.0
 
@@ -283,7 +285,7 @@ def with_time(signs: Signs, ns: int, crossing: Crossing) -> Signs:
 
 
 def unmoved(value: Any, before: Any) -> Any:
-    """Whether a jump of the state has left values of functions as they were.
+    """True if a jump of the state has left values of functions as they were.
 
     >>> unmoved(-5.6e-17, -5.6e-17), unmoved(1.0, 5.6e-17)
     (True, False)
@@ -311,9 +313,9 @@ def _zero(value: Callable[[float], float], a: float, b: float, before: float, af
 
 
 def _turns(value: Callable[[float], float], coarse: list[float], just: bool) -> list[float]:
-    """Where between two parts of a step a function turns beyond zero, though its signs at both are the same. `just`: at
-    the start it was just zero, and its sign there tells nothing."""
-    g, found = np.array(coarse), []
+    """Places between two parts of a step where a function turns beyond zero, though its signs at both are the same.
+    `just`: at the start it was just zero, and its sign there shows nothing."""
+    g, turns = np.array(coarse), []
     fine = QUARTIC @ g
     near = NEAR * float(np.ptp(g))
     for i in range(4):
@@ -331,8 +333,8 @@ def _turns(value: Callable[[float], float], coarse: list[float], just: bool) -> 
             options={"xatol": 1e-9},
         )
         if at.fun < -ROUNDING * float(np.abs(g).max()):
-            found.append(float(at.x))
-    return found
+            turns.append(float(at.x))
+    return turns
 
 
 def _just_after(h: float) -> list[float]:

@@ -18,7 +18,7 @@ from soacraft.model.tree.multibody import Multibody
 
 
 def floating_dofs(mb: Multibody, prescribed: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Which dofs are the travel of bodies that float, (nv). O(n).
+    """Mask of the dofs that are the travel of bodies that float, (nv). O(n).
 
     >>> import soacraft as sc
     >>> floating_dofs(sc.load("anymal_b"), ())[:7].tolist()

@@ -30,9 +30,9 @@ _KEPT = "_fingerprint"
 
 def of_load(load: Any) -> Fingerprint:
     """The fingerprint of a force element as it was before it acted: taken at the first call, and kept with it."""
-    known = getattr(load, "__dict__", {}).get(_KEPT)
-    if isinstance(known, Fingerprint):
-        return known
+    stored = getattr(load, "__dict__", {}).get(_KEPT)
+    if isinstance(stored, Fingerprint):
+        return stored
     taken = fingerprint(load)
     if not callable(load):
         with suppress(AttributeError):  # one with __slots__ is read each time

@@ -43,17 +43,17 @@ class Slopes(NamedTuple):
 
 
 def slopes(m: Mechanism, t: float, q: Array, v: Array) -> Slopes:
-    """Those of springs, dampers and servos. O(n)."""
-    found = Slopes(*(np.zeros((len(m.names), m.mb.nv)) for _ in range(3)))
+    """Slopes of springs, dampers and servos. O(n)."""
+    slopes_of_loads = Slopes(*(np.zeros((len(m.names), m.mb.nv)) for _ in range(3)))
     if m.has_passive:
-        _of_hinges(m, m.names.index(Passive.name), q, v, found)
+        _of_hinges(m, m.names.index(Passive.name), q, v, slopes_of_loads)
     servos = Servos.of(m)
     if servos is not None:
         uncut = servos.laws.uncut(servos.numbers(m, t, q, v), q, v)
-        found.force[servos.places, servos.dofs] = servos.gear * uncut
-        found.stiffness[servos.places, servos.dofs] = servos.stiffness
-        found.damping[servos.places, servos.dofs] = servos.damping
-    return found
+        slopes_of_loads.force[servos.places, servos.dofs] = servos.gear * uncut
+        slopes_of_loads.stiffness[servos.places, servos.dofs] = servos.stiffness
+        slopes_of_loads.damping[servos.places, servos.dofs] = servos.damping
+    return slopes_of_loads
 
 
 class Servos(NamedTuple):
@@ -61,7 +61,7 @@ class Servos(NamedTuple):
 
     controls: list[Control]
     places: npt.NDArray[np.intp]
-    """Their places among the loads,"""
+    """Places of the servos among the loads,"""
     dofs: npt.NDArray[np.intp]
     """their dofs,"""
     gear: Array
@@ -98,7 +98,7 @@ class Servos(NamedTuple):
         return np.asarray(-self.laws.numbers[3] * self.gear**2)
 
     def numbers(self, m: Mechanism, t: float, q: Array, v: Array) -> Array:
-        """Their numbers at a state."""
+        """Numbers of the controls at a state."""
         state = None if all(x.samples is not None for x in self.controls) else m.mb.state(q, v)
         return numbers_at(self.controls, t, state)
 
@@ -142,8 +142,8 @@ class Implicit:
 
     @classmethod
     def of(cls, m: Mechanism, t: float, h: float, x: Array) -> Implicit | None:
-        """Those of a step of length h from x; None where none of them is fast. Actuators that would go beyond their
-        limits are held there."""
+        """Implicit forces of a step of length h from x; None if none of them is fast. Actuators that would go beyond
+        their limits are held there."""
         q, v, _ = m.parts(x)
         if not (m.has_passive or Servos.of(m) is not None):
             return None
@@ -152,10 +152,10 @@ class Implicit:
         fast = compliance(m, q).diagonal() * added.sum(axis=0) > SLOW
         if not fast.any():
             return None
-        made = cls(m, h, (q, v), np.where(fast, added, 0.0), {})
-        while made.has_servos and (beyond := made.beyond(t, made.velocity_rates(t, x))):
-            made = made.holding(beyond)
-        return made
+        implicit = cls(m, h, (q, v), np.where(fast, added, 0.0), {})
+        while implicit.has_servos and (beyond := implicit.beyond(t, implicit.velocity_rates(t, x))):
+            implicit = implicit.holding(beyond)
+        return implicit
 
     @property
     def has_servos(self) -> bool:
@@ -181,7 +181,7 @@ class Implicit:
         return np.asarray(np.linalg.solve(np.eye(len(Y)) + Y * self.armature, Y))
 
     def holding(self, forces: Mapping[int, float]) -> Implicit:
-        """The same with some actuators at their limits."""
+        """These forces with some actuators at their limits."""
         return Implicit(self._m, self.h, (self._q, self._v), self._full, {**self._held, **forces})
 
     def applied(self, t: float, q: Array, v: Array, vdot: Array, forces: Array) -> tuple[Array, Array]:
@@ -215,7 +215,7 @@ class Implicit:
         return self._ends[t]
 
     def change(self, t: float, x: Array) -> Array:
-        """What forces at a point differ by from explicit ones there, (nv)."""
+        """Differences of the forces at a point from explicit ones there, (nv)."""
         m, (q, v, _) = self._m, self._m.parts(x)
         vdot = m.coordinates.own(v, self.velocity_rates(t, x))
         return np.asarray((self._shift(t, q, v) - self.added * vdot).sum(axis=0))
@@ -247,7 +247,7 @@ class Linear(NamedTuple):
 
     @classmethod
     def of(cls, m: Mechanism, t: float, x: Array, unit: Array) -> Linear:
-        """Those at a point, where dofs are measured by `unit`. Actuators at their limits do not vary."""
+        """Linear forces at a point, where dofs are measured by `unit`. Actuators at their limits do not vary."""
         q, v, _ = m.parts(x)
         at, layout, servos = slopes(m, t, q, v), m.mb.layout, Servos.of(m)
         if servos is not None:
@@ -265,7 +265,7 @@ class Linear(NamedTuple):
         return cls(along * np.outer(unit, unit), B * unit**2, K * unit**2, compliance(m, q) / np.outer(unit, unit))
 
     def fast(self, h: float) -> Linear:
-        """Those that a step of length h takes implicitly."""
+        """Forces that a step of length h takes implicitly."""
         is_fast = self.compliance.diagonal() * (h * self.damping + h**2 * self.by_stiffness) > SLOW
         K, B, at, Y = self
         return Linear(K * is_fast[:, None], B * is_fast, at * is_fast, Y)
@@ -305,10 +305,10 @@ class Linear(NamedTuple):
 
 def compliance(m: Mechanism, q: Array) -> Array:
     """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
-    Y, told = m.compliance_derivative(q), np.flatnonzero(m.prescribed.mask)
-    if not len(told):
+    Y, prescribed = m.compliance_derivative(q), np.flatnonzero(m.prescribed.mask)
+    if not len(prescribed):
         return Y
-    return np.asarray(Y - Y[:, told] @ np.linalg.pinv(Y[np.ix_(told, told)]) @ Y[told])
+    return np.asarray(Y - Y[:, prescribed] @ np.linalg.pinv(Y[np.ix_(prescribed, prescribed)]) @ Y[prescribed])
 
 
 class ImplicitProblem:
@@ -318,7 +318,7 @@ class ImplicitProblem:
         self._problem, self._implicit = problem, implicit
 
     def rates(self, t: float, x: Array) -> Array:
-        """With implicit forces."""
+        """Rates with implicit forces."""
         return self._problem.implicit_rates(t, x, self._implicit)
 
     def __getattr__(self, name: str) -> Any:

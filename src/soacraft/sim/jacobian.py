@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The step of differences, relative to the sizes of dofs and velocities: the root of rounding.
 _STEP = 1.5e-8
-#: That of differences of order six.
+#: Step of differences of order six.
 _FINE = 1e-3
 
 
@@ -42,7 +42,7 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array, more: Array) -> Array:
 
 
 def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array, more: Array) -> Array:
-    """The same of a closed chain, whose states are put on the closures: u moves them by P u alone. With B = dP v/dq,
+    """Jacobian of a closed chain, whose states are put on the closures: u moves them by P u alone. With B = dP v/dq,
 
         [[-ad_v / 2 + B, P], [dvdot/dq P + dvdot/dv B, dvdot/dv P]]
 
@@ -92,16 +92,16 @@ def by_differences(m: Mechanism, t: float, x: Array, w: Array | None = None) -> 
 
 
 def turning(m: Mechanism, v: Array) -> Array:
-    """How dexp^-1(u) v varies with u at u = 0: (u x v) / 2 for turns and twists."""
-    found = np.zeros((len(v), len(v)))
+    """Slope of dexp^-1(u) v along u at u = 0: (u x v) / 2 for turns and twists."""
+    slope = np.zeros((len(v), len(v)))
     for group in m.mb.layout.groups:
         for at in group.v_index if type(group.hinge) in (Spherical, Free) else ():
             w = v[at]
-            found[np.ix_(at[:3], at[:3])] = -0.5 * skew(w[:3])
+            slope[np.ix_(at[:3], at[:3])] = -0.5 * skew(w[:3])
             if len(at) == 6:
-                found[np.ix_(at[3:], at[:3])] = -0.5 * skew(w[3:])
-                found[np.ix_(at[3:], at[3:])] = -0.5 * skew(w[:3])
-    return found
+                slope[np.ix_(at[3:], at[:3])] = -0.5 * skew(w[3:])
+                slope[np.ix_(at[3:], at[3:])] = -0.5 * skew(w[:3])
+    return slope
 
 
 def _inboard(m: Mechanism, q: Array, v: Array, force: Array, J: Array, moved: Array) -> Array:
@@ -130,11 +130,11 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> 
     nv = m.mb.nv
     controls = [x for x in m.loads if isinstance(x, Control) and x.samples is not None]
     others = [x for x in m.loads if x not in controls]
-    total, found = np.zeros(nv), np.zeros((nv, 2 * nv))
+    total, slopes = np.zeros(nv), np.zeros((nv, 2 * nv))
     if controls:
-        total, found = forces_and_slopes(m.laws_of(controls), numbers_at(controls, t, None), q, v)
+        total, slopes = forces_and_slopes(m.laws_of(controls), numbers_at(controls, t, None), q, v)
     if not others:
-        return total, found
+        return total, slopes
 
     def pushed(q: Array, v: Array) -> Array:
         state = m.mb.state(q, v)
@@ -151,5 +151,5 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> 
                 return pushed(*((m.mb.integrate(q, k * d), v) if part == 0 else (q, v + k * d)))
 
             rise = sum(c * (along(k) - along(-k)) for k, c in STENCIL) if fine else along(1) - here
-            found[:, column] += rise / d[i]
-    return total + here, found
+            slopes[:, column] += rise / d[i]
+    return total + here, slopes

@@ -15,7 +15,7 @@ LONGEST = 2000
 class Pattern:
     """A pattern; `within` are the letters at which a name ends, which "*" does not match.
 
-    Bit i of a number stands for "the first i letters of the pattern are matched". A letter c of the name takes
+    Bit i of a number means "the first i letters of the pattern are matched". A letter c of the name takes
 
         now = (now & letters[c]) << 1  |  now & any  |  now & star, where c ends no name
 

@@ -59,8 +59,8 @@ def run_derivatives(
     names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     steps = [step for piece in pieces for step in _steps(piece)]
     if run.integrator not in _METHODS:
-        known = ", ".join(map(repr, _METHODS))
-        raise StateError(f"derivatives of a run are known for {known}, and this one is by {run.integrator!r}.")
+        methods = ", ".join(map(repr, _METHODS))
+        raise StateError(f"derivatives of a run are known for {methods}, and this one is by {run.integrator!r}.")
     if not steps or run.events or len(run) != len(steps) + 1:
         raise StateError(
             "derivatives of a run are those of its steps, and this one has "
@@ -86,8 +86,8 @@ def run_derivatives(
 def rollout_derivatives(
     mb: Multibody, closed: Closed, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
 ) -> Sensitivity:
-    """Of the compiled steps by "rk4" of a rollout of a closed chain: q (..., steps + 1, nq), v likewise, force
-    (..., steps, nv). Every state has a solver of its own, as in the rollout."""
+    """Derivatives of the compiled steps by "rk4" of a rollout of a closed chain: q (..., steps + 1, nq), v likewise,
+    force (..., steps, nv). Every state has a separate solver, as in the rollout."""
     names, nv = read_names(parameters), mb.nv
     batch, steps = force.shape[:-2], force.shape[-2]
     numbers = len(named_parameters(mb, list(names))) if names else 0
@@ -105,7 +105,7 @@ def rollout_derivatives(
 
 
 class Start(NamedTuple):
-    """Where a step was taken, and how long it is."""
+    """Start of a step: time, length and point."""
 
     t0: float
     h: float
@@ -126,16 +126,16 @@ class Slopes:
         self.problem, self.mb, self._names = problem, problem.mb, names
         self.chart = ChartSlopes(problem.mb, problem.coordinates)
         self.held = np.zeros(problem.mb.nv)
-        """A generalized force that acts besides, in rollouts."""
+        """A generalized force that acts in addition, in rollouts."""
         self._require_plain()
-        found = read_parameters("derivatives", self.mb, list(names)) if names else ()
-        self.numbers = len(found)
+        parameters = read_parameters("derivatives", self.mb, list(names)) if names else ()
+        self.numbers = len(parameters)
         fixed = [x for x in problem.loads if not isinstance(x, Control)]
         if names and fixed:
             raise StateError(
                 f"derivatives in parameters are not known of {fixed[0].name!r}, which may depend on them itself."
             )
-        geometric = [x.name for x in found if x.kind not in _INERT]
+        geometric = [x.name for x in parameters if x.kind not in _INERT]
         if geometric and problem.is_closed:
             raise StateError(
                 f"derivatives in {geometric[0]!r} are not known on a closed chain, whose closures it moves; take "
@@ -163,7 +163,7 @@ class Slopes:
 
     @property
     def projects(self) -> bool:
-        """Whether states are put on closures by projection."""
+        """True if states are put on closures by projection."""
         return self.problem.projects
 
     def settle(self, t: float, q: Array, v: Array, dq: Array, dv: Array) -> tuple[Array, Array, Array, Array]:
@@ -183,7 +183,7 @@ class Slopes:
         return q, v, C @ dq, P @ dv + B @ dq
 
     def _of_projection(self, closed: Closed, raw: tuple[Array, Array], end: tuple[Array, Array]) -> tuple[Array, Array]:
-        """How the projection of a state varies with its coordinates: dq' and dv', (nv, nv) each, by differences."""
+        """Slopes of the projection of a state along its coordinates: dq' and dv', (nv, nv) each, by differences."""
         mb, nv = self.mb, self.mb.nv
         unit = _STEP / measure_of(mb, raw[0]).dofs
         moves = np.array([[[k * np.diag(unit)], [-k * np.diag(unit)]] for k, _ in STENCIL]).reshape(-1, nv)
@@ -236,9 +236,9 @@ class Slopes:
 def _start(s: Slopes, step: Start, size: int) -> tuple[Array, Array, Array, Array, Array]:
     """The state at the start of a step, and the variations [dq; dv; dT; dp]."""
     nv = s.mb.nv
-    dq, dv, given = np.split(np.eye(size), (nv, 2 * nv))
+    dq, dv, directions = np.split(np.eye(size), (nv, 2 * nv))
     q, v, _ = s.problem.parts(step.x0)
-    return *s.settle(step.t0, q, v, dq, dv), given
+    return *s.settle(step.t0, q, v, dq, dv), directions
 
 
 class _Moved(NamedTuple):
@@ -282,7 +282,7 @@ def _taken(s: Slopes, name: str, step: Start, size: int) -> Array:
 
 def _rk4(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """Stages in the chart of the start, as `sensitivity` has them for trees."""
-    q, v, dq, dv, given = _start(s, step, size)
+    q, v, dq, dv, directions = _start(s, step, size)
     K, k, dK, dk = (np.zeros((4, *x.shape)) for x in (v, v, dv, dv))
     for i, (b, c) in enumerate(zip(step.h * RK4.A, RK4.c, strict=True)):
         U, dU = b @ K, np.tensordot(b, dK, 1)
@@ -291,7 +291,7 @@ def _rk4(s: Slopes, step: Start, size: int, loose: bool) -> Array:
         q_i, v_i, dq_i, dv_i = raw.state if loose else s.settle(t, *raw.state)
         K[i] = np.linalg.solve(raw.J_u, v_i)
         dK[i] = np.linalg.solve(raw.J_u, dv_i) + s.chart.bent(U, v_i, raw.J_u) @ dU
-        k[i], dk[i] = _carried(s, *s.rates(t, q_i, v_i, dq_i, dv_i, given), raw, dU)
+        k[i], dk[i] = _carried(s, *s.rates(t, q_i, v_i, dq_i, dv_i, directions), raw, dU)
     b = step.h * RK4.b
     way, y = (b @ K, np.tensordot(b, dK, 1)), (v + b @ k, dv + np.tensordot(b, dk, 1))
     return _ended(s, step, _moved(s, q, dq, way, y))
@@ -299,21 +299,21 @@ def _rk4(s: Slopes, step: Start, size: int, loose: bool) -> Array:
 
 def _euler_symplectic(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1)."""
-    q, v, dq, dv, given = _start(s, step, size)
+    q, v, dq, dv, directions = _start(s, step, size)
     h = step.h
-    a, da = s.rates(step.t0, q, v, dq, dv, given)
+    a, da = s.rates(step.t0, q, v, dq, dv, directions)
     y = v + h * a, dv + h * da
     return _ended(s, step, _moved(s, q, dq, (h * y[0], h * y[1]), y))
 
 
 def _verlet(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """q1 = move(q0, h (v0 + h a0 / 2)), v1 = v0 + h (a0 + a(q1, v0 + h a0)) / 2."""
-    q, v, dq, dv, given = _start(s, step, size)
+    q, v, dq, dv, directions = _start(s, step, size)
     h = step.h
-    a0, da0 = s.rates(step.t0, q, v, dq, dv, given)
+    a0, da0 = s.rates(step.t0, q, v, dq, dv, directions)
     way = h * (v + 0.5 * h * a0), h * (dv + 0.5 * h * da0)
     ahead = _moved(s, q, dq, way, (v + h * a0, dv + h * da0))
-    a1, da1 = _carried(s, *s.rates(step.t0 + h, *s.settle(step.t0 + h, *ahead.state), given), ahead, way[1])
+    a1, da1 = _carried(s, *s.rates(step.t0 + h, *s.settle(step.t0 + h, *ahead.state), directions), ahead, way[1])
     return _ended(s, step, _moved(s, q, dq, way, (v + 0.5 * h * (a0 + a1), dv + 0.5 * h * (da0 + da1))))
 
 

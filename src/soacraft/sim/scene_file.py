@@ -1,4 +1,4 @@
-"""From a file to what moves: the model with its state, and a propagator with all that the file says of a run."""
+"""A motion from a file: the model with its state, and a propagator with all that the file says of a run."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def propagator_of_file(
             raise StateError(f"exclude lists pairs of shapes or bodies, ('hand', 'table'); got {pair!r:.60}.")
         touch.scene.exclude(*pair)
     notes += _left_out(p, touch, mb)
-    told = np.atleast_1d(frame.attributes.get("ctrl", ())) if frame is not None else np.zeros(0)
+    controls = np.atleast_1d(frame.attributes.get("ctrl", ())) if frame is not None else np.zeros(0)
     notes += [
         f"step: {length:g} s, {'as given' if step is not None else 'of the file' if file_step else 'of its size'}",
         "state: that of the file" if frame is None else f"state: keyframe {frame.name!r}",
-        *_drive(p, mb, told),
+        *_drive(p, mb, controls),
         *_sensors(mb),
     ]
     p.note(*(x for x in notes if x))
@@ -125,16 +125,16 @@ def _closed(mb: Multibody) -> str:
 
 def _drive(p: Propagator, mb: Multibody, told: Any) -> list[str]:
     """Drive the actuators whose laws are known: by the keyframe's controls, else by 0. Lines of what they do."""
-    given = np.asarray(told, dtype=np.float64)
-    if len(given) not in (0, len(mb.actuators)):
+    controls = np.asarray(told, dtype=np.float64)
+    if len(controls) not in (0, len(mb.actuators)):
         raise StateError(
-            f"the keyframe has {len(given)} controls, and {mb.name!r} has {len(mb.actuators)} actuators: set the state "
-            "with mb.set_state(...), and pass the model."
+            f"the keyframe has {len(controls)} controls, and {mb.name!r} has {len(mb.actuators)} actuators: set the "
+            "state with mb.set_state(...), and pass the model."
         )
     lines = []
     for i, actuator in enumerate(mb.actuators):
         if not unknown_law(actuator):
-            u = float(given[i]) if len(given) else 0.0
+            u = float(controls[i]) if len(controls) else 0.0
             p.control(actuator.name, u)
             if u:
                 lines.append(f"{actuator.name} = {u:g}")

@@ -59,17 +59,17 @@ class Sensitivity:
         return f"Sensitivity of {steps} steps of {nx // 2} dofs{named}{batch}"
 
     def forward(self, dx: Any = 0.0, force: Any = 0.0, parameters: Any = 0.0) -> Array:
-        """How all states vary, (..., steps + 1, 2 nv), with the first one by dx (2 nv), with the forces by
+        """Variations of all states, (..., steps + 1, 2 nv), with the first one by dx (2 nv), with the forces by
         (..., steps, nv) and with the parameters. O(steps nv^2)."""
         shape = self.A.shape
         force = in_order(force, self._order, "force of a sensitivity")
         pushed = times(self.B, _read(force, "force", (*shape[:-2], self.B.shape[-1])))
         pushed = pushed + self.C @ _read(parameters, "parameters", (self.C.shape[-1],))
-        found = np.empty((*shape[:-3], shape[-3] + 1, shape[-1]))
-        found[..., 0, :] = _read(dx, "dx", (*shape[:-3], shape[-1]))
+        variations = np.empty((*shape[:-3], shape[-3] + 1, shape[-1]))
+        variations[..., 0, :] = _read(dx, "dx", (*shape[:-3], shape[-1]))
         for k in range(shape[-3]):
-            found[..., k + 1, :] = times(self.A[..., k, :, :], found[..., k, :]) + pushed[..., k, :]
-        return found
+            variations[..., k + 1, :] = times(self.A[..., k, :, :], variations[..., k, :]) + pushed[..., k, :]
+        return variations
 
     def adjoint(self, gradient: Any) -> tuple[Array, Array, Array]:
         """The gradient of a number in the first state (..., 2 nv), the forces (..., steps, nv) and the parameters
@@ -92,7 +92,7 @@ class Sensitivity:
 def sensitivity(
     mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
 ) -> Sensitivity:
-    """Of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
+    """Derivatives of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
     nv, names, order = mb.nv, read_names(parameters), mb.layout.v_order
     batch = force.shape[:-1]
     what = f"the derivatives of a rollout of {mb.name!r}"
@@ -120,7 +120,7 @@ def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[st
     nv, count = mb.nv, len(q)
     space = Coordinates(mb)
     chart = ChartSlopes(mb, space)
-    dq, dv, given = np.split(np.broadcast_to(np.eye(size), (count, size, size)), (nv, 2 * nv), axis=1)
+    dq, dv, directions = np.split(np.broadcast_to(np.eye(size), (count, size, size)), (nv, 2 * nv), axis=1)
     K: list[Array] = []
     k: list[Array] = []
     dK: list[Array] = []
@@ -139,7 +139,7 @@ def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[st
         a = space.straight(v_i, dyn.forward_dynamics(mb, q_i, v_i, T))
         F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q_i, v_i, T)
         F_p = [parameter_derivatives(mb, "forward_dynamics", list(names), q_i, v_i, T)] if names else []
-        pushed = np.concatenate([F_T, *F_p], axis=-1) @ given
+        pushed = np.concatenate([F_T, *F_p], axis=-1) @ directions
         da = F_q @ (J_q @ dq + J_u @ dU) + (F_v + chart.straight(v_i)) @ dv_i + pushed
         in_a, in_U = chart.rate(a, J_q, J_u)
         k.append(times(in_a, a))
@@ -160,9 +160,11 @@ def _mixed(weights: Array, parts: list[Array], none: Array) -> Array:
 def _read(x: Any, what: str, shape: tuple[int, ...]) -> Array:
     """Numbers of a shape: zero may be said as 0, and leading axes may be left out."""
     name = f"{what} of a sensitivity"
-    given = finite(x, (...,) if np.ndim(x) == 0 else (..., shape[-1]), name, StateError)
-    if given.ndim == 0 and given != 0.0:
-        raise StateError(f"{name} needs {shape[-1]} numbers, or 0 for none, got {given}.")
-    if given.ndim > len(shape) or any(n not in (1, m) for n, m in zip(given.shape[::-1], shape[::-1], strict=False)):
-        raise StateError(f"{name} has shape {shape}, or ends as that, got {given.shape}.")
-    return np.broadcast_to(given, shape)
+    numbers = finite(x, (...,) if np.ndim(x) == 0 else (..., shape[-1]), name, StateError)
+    if numbers.ndim == 0 and numbers != 0.0:
+        raise StateError(f"{name} needs {shape[-1]} numbers, or 0 for none, got {numbers}.")
+    if numbers.ndim > len(shape) or any(
+        n not in (1, m) for n, m in zip(numbers.shape[::-1], shape[::-1], strict=False)
+    ):
+        raise StateError(f"{name} has shape {shape}, or ends as that, got {numbers.shape}.")
+    return np.broadcast_to(numbers, shape)

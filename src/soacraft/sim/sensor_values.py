@@ -17,7 +17,7 @@ from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.model.tree.parts.records import Record
 from soacraft.spatial.checks import Array
 
-#: Sensors of MJCF files that are a port of a plant as it is: of a joint, and of a frame in inertial axes.
+#: Sensors of MJCF files that are directly a port of a plant: of a joint, and of a frame in inertial axes.
 _OF_JOINT = {"jointpos": "q", "jointvel": "v"}
 _OF_FRAME = {
     "framepos": "position",
@@ -31,7 +31,7 @@ _IN_SITE = {"gyro": "angular_velocity", "velocimeter": "velocity", "acceleromete
 
 
 class Measured(NamedTuple):
-    """What a sensor measures: the port of a plant, of a joint or a frame, in inertial axes or in those of its site."""
+    """Quantity of a sensor: the port of a plant, of a joint or a frame, in inertial axes or in those of its site."""
 
     port: str
     of: str
@@ -45,13 +45,13 @@ class Measured(NamedTuple):
 
 
 def measured(mb: Multibody, record: Record) -> Measured | str:
-    """What a sensor measures, or why that is not known here."""
+    """Quantity of a sensor, or the reason why that is not known here."""
     facts = record.attributes
     kind = str(facts.get("type", ""))
     if kind in _OF_JOINT:
         joint = str(facts.get("joint", ""))
         if joint not in (coordinate_names(mb) if kind == "jointpos" else mb.dof_names):
-            return f"there is no dof {joint!r:.60} with a number of its own"
+            return f"there is no dof {joint!r:.60} with a single coordinate"
         return Measured(_OF_JOINT[kind], joint)
     if kind in _OF_FRAME or kind in _IN_SITE:
         frame = _frame(mb, facts)
@@ -78,7 +78,7 @@ def _frame(mb: Multibody, facts: Mapping[str, Any]) -> str:
 
 
 def sensor_values(mb: Multibody, state: State) -> dict[str, float | Array]:
-    """The values of all sensors that are known, by name, at a state with accelerations. O(sensors depth)."""
+    """The values {sensor: value} of all sensors that are known, at a state with accelerations. O(sensors depth)."""
     values: dict[str, float | Array] = {}
     for record in mb.records:
         what = measured(mb, record) if record.kind == "sensor" else ""

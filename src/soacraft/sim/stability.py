@@ -1,4 +1,4 @@
-"""Whether fixed steps are too long for what is fast in a motion: its errors grow then, until nothing else is left.
+"""Check of fixed steps that are too long for fast modes of a motion: their errors grow until they dominate.
 
 Small motions u go as udot = J u, and a step of length h multiplies them by A(h J) (`Method.amplification`). Where a
 mode of J is too fast for the step, h |lambda| > 1, and A grows faster than exp(h J), what grows is none of the motion.
@@ -38,15 +38,15 @@ from soacraft.spatial.checks import Array
 _MISSED, _SMALL = 1e-2, 1e-9
 #: A miss of less, in radians or lengths of the model, is rounding of the coordinates: what so moves is at rest.
 _ROUNDING = 1e-15
-#: Of a method that moves them so by itself: where velocities change by more than this part of themselves.
+#: Relative change of velocities above which a step is examined, of a method that moves coordinates by their mean.
 _CHANGED = 1e-3
 #: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
 _FAST, _LEAST = 1.0, 1e-4
 #: A mode that nothing damps: the real part of its rate is no more than this part of it.
 _UNDAMPED = 1e-2
-#: Of speeds and gravity, where nothing else makes a mode: ten times below.
+#: Bound of speeds and gravity, where nothing else makes a mode: ten times below.
 _SLOW = 0.1
-#: By how much such modes may grow.
+#: Growth that such modes may have.
 _GROWTH = 10.0
 #: Rows of a stretch, and states of it at which J is asked.
 _STRETCH, _STATES = 128, 8
@@ -92,7 +92,7 @@ class Stability:
             self.look(problem)
 
     def look(self, problem: Mechanism) -> None:
-        """At the rows since the last look."""
+        """Examine the rows since the last look."""
         if not self._new:
             return
         t, x, new = np.concatenate(self._t), np.concatenate(self._x), self._new
@@ -121,17 +121,17 @@ class Stability:
 @contextmanager
 def _as_it_was(problem: Mechanism) -> Iterator[None]:
     """Rates at other rows are asked for here: what is carried along has its present values again afterwards."""
-    carried = problem.components
-    kept = carried.keep()
+    components = problem.components
+    saved = components.keep()
     try:
         yield
     finally:
-        carried.restore(kept)
+        components.restore(saved)
         problem.displaced()
 
 
 def _only_touches(problem: Mechanism, h: Array, v: Array) -> bool:
-    """Whether nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
+    """True if nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
     and coordinates miss the velocities because of impulses. O(rows nv), where J would take nv^2."""
     if not problem.contact.touches or problem.count or problem.is_closed or problem.has_passive:
         return False
@@ -150,7 +150,7 @@ class Steps(NamedTuple):
 
 
 def some_of(off: npt.NDArray[np.bool_], states: int = _STATES) -> Steps:
-    """From the first to the last."""
+    """Some of the steps of a mask, from the first to the last."""
     steps = np.flatnonzero(off)
     at = np.unique(np.linspace(0, len(steps) - 1, states).astype(int)) if len(steps) else np.zeros(0, dtype=int)
     return Steps(steps[at].tolist(), len(steps))
@@ -240,7 +240,7 @@ def check_rollout(problem: RunProblem, method: Method, h: float, Q: Array, V: Ar
 
 
 def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
-    """Which states of a rollout of a tree have a mode that may be too fast, at one of some of their rows."""
+    """States of a rollout of a tree that have a mode which may be too fast, at one of some of their rows."""
     state, row = np.array(places).T
     parts = np.array_split(np.arange(len(state)), 1 + len(state) // _TOGETHER)
     calm = np.concatenate([_is_calm(mb, h, Q[state[x], row[x]], V[state[x], row[x]]) for x in parts])
@@ -255,7 +255,7 @@ def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> 
 
 
 def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
-    """What limits the steps of a method at x; empty where steps of length h are short enough."""
+    """Text on the limit of the steps of a method at x; empty if steps of length h are short enough."""
     at = _Limit.of(method, problem, t, x, h) if method.limited else None
     if at is None:
         return ""
@@ -303,7 +303,7 @@ class _Modes:
         return np.asarray(np.linalg.eigvals(self.J))
 
     def is_fast(self, h: float) -> bool:
-        """Whether a mode is fast for a step."""
+        """True if a mode is fast for a step."""
         if h * _bound(self.J, self.nt) < _FAST:
             return False
         return h * least_rate(self.J) >= _FAST or bool(h * np.abs(self.rates).max() >= _FAST)
@@ -353,15 +353,15 @@ class _Modes:
 
 
 class _Limit(NamedTuple):
-    """What limits the steps of a method at a point: modes, and where contacts press also those at rest."""
+    """Limit of the steps of a method at a point: modes, and where contacts press also those at rest."""
 
     modes: _Modes
     still: _Modes | None
-    """Speeds make modes of their own, which contacts do not mind."""
+    """Modes at rest: speeds make further modes, which contacts do not mind."""
 
     @classmethod
     def of(cls, method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Limit | None:
-        """That at a point where steps have length h; None where it is not known."""
+        """Limit at a point where steps have length h; None where it is not known."""
         touch = problem.contact
         try:
             modes = _modes(method, problem, t, x, None)
@@ -382,7 +382,7 @@ class _Limit(NamedTuple):
 
 
 def _cause(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
-    """What limits the steps: forces, if it does at rest too; else how fast bodies turn."""
+    """Cause of the limit of the steps: forces, if they limit it at rest too; else the speed at which bodies turn."""
     at_rest = _Limit.of(method, problem, t, _still(problem, x), h)
     if at_rest is not None and at_rest.log_growth(h) <= 0.0:
         return "bodies turn by a radian"
@@ -390,7 +390,7 @@ def _cause(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> 
 
 
 def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Implicit | None) -> _Modes:
-    """Those at a point, under the forces that act in a step: springs far from rest, taken implicitly, push less."""
+    """Modes at a point, under the forces that act in a step: springs far from rest, taken implicitly, push less."""
     _, nt, nv = problem.sizes
     unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
     units = np.concatenate([unit, unit[:nv]])
@@ -422,8 +422,8 @@ def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, 
     def damped(modes: _Modes) -> float:
         rates = h * modes.rates
         fast = rates[(np.abs(rates) >= _FAST) & (np.abs(rates.real) <= _UNDAMPED * np.abs(rates.imag))]
-        kept = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
-        return float(np.log(1.0 / np.abs(kept).min())) if len(fast) else 0.0
+        damping = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
+        return float(np.log(1.0 / np.abs(damping).min())) if len(fast) else 0.0
 
     if h * _bound(modes.J, problem.sizes[1]) < _FAST:
         return 0.0
@@ -462,7 +462,7 @@ def _bound(J: Array, nt: int) -> float:
 
 
 def _is_calm(mb: Multibody, h: float, q: Array, v: Array) -> Any:
-    """Whether no mode of a tree is too fast for a step, at each of many states: by the bound of
+    """True if no mode of a tree is too fast for a step, at each of many states: by the bound of
     [[-ad_v/2, I], [dvdot/dq, dvdot/dv]]."""
     try:
         in_q, in_v, _ = dyn.forward_dynamics_derivatives(mb, q, v, np.zeros(mb.nv))
@@ -478,6 +478,6 @@ def _norm(A: Array) -> Array:
 
 
 def _least_norm(turn: Array, go: Array, push: Array, drag: Array) -> Any:
-    """Of [[turn, go], [push, drag]], from those of its parts, in the unit of time in which it is least: go rate with
-    rate^2 = push / go for both parts off the diagonal."""
+    """Norm of [[turn, go], [push, drag]], from those of its parts, in the unit of time in which it is least: go rate
+    with rate^2 = push / go for both parts off the diagonal."""
     return np.sqrt(push * go) + np.maximum(turn, drag)

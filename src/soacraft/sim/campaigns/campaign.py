@@ -39,7 +39,7 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 
-#: Why runs go one by one, where nothing stands in the way.
+#: Reason why runs go one by one, if nothing prevents a batch.
 AS_ASKED = "as asked for"
 #: Rows are written after so many seconds, or so many of them; later after a hundredth of the time that has passed.
 _FLUSH_SECONDS, _FLUSH_ROWS, _FLUSH_PART = 0.5, 256, 0.01
@@ -57,7 +57,7 @@ class Campaign(Judged):
 
     Run i depends on `seed` and i alone. `sampling` is "random", "sobol", "latin" (which needs the number of runs, so
     that this cannot grow) or "saltelli" (for `sobol`). `history` is {name: signal}: these are kept at `points` even
-    times. The noise of run i has a seed of its own; the runs of one point of Saltelli's design share it.
+    times. The noise of run i has a separate seed; the runs of one point of Saltelli's design share it.
 
     A folder has the fingerprints of all code that decides its rows: functions that make and measure, classes of
     components, force elements, what they read and call in your files, versions of libraries. Where that has changed, a
@@ -152,30 +152,30 @@ class Campaign(Judged):
         also those that measure, are given again, for a folder names nothing that is imported. `runs` may be more.
         Functions that are not as they were are refused, or continued with by `accept_changes`."""
         path = read_path(folder, "the folder of a campaign", CampaignError)
-        kept = Folder(path).settings()
-        if kept is None:
+        stored = Folder(path).settings()
+        if stored is None:
             raise CampaignError(f"{str(path)!r:.200} is no folder of a campaign: it has no campaign.json.")
         if system is None:
-            if not kept.source.startswith(FILE):
-                raise CampaignError(f"the system of {str(path)!r:.200} came from {kept.source!r:.80}: give it again.")
-            system = kept.source.removeprefix(FILE)
-        given = dict(measure or {})
-        for name, text in kept.measure.items():
-            if not text and name not in given:
+            if not stored.source.startswith(FILE):
+                raise CampaignError(f"the system of {str(path)!r:.200} came from {stored.source!r:.80}: give it again.")
+            system = stored.source.removeprefix(FILE)
+        functions = dict(measure or {})
+        for name, text in stored.measure.items():
+            if not text and name not in functions:
                 raise CampaignError(f"the measure {name!r} of {str(path)!r:.200} is a function: give it again.")
         return cls(
             system,
             path,
-            kept.seed,
-            max(kept.runs, runs or 0),
-            {paths[0] if len(paths) == 1 else tuple(paths): how for paths, how in kept.vary},
-            {name: text or given[name] for name, text in kept.measure.items()},
-            kept.t,
-            kept.until or None,
-            kept.sampling,
-            kept.history,
-            kept.points,
-            kept.batch or (0 if kept.why_single == AS_ASKED else "auto"),
+            stored.seed,
+            max(stored.runs, runs or 0),
+            {paths[0] if len(paths) == 1 else tuple(paths): how for paths, how in stored.vary},
+            {name: text or functions[name] for name, text in stored.measure.items()},
+            stored.t,
+            stored.until or None,
+            stored.sampling,
+            stored.history,
+            stored.points,
+            stored.batch or (0 if stored.why_single == AS_ASKED else "auto"),
             classes,
             roots,
             accept_changes,
@@ -190,7 +190,7 @@ class Campaign(Judged):
         texts: Mapping[str, str],
         history: Mapping[str, str],
     ) -> tuple[int, str]:
-        """How many runs march together, or 0 and why they go one by one."""
+        """Number of runs that march together, or 0 and the reason why they go one by one."""
         if wanted != "auto":
             wanted = whole_number(
                 wanted, "batch is 'auto', or the number of runs of a batch, which", 0, 4096, CampaignError
@@ -208,17 +208,17 @@ class Campaign(Judged):
         return (size if wanted == "auto" else int(wanted)), ""
 
     def _first(self, inputs: Inputs) -> System:
-        """A system as it is without variations, to look at; arguments of a function have their medians."""
+        """A system without variations, to look at; arguments of a function have their medians."""
         if isinstance(self._source, Maker):
             check_arguments(self._source.function, inputs.paths, f"{self._source.name!r}")
-            made = self._source.make(**arguments_of(inputs.paths, inputs.middle().tolist()))
+            system = self._source.make(**arguments_of(inputs.paths, inputs.middle().tolist()))
         else:
             for path in inputs.paths:
                 if is_argument(path):
                     raise CampaignError(f"{path!r} would be an argument of a function, and a system was given.")
-            made = self._source.make()
-        made.check()
-        return made
+            system = self._source.make()
+        system.check()
+        return system
 
     def _check(self, first: System, inputs: Inputs, runs: int) -> None:
         """Refuse paths, measures and events that the system does not have, and values outside of their bounds."""
@@ -249,12 +249,12 @@ class Campaign(Judged):
 
     @property
     def runs(self) -> int:
-        """How many there are to be."""
+        """Number of the runs of the campaign."""
         return self._settings.runs
 
     @property
     def settings(self) -> Settings:
-        """What the campaign is, as its folder has it."""
+        """Settings of the campaign, as its folder has them."""
         return self._settings
 
     def run(
@@ -336,11 +336,11 @@ class Campaign(Judged):
 
     def _rows(self) -> dict[int, Row]:
         paths, measures = len(self._job.inputs.paths), len(self._job.measures)
-        found = self._folder.rows(self._settings.identity, paths, measures)
-        return {i: x for i, x in found.items() if i < self.runs}
+        rows = self._folder.rows(self._settings.identity, paths, measures)
+        return {i: x for i, x in rows.items() if i < self.runs}
 
     def status(self) -> Text:
-        """How many runs are done, failed or killed; what they ended with; how they were computed."""
+        """Counts of runs that are done, failed or killed; how they ended; how they were computed."""
         rows = self._rows().values()
         count = {word: sum(x.status == word for x in rows) for word in ("ok", "failed", "killed")}
         told_of = ", ".join(f"{n} {word}" for word, n in count.items() if n) or "none"
@@ -377,29 +377,29 @@ class Campaign(Judged):
     # -- what varies ---------------------------------------------------------------------------------------------
 
     def effects(self, workers: int = 0) -> dict[str, str]:
-        """What each variation changes, seen by runs in which it alone is another: "measures", "signals" (and no
+        """Effect of each variation, seen by runs in which it alone is another: "measures", "signals" (and no
         measure), or "nothing". Kept in the folder. As many runs as there are variations, and one more."""
         place = self._folder.path / "effects.json"
         key = self._settings.identity
         if place.exists():
-            kept = msgspec.json.decode(place.read_bytes(), type=dict[str, dict[str, str]])
-            if key in kept:
-                return kept[key]
+            stored = msgspec.json.decode(place.read_bytes(), type=dict[str, dict[str, str]])
+            if key in stored:
+                return stored[key]
         tasks = [Task("probe", (j,)) for j in (None, *range(len(self._job.inputs.variations)))]
         ended = {x.task.arguments[0]: x for x in compute(self._job, tasks, workers)}
-        base, found = ended[None].value, {}
+        base, effects = ended[None].value, {}
         for j, x in enumerate(self._job.inputs.variations):
             other = ended[j].value
             if base is None or other is None:
-                found[x.name] = "not known: its process was killed"
+                effects[x.name] = "not known: its process was killed"
             elif other[""] in (base[""], "constant"):
-                found[x.name] = "nothing"
+                effects[x.name] = "nothing"
             elif {k: v for k, v in base.items() if k} == {k: v for k, v in other.items() if k}:
-                found[x.name] = "signals"
+                effects[x.name] = "signals"
             else:
-                found[x.name] = "measures"
-        write_aside(place, msgspec.json.encode({key: found}))
-        return found
+                effects[x.name] = "measures"
+        write_aside(place, msgspec.json.encode({key: effects}))
+        return effects
 
     def report(self, confidence: float = 0.95, workers: int = 0) -> Text:
         """Status, quantiles and correlations of every measure, and variations without effect."""

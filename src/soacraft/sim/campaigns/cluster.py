@@ -20,18 +20,18 @@ _PATIENCE = 10.0
 
 
 def compute_on(job: Any, tasks: Iterable[Task], cluster: Any) -> Iterator[Done]:
-    """What becomes of tasks on a cluster: the address of its scheduler, or a client, which stays open."""
+    """Results of tasks on a cluster: the address of its scheduler, or a client, which stays open."""
     try:
         dask = import_module("distributed")
     except ImportError:
         raise CampaignError("cluster= needs dask.distributed: pip install 'soacraft[cluster]'.") from None
-    mine = isinstance(cluster, str)
-    if not mine and not isinstance(cluster, dask.Client):
+    is_address = isinstance(cluster, str)
+    if not is_address and not isinstance(cluster, dask.Client):
         raise CampaignError(
             f"cluster= is the address of a scheduler, as 'tcp://host:8786', or a client; got {cluster!r:.60}."
         )
     try:
-        client = dask.Client(cluster, timeout=_PATIENCE, set_as_default=False) if mine else cluster
+        client = dask.Client(cluster, timeout=_PATIENCE, set_as_default=False) if is_address else cluster
     except (OSError, ValueError) as wrong:
         raise CampaignError(f"there is no scheduler at {cluster!r:.80}: {wrong}") from None
     try:
@@ -48,12 +48,12 @@ def compute_on(job: Any, tasks: Iterable[Task], cluster: Any) -> Iterator[Done]:
             f"the scheduler was lost ({type(wrong).__name__}). What is done is kept; `run` again goes on."
         ) from None
     finally:
-        if mine:
+        if is_address:
             client.close(timeout=1.0)
 
 
 def _flow(dask: Any, client: Any, job: Any, todo: deque[Task]) -> Iterator[Done]:
-    """As much work at a time as there are threads, so that a worker that dies takes little with it."""
+    """Results of tasks. As many are under way as there are threads, so that a worker that dies takes little with it."""
     pending: dict[Any, Task] = {}
     ended: SimpleQueue[Any] = SimpleQueue()
     while todo or pending:

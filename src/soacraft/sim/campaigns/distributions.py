@@ -18,28 +18,28 @@ from soacraft.arguments import read_path
 from soacraft.errors import CampaignError, near
 from soacraft.spatial.checks import Array
 
-#: Of a file of values: bytes at most.
+#: Largest size of a file of values, in bytes.
 _LARGEST_FILE = 64 * 2**20
 #: A covariance may have eigenvalues below zero by this part of the largest: rounding.
 _ROUNDING = 1e-12
 
 
 class Distribution(msgspec.Struct, frozen=True, tag=True):
-    """How a value varies. `width` uniform numbers become `size` values."""
+    """Distribution of a value, or of several. `width` uniform numbers become `size` values."""
 
     @property
     def width(self) -> int:
-        """How many uniform numbers it takes."""
+        """Count of the uniform numbers that it takes."""
         return self.size
 
     @property
     def size(self) -> int:
-        """How many values it gives."""
+        """Count of the values that it gives."""
         return 1
 
     @property
     def length(self) -> int:
-        """How many values it goes through in order of the runs; 0 where it is drawn."""
+        """Count of the values that it goes through in order of the runs; 0 if it is drawn."""
         return 0
 
     def values(self, u: Array) -> Array:
@@ -142,8 +142,8 @@ class Truncated(Distribution, frozen=True):
         return float(logs[0]), float(logs[1])
 
     def values(self, u: Array) -> Array:
-        """By the distribution function between the limits, from the side where it is small, so that tails keep their
-        digits."""
+        """Values by the distribution function between the limits, from the side where it is small, so that tails keep
+        their digits."""
         from scipy.special import ndtr
 
         a, b = self._ends()
@@ -151,10 +151,10 @@ class Truncated(Distribution, frozen=True):
             z = -_ndtri(ndtr(-a) * (1.0 - u) + ndtr(-b) * u)
         else:
             z = _ndtri(ndtr(a) * (1.0 - u) + ndtr(b) * u)
-        found = self.of.mean + self.of.deviation * z if isinstance(self.of, Normal) else (
+        values = self.of.mean + self.of.deviation * z if isinstance(self.of, Normal) else (
             self.of.median * np.exp(self.of.deviation * z)
         )  # fmt: skip
-        return np.clip(found, self.lower, self.upper)
+        return np.clip(values, self.lower, self.upper)
 
 
 def _tail(z: float) -> float:
@@ -215,7 +215,7 @@ class MultiNormal(Distribution, frozen=True):
 
     @property
     def size(self) -> int:
-        """As many as there are means."""
+        """Count of the means."""
         return len(self.mean)
 
     def values(self, u: Array) -> Array:
@@ -228,9 +228,9 @@ def _factor(C: Array) -> Array:
     n = len(C)
     L = np.zeros((n, n))
     for j in range(n):
-        left = C[j:, j] - L[j:, :j] @ L[j, :j]
-        if left[0] > _ROUNDING * n * C[j, j]:
-            L[j:, j] = left / np.sqrt(left[0])
+        column = C[j:, j] - L[j:, :j] @ L[j, :j]
+        if column[0] > _ROUNDING * n * C[j, j]:
+            L[j:, j] = column / np.sqrt(column[0])
     return L
 
 
@@ -249,7 +249,7 @@ class Grid(Distribution, frozen=True):
 
     @property
     def length(self) -> int:
-        """How many values there are."""
+        """Count of the values."""
         return len(self.among)
 
     def values(self, u: Array) -> Array:
@@ -276,12 +276,12 @@ class FromFile(Distribution, frozen=True):
     rows: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        given = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
-        msgspec.structs.force_setattr(self, "columns", given)
+        columns_asked = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        msgspec.structs.force_setattr(self, "columns", columns_asked)
         if self.order not in ("drawn", "rows"):
             raise CampaignError(f"the order of FromFile is 'drawn' or 'rows', got {self.order!r:.40}.")
         if not self.rows:
-            columns, rows = read_columns(self.path, given)
+            columns, rows = read_columns(self.path, columns_asked)
             msgspec.structs.force_setattr(self, "columns", columns)
             msgspec.structs.force_setattr(self, "rows", rows)
         msgspec.structs.force_setattr(self, "path", str(self.path))
@@ -295,7 +295,7 @@ class FromFile(Distribution, frozen=True):
 
     @property
     def size(self) -> int:
-        """As many as there are columns."""
+        """Count of the columns."""
         return len(self.columns)
 
     @property
@@ -305,7 +305,7 @@ class FromFile(Distribution, frozen=True):
 
     @property
     def length(self) -> int:
-        """How many rows there are, where they are taken in order."""
+        """Count of the rows, if they are taken in order."""
         return len(self.rows) if self.order == "rows" else 0
 
     def values(self, u: Array) -> Array:
@@ -351,21 +351,21 @@ def _numbers(*given: Any) -> bool:
 def _tuples(struct: msgspec.Struct, *names: str) -> None:
     """Lists and arrays as tuples of numbers, as they will be read from a file."""
     for name in names:
-        given = getattr(struct, name)
-        if isinstance(given, np.ndarray):
-            given = given.tolist()
+        values = getattr(struct, name)
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
         try:
-            made = tuple(
-                tuple(map(_plain, x)) if isinstance(x, list | tuple | np.ndarray) else _plain(x) for x in given
+            listed = tuple(
+                tuple(map(_plain, x)) if isinstance(x, list | tuple | np.ndarray) else _plain(x) for x in values
             )
         except TypeError:
-            raise CampaignError(f"{type(struct).__name__} takes several numbers, got {given!r:.60}.") from None
-        msgspec.structs.force_setattr(struct, name, made)
+            raise CampaignError(f"{type(struct).__name__} takes several numbers, got {values!r:.60}.") from None
+        msgspec.structs.force_setattr(struct, name, listed)
 
 
 def _plain(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else float(x) if type(x) is int else x
 
 
-#: What a campaign's file may hold.
+#: Distributions that a campaign's file may hold.
 AnyDistribution = Normal | LogNormal | Uniform | Truncated | Choice | MultiNormal | Grid | FromFile

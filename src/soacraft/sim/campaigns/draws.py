@@ -38,8 +38,8 @@ def uniforms(seed: int, name: str, first: int, count: int, width: int) -> Array:
     for lane in range(-(-width // _LANES)):
         raw = np.asarray(philox(seed, f"{name}:{lane}", first).random_raw(_LANES * count), dtype=np.uint64)
         parts.append(raw.reshape(count, _LANES))
-    whole = np.concatenate(parts, axis=1)[:, :width] if parts else np.zeros((count, 0), dtype=np.uint64)
-    return ((whole >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
+    integers = np.concatenate(parts, axis=1)[:, :width] if parts else np.zeros((count, 0), dtype=np.uint64)
+    return ((integers >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53
 
 
 def seed_of(seed: int, run: int) -> int:

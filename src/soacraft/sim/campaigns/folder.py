@@ -23,21 +23,21 @@ from soacraft.sim.identity import difference
 FORMAT = "soacraft-campaign/1"
 #: Bytes of one file at most.
 _LARGEST = 256 * 2**20
-#: Of two rows of one run, the first of these counts.
+#: Ranks of rows: of two rows of one run, the one with the lower rank counts.
 _RANK = {"ok": 0, "failed": 1, "killed": 2}
 Number = float | str | None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a campaign is."""
+    """Description of a campaign."""
 
     format: str = FORMAT
     system: str
-    """Its name,"""
+    """Name of the system,"""
     source: str
-    """where it comes from,"""
+    """its source,"""
     digest: str
-    """and what it is made of."""
+    """and a digest of what it is made of."""
     seed: int
     runs: int
     sampling: str
@@ -46,7 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     batch: int
     """Runs of a batch; 0 where they go one by one."""
     why_single: str
-    """What stands in the way of batches."""
+    """Obstacle to batches."""
     vary: list[tuple[list[str], AnyDistribution]]
     measure: dict[str, str]
     """Texts; of functions, the empty text."""
@@ -59,8 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def identity(self) -> str:
-        """The same for all that gives the same rows. The number of runs is part of it where points depend on it. A
-        whole number and the same number with a decimal point are one."""
+        """Digest that is the same for all settings that give the same rows. The number of runs is part of it if points
+        depend on it. A whole number and the same number with a decimal point are one."""
         canonical = msgspec.convert(msgspec.to_builtins(self), Settings)  # numbers as a file gives them back
         return _identity(msgspec.to_builtins(canonical))
 
@@ -116,12 +116,12 @@ class Folder:
     # -- settings ----------------------------------------------------------------------------------------------
 
     def settings(self) -> Settings | None:
-        """Those of the campaign that is there; None where the folder has none."""
+        """Settings of the campaign in the folder; None if the folder has none."""
         place = self.path / "campaign.json"
         if not place.exists():
             return None
-        found: Settings = _read(place, Settings)
-        return found
+        settings: Settings = _read(place, Settings)
+        return settings
 
     def begin(self, settings: Settings, accept_changes: bool = False) -> Settings:
         """Make the folder, or see that it is that of this campaign. The settings are returned: those of the folder,
@@ -148,8 +148,8 @@ class Folder:
     def _as_written(self) -> dict[str, Any]:
         """The settings as the folder has them, numbers with or without a decimal point; none where it has none."""
         place = self.path / "campaign.json"
-        found: dict[str, Any] = _read(place, dict[str, Any]) if place.exists() else {}
-        return found
+        tables: dict[str, Any] = _read(place, dict[str, Any]) if place.exists() else {}
+        return tables
 
     def _accepted(self, old: Settings, new: Settings, accept_changes: bool) -> Settings:
         """Settings with the code of the folder, where the code of now is the same or accepted; raise otherwise."""
@@ -199,7 +199,7 @@ class Folder:
 
     def rows(self, identity: str, width: int, measures: int) -> dict[int, Row]:
         """All rows by the number of their run."""
-        found: dict[int, Row] = {}
+        rows: dict[int, Row] = {}
         identities = [identity]
         names = sorted(x.name for x in self._shards.glob("*.json")) if self._shards.is_dir() else []
         for name in names:
@@ -215,15 +215,15 @@ class Folder:
                     raise CampaignError(
                         f"{str(self._shards / name)!r}: the row of run {row.run} is not of this campaign."
                     )
-                old = found.setdefault(row.run, row)
+                old = rows.setdefault(row.run, row)
                 if _RANK[row.status] < _RANK[old.status]:
-                    found[row.run] = row
+                    rows[row.run] = row
                 elif row.status == old.status == "ok" and row.how == old.how and row.measures != old.measures:
                     raise CampaignError(
                         f"run {row.run} is there twice with other results, {old.measures!r:.60} and "
                         f"{row.measures!r:.60}: the system is not the same each time it is made."
                     )
-        return found
+        return rows
 
 
 def write_aside(place: Path, content: bytes) -> None:

@@ -81,10 +81,10 @@ class Job:
     def system(self, i: int, values: Array) -> System:
         """The system of run i, which has not begun."""
         paths = self.inputs.paths
-        made = self.source.make(**arguments_of(paths, values.tolist()))
-        apply(made, paths, values.tolist())
-        made.board.reseed(seed_of(self.settings.seed, i // self.inputs.sampler.group))
-        return made
+        system = self.source.make(**arguments_of(paths, values.tolist()))
+        apply(system, paths, values.tolist())
+        system.board.reseed(seed_of(self.settings.seed, i // self.inputs.sampler.group))
+        return system
 
     def simulate(self, i: int, values: Array, log: Any = None, signals: Any = None) -> tuple[System, Run]:
         """Run i with these values."""
@@ -94,7 +94,7 @@ class Job:
         return system, run
 
     def signals(self, system: System) -> list[str] | str:
-        """What is recorded: what measures and histories take; all where a function measures."""
+        """Signals that are recorded: those of measures and histories; all if a function measures."""
         if self.functions:
             return "**"
         keys = [key for x in self.measures.values() if isinstance(x, Measure) for key in x.keys]
@@ -152,8 +152,8 @@ class Job:
     def _batch(self, first: int, count: int) -> list[Row]:
         values, columns = self.inputs.of(first, count), None
         if isinstance(self.source, Maker) and any(is_argument(x) for x in self.inputs.paths):
-            made = Made(self.source, self.inputs)
-            system, columns = made.system, made.columns(values)
+            made_systems = Made(self.source, self.inputs)
+            system, columns = made_systems.system, made_systems.columns(values)
         else:
             system = self.source.make()
         group = self.inputs.sampler.group
@@ -187,7 +187,7 @@ class Job:
         return rows
 
     def _measure_own(self, row: Row, run: Recorded, grid: Array) -> None:
-        """The result of a run of a batch that has rows of its own."""
+        """Set the result of a run of a batch that has separate rows."""
         row.t = float(run.t[-1])
         row.measures = [told(_numbers(name, x, run, 1)[0]) for name, x in self.measures.items()]
         for name, each in self.histories.items():
@@ -197,7 +197,7 @@ class Job:
     # -- probes ------------------------------------------------------------------------------------------------
 
     def probe(self, variation: int | None) -> dict[str, str]:
-        """What run 0 gives, with one variation as in the first run where its values are others: digests of all that is
+        """Digests of run 0, with one variation as in the first run where its values are others: of all that is
         recorded, and of each measure. By these it is seen whether a variation changes anything."""
         values, columns = self.inputs.of(0)[0], self._columns()
         if variation is not None:
@@ -208,11 +208,11 @@ class Job:
             values[columns[variation]] = some[other[0]]
         try:
             system, run = self.simulate(0, values, signals="**")
-            found = {name: repr(value_of(x, name, system, run)) for name, x in self.measures.items()}
-            made = blake2b(digest_size=16)
+            values_by_name = {name: repr(value_of(x, name, system, run)) for name, x in self.measures.items()}
+            digest = blake2b(digest_size=16)
             for rows in (run.t, run.q, run.v, *(run.signals[key] for key in run.signals)):
-                made.update(np.ascontiguousarray(rows).tobytes())
-            return {"": made.hexdigest(), **found}
+                digest.update(np.ascontiguousarray(rows).tobytes())
+            return {"": digest.hexdigest(), **values_by_name}
         except Exception as wrong:
             return {"": f"{type(wrong).__name__}: {wrong}"[:_LONGEST]}
 
@@ -232,8 +232,8 @@ def _numbers(name: str, measure: Any, runs: Recorded, count: int) -> Array:
 def series_of(text: str) -> Series:
     """The series of a history."""
     try:
-        found = read_measure(f"final({text})").series
+        series = read_measure(f"final({text})").series
     except SoacraftError as wrong:
         raise CampaignError(f"the history {text!r:.80} is a signal, as 'lander.altitude': {wrong}") from None
-    assert found is not None
-    return found
+    assert series is not None
+    return series

@@ -1,4 +1,4 @@
-"""What a campaign's table tells: quantiles, probabilities, ellipses, correlations, indices."""
+"""Statistics of a campaign's table: quantiles, probabilities, ellipses, correlations, indices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Judged(Strict):
 
     @property
     def runs(self) -> int:
-        """How many there are to be."""
+        """Number of the runs of the campaign."""
         return self._settings.runs
 
     def table(self) -> Table:
@@ -79,8 +79,8 @@ class Judged(Strict):
         """Rank correlations (Spearman) of a measure with every path that varies, the strongest first."""
         values, table, _ = self._values(measure)
         good = ~np.isnan(values)
-        found = {path: statistics.spearman(table[path][good], values[good]) for path in table.paths}
-        return dict(sorted(found.items(), key=lambda x: -abs(x[1])))
+        by_path = {path: statistics.spearman(table[path][good], values[good]) for path in table.paths}
+        return dict(sorted(by_path.items(), key=lambda x: -abs(x[1])))
 
     def sobol(self, measure: str | None = None) -> dict[str, Index]:
         """First and total Sobol' indices of every variation, of a campaign with sampling="saltelli"."""
@@ -88,8 +88,8 @@ class Judged(Strict):
             raise CampaignError(f"Sobol' indices need sampling='saltelli', and this is {self._settings.sampling!r}.")
         values, table, _ = self._values(measure)
         group, runs = self._job.inputs.sampler.group, {int(i): n for n, i in enumerate(table["run"])}
-        whole = [i for i in range(0, self.runs, group) if all(i + k in runs for k in range(group))]
-        picked = [values[runs[i + k]] for i in whole for k in range(group)]
+        complete = [i for i in range(0, self.runs, group) if all(i + k in runs for k in range(group))]
+        picked = [values[runs[i + k]] for i in complete for k in range(group)]
         return statistics.sobol_indices(
             np.array(picked), [x.name for x in self._job.inputs.variations], self._settings.seed
         )

@@ -54,8 +54,8 @@ def numbers_of(system: System) -> Numbers:
     states = {path: (np.array(x.mb.q), np.array(x.mb.v)) for path, x in diagram.plants.items()}
     models: dict[tuple[str, str], float] = {}
     for path, plant in diagram.plants.items():
-        found = read_parameters("a campaign", plant.mb, _names(plant.mb))
-        models |= {(path, x.name): float(value) for x, value in zip(found, values_of(found), strict=True)}
+        parameters = read_parameters("a campaign", plant.mb, _names(plant.mb))
+        models |= {(path, x.name): float(value) for x, value in zip(parameters, values_of(parameters), strict=True)}
     return Numbers(params, starts, states, models)
 
 
@@ -106,12 +106,12 @@ def _lend(mb: Multibody, other: Multibody, argument: str) -> None:
 
 
 def _without_numbers(system: System, parts: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
+    without = {}
     for path, data in parts.items():
         p = system.diagram.parts[path].component.p
-        kept = {k: (np.shape(x) if _is_number(getattr(p, k)) else x) for k, x in data.get("params", {}).items()}
-        found[path] = {**data, "params": kept}
-    return found
+        params = {k: (np.shape(x) if _is_number(getattr(p, k)) else x) for k, x in data.get("params", {}).items()}
+        without[path] = {**data, "params": params}
+    return without
 
 
 def _is_number(value: Any) -> bool:
@@ -128,19 +128,19 @@ def _names(mb: Multibody) -> list[str]:
 
 def differing(base: Numbers, others: Sequence[Numbers]) -> set[tuple[str, Any]]:
     """Differences between systems: ("params", key), ("starts", key), ("states", plant) or ("models", key)."""
-    found: set[tuple[str, Any]] = set()
+    differences: set[tuple[str, Any]] = set()
     for other in others:
         for kind in ("params", "starts", "models"):
             one, two = getattr(base, kind), getattr(other, kind)
-            found |= {(kind, key) for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
-        found |= {
+            differences |= {(kind, key) for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
+        differences |= {
             ("states", path) for path, x in base.states.items() if not all(map(np.array_equal, x, other.states[path]))
         }
-    return found
+    return differences
 
 
 def widened(found: set[tuple[str, Any]]) -> set[tuple[str, Any]]:
-    """With one of the ten parameters of a body, all of them."""
+    """Differences, where one of the ten parameters of a body brings all of them."""
     more = {
         ("models", (plant, f"{name.rpartition('.')[0]}.{x}"))
         for kind, (plant, name) in (x for x in found if x[0] == "models")

@@ -40,7 +40,7 @@ _OF_EVENT = ("time", "count")
 
 
 class Histories(Protocol):
-    """What a measure is taken of: of one run (rows, ...), or of a batch (rows, runs, ...)."""
+    """Rows from which a measure is taken: of one run (rows, ...), or of a batch (rows, runs, ...)."""
 
     @property
     def t(self) -> Array:
@@ -50,7 +50,7 @@ class Histories(Protocol):
         """A signal, in rows."""
 
     def times(self, event: str) -> list[float]:
-        """When an event happened."""
+        """Times of an event."""
 
 
 class Series(NamedTuple):
@@ -61,7 +61,7 @@ class Series(NamedTuple):
     functions: tuple[str, ...]
 
     def of(self, histories: Histories) -> Array:
-        """Its rows."""
+        """Rows of the series."""
         rows = histories.t if self.key == "t" else histories.series(self.key)
         if self.element is not None:
             rows = rows[..., self.element]
@@ -113,20 +113,20 @@ def read_measure(text: str) -> Measure:
         )
     if len(text) > _LONGEST:
         raise CampaignError(f"a measure has at most {_LONGEST} letters, got one of {len(text)}: {text[:40]!r}...")
-    whole = text.strip()
-    at = _AT.fullmatch(whole)
+    stripped = text.strip()
+    at = _AT.fullmatch(stripped)
     if at:
         return Measure(text, _series(at[1], text), "at", at[2])
-    if whole.endswith("[-1]"):
-        return Measure(text, _series(whole[:-4], text), "final")
-    call = _CALL.fullmatch(whole)
+    if stripped.endswith("[-1]"):
+        return Measure(text, _series(stripped[:-4], text), "final")
+    call = _CALL.fullmatch(stripped)
     if call and call[1] in _OVER:
         return Measure(text, _series(call[2], text), call[1])
     if call and call[1] in _OF_EVENT:
         return Measure(text, None, call[1], call[2].strip())
     if call and call[1] not in _INNER:
-        known = [*_OVER, *_OF_EVENT, *_INNER]
-        raise CampaignError(f"the measure {text!r:.80}: there is no {call[1]!r:.40}{near(call[1], known)}")
+        functions = [*_OVER, *_OF_EVENT, *_INNER]
+        raise CampaignError(f"the measure {text!r:.80}: there is no {call[1]!r:.40}{near(call[1], functions)}")
     raise CampaignError(
         f"the measure {text!r:.80} is a number for every row: say which, as final(...), max(...), '...[-1]' or "
         "'... at event'."
@@ -146,10 +146,10 @@ def _series(text: str, whole: str) -> Series:
     functions.reverse()
     if text == "t":
         return Series("t", None, tuple(functions))
-    found = _SIGNAL.fullmatch(text)
-    if found is None:
+    match = _SIGNAL.fullmatch(text)
+    if match is None:
         raise CampaignError(f"the measure {whole!r:.80}: {text!r:.60} is no signal, which is written 'component.port'.")
-    return Series(found[1], None if found[2] is None else int(found[2]), tuple(functions))
+    return Series(match[1], None if match[2] is None else int(match[2]), tuple(functions))
 
 
 class OfRun:
@@ -170,47 +170,47 @@ class OfRun:
         return rows if element is None else rows[:, element]
 
     def times(self, event: str) -> list[float]:
-        """When an event happened."""
+        """Times of an event."""
         return [x.t for x in self._run.events if x.name == event]
 
 
 def split(system: System, key: str) -> tuple[str, int | None]:
     """The signal that a key is of, and the element of it: numbers, and names of dofs of a plant."""
-    found = re.fullmatch(r"([^.\[\]]+)\.(\w+)\[([^\[\]]+)\]", key)
-    if found is None:
+    match = re.fullmatch(r"([^.\[\]]+)\.(\w+)\[([^\[\]]+)\]", key)
+    if match is None:
         return key, None
-    plant = system.diagram.plants.get(found[1])
+    plant = system.diagram.plants.get(match[1])
     if plant is not None:
-        if found[2] in ("q", "v", "vdot") and not found[3].isdecimal():
-            _, port, number = plant.output(found[2], found[3])
-            return f"{found[1]}.{port}", number
-        if found[2] not in ("q", "v", "vdot"):
+        if match[2] in ("q", "v", "vdot") and not match[3].isdecimal():
+            _, port, number = plant.output(match[2], match[3])
+            return f"{match[1]}.{port}", number
+        if match[2] not in ("q", "v", "vdot"):
             return key, None
-    if not found[3].isdecimal():
-        raise CampaignError(f"an element of {found[1]}.{found[2]} is a number, got {key!r:.80}.")
-    return f"{found[1]}.{found[2]}", int(found[3])
+    if not match[3].isdecimal():
+        raise CampaignError(f"an element of {match[1]}.{match[2]} is a number, got {key!r:.80}.")
+    return f"{match[1]}.{match[2]}", int(match[3])
 
 
 def signals_of(system: System, keys: Mapping[str, Any] | list[str]) -> list[str]:
-    """What must be recorded for measures: the signals of components, without what a plant has anyhow."""
-    found = set()
+    """Signals to record for measures: those of components, without those that a plant has anyhow."""
+    names = set()
     for key in keys:
         base, _ = split(system, key)
         plant, _, port = base.partition(".")
         if plant not in system.diagram.plants or port not in ("q", "v", "vdot"):
-            found.add(base)
-    return sorted(found)
+            names.add(base)
+    return sorted(names)
 
 
 def value_of(measure: Measure | Callable[[Run], Any], name: str, system: System, run: Run) -> float:
     """A measure of a run, as one number."""
-    given = measure.of(OfRun(system, run)) if isinstance(measure, Measure) else measure(run)
+    value = measure.of(OfRun(system, run)) if isinstance(measure, Measure) else measure(run)
     try:
-        number = np.asarray(given, dtype=float)
+        number = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         number = np.zeros(2)
     if number.ndim:
-        shape = f"of shape {np.shape(given)}" if isinstance(given, np.ndarray) else f"{given!r:.40}"
+        shape = f"of shape {np.shape(value)}" if isinstance(value, np.ndarray) else f"{value!r:.40}"
         raise CampaignError(f"the measure {name!r} must be one number, got {shape}: take norm(...) or an element [0].")
     return float(number)
 

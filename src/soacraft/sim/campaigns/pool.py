@@ -38,7 +38,7 @@ class Task(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of it: what the method gave, or how its process ended."""
+    """Result of a task: the value of the method, or the end of its process."""
 
     task: Task
     value: Any
@@ -96,7 +96,7 @@ def _follow(parent: Any) -> None:
 
 
 def compute(job: Any, tasks: Iterable[Task], workers: int, deaths: int = DEATHS) -> Iterator[Done]:
-    """What becomes of tasks, in the order in which they end. `workers` 0 computes here."""
+    """Results of tasks, in the order in which they end. `workers` 0 computes here."""
     if workers == 0:
         for task in tasks:
             yield Done(task, getattr(job, task.method)(*task.arguments))
@@ -110,7 +110,7 @@ def compute(job: Any, tasks: Iterable[Task], workers: int, deaths: int = DEATHS)
             while len(crew) < min(workers, len(todo) + sum(x.task is not None for x in crew)):
                 try:
                     crew.append(_Worker(job))
-                except (OSError, EOFError) as wrong:  # the process that starts others was killed: it begins anew
+                except (OSError, EOFError) as wrong:  # the process that starts others was killed: it is started again
                     stillborn += 1
                     if stillborn > deaths + workers:
                         how = f"{type(wrong).__name__}: {wrong}"

@@ -55,11 +55,11 @@ class Sampler:
                 f"{runs}: take runs={-(-runs // self.group) * self.group}."
             )
         self.combinations = stride
-        """How many combinations the grids have."""
+        """Number of combinations of the grids."""
 
     @property
     def group(self) -> int:
-        """How many runs belong to one point: more than one in Saltelli's design."""
+        """Number of runs that belong to one point: more than one in Saltelli's design."""
         return len(self._named) + 2 if self.kind == "saltelli" else 1
 
     def points(self, first: int, count: int) -> list[Array]:
@@ -69,13 +69,13 @@ class Sampler:
         drawn = [(name, x) for name, x in self._named if name not in self._grids]
         cube = iter(self._cube(drawn, first, count))
         i = np.arange(first, first + count)
-        found = []
+        points = []
         for name, x in self._named:
             if name in self._grids:
-                found.append(((i // self._grids[name] % x.length + 0.5) / x.length)[:, None])
+                points.append(((i // self._grids[name] % x.length + 0.5) / x.length)[:, None])
             else:
-                found.append(next(cube))
-        return found
+                points.append(next(cube))
+        return points
 
     def _cube(self, drawn: Sequence[tuple[str, Distribution]], first: int, count: int) -> list[Array]:
         if self.kind == "random":
@@ -105,12 +105,12 @@ class Sampler:
             return np.zeros((count, size))
         if first + count > 2**_BITS:
             raise CampaignError(f"a Sobol' sequence has {2**_BITS} points, and run {first + count - 1} was asked for.")
-        made = qmc.Sobol(size, scramble=False, bits=_BITS)
+        sobol = qmc.Sobol(size, scramble=False, bits=_BITS)
         if first:
-            made.fast_forward(first)
-            plain = made.random(count)
+            sobol.fast_forward(first)
+            plain = sobol.random(count)
         else:  # the first one by itself: scipy warns where the first call is for no power of two
-            plain = np.concatenate([made.random(1), made.random(count - 1) if count > 1 else np.zeros((0, size))])
+            plain = np.concatenate([sobol.random(1), sobol.random(count - 1) if count > 1 else np.zeros((0, size))])
         digits = (plain * 2.0**_BITS).astype(np.uint64)
         names = [(name, k) for name, width in dimensions for k in range(width)]
         for column, (name, k) in enumerate(names):

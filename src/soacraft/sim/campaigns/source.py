@@ -1,4 +1,4 @@
-"""Where a campaign's systems come from: a file, a function that makes one, or a system as it was given."""
+"""Sources of a campaign's systems: a file, a function that makes one, or a system."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Maker(NamedTuple):
 
     def make(self, **arguments: float) -> System:
         """A new system."""
-        made = self.function(**arguments)
-        if not isinstance(made, System):
-            raise CampaignError(f"{self.name!r} must give a sim.System, and gave {made!r:.60}.")
-        if made.t != made.board.start / 1e9 or made.board.build.propagator is not None:
-            raise CampaignError(f"{self.name!r} gave a system that is at t = {made.t:.9g} s already: make a new one.")
-        return made
+        system = self.function(**arguments)
+        if not isinstance(system, System):
+            raise CampaignError(f"{self.name!r} must give a sim.System, and gave {system!r:.60}.")
+        if system.t != system.board.start / 1e9 or system.board.build.propagator is not None:
+            raise CampaignError(f"{self.name!r} gave a system that is at t = {system.t:.9g} s already: make a new one.")
+        return system
 
 
 class Described(NamedTuple):
@@ -53,10 +53,10 @@ class Described(NamedTuple):
 
     def make(self) -> System:
         """A new system."""
-        made = build(msgspec.json.decode(self.text, type=SystemData), self.classes)
+        system = build(msgspec.json.decode(self.text, type=SystemData), self.classes)
         for path, (q, v) in self.states.items():
-            made.diagram.plants[path].mb.set_state(q, v)
-        return made
+            system.diagram.plants[path].mb.set_state(q, v)
+        return system
 
 
 class Filed(NamedTuple):
@@ -69,7 +69,7 @@ class Filed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Where the file is."""
+        """Name of the source, from the path of the file."""
         return f"{FILE}{self.path}"
 
     def make(self) -> System:
@@ -77,13 +77,13 @@ class Filed(NamedTuple):
         return system_of(self.data, Path(self.path), self.classes, roots=self.roots)
 
 
-#: Before the path of a system file, where a campaign says what it is of.
+#: Prefix of the path of a system file in the source of a campaign.
 FILE = "file "
 Source = Maker | Described | Filed
 
 
 def source_of(system: Any, classes: Iterable[PartClass] = (), roots: Sequence[str | PathLike[str]] = ()) -> Source:
-    """What a campaign was given: a system, a function or its name, a system file."""
+    """Source of a campaign, from its argument: a system, a function or its name, a system file."""
     if isinstance(system, System):
         return described(system)
     if isinstance(system, str | PathLike) and Path(system).suffix.lower() in (".toml", ".json"):
@@ -100,7 +100,7 @@ def source_of(system: Any, classes: Iterable[PartClass] = (), roots: Sequence[st
 
 
 def described(system: System) -> Described:
-    """A system that was given, as it is now."""
+    """Source of a system in its present form."""
     if system.board.build.propagator is not None:
         raise CampaignError(
             f"the system {system.name!r} is at t = {system.t:.9g} s already: give one that has not run."
@@ -121,14 +121,14 @@ def named_function(text: str) -> Callable[..., Any]:
     """The function of "module:name", which the caller's own code or command line gives."""
     module, _, name = text.partition(":")
     try:
-        found = import_module(module)
+        target = import_module(module)
         for each in name.split("."):
-            found = getattr(found, each)
+            target = getattr(target, each)
     except (ImportError, AttributeError, ValueError) as wrong:
         raise CampaignError(f"{text!r:.80} is no function of a module that can be imported: {wrong}") from None
-    if not callable(found):
-        raise CampaignError(f"{text!r:.80} is no function, but {found!r:.60}.")
-    return found
+    if not callable(target):
+        raise CampaignError(f"{text!r:.80} is no function, but {target!r:.60}.")
+    return target
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -137,16 +137,16 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def digest(system: System) -> str:
-    """What a system is: its parts, parameters, connections, models and states. Its code is compared by `code_of`."""
-    made = hashlib.sha256()
+    """Digest of a system: its parts, parameters, connections, models and states. Its code is compared by `code_of`."""
+    sha = hashlib.sha256()
     try:
-        made.update(msgspec.json.encode(describe(system)))
+        sha.update(msgspec.json.encode(describe(system)))
     except WiringError:  # something that is no plain data
-        made.update(f"{system.tree()}\n{system.signals()}".encode())
+        sha.update(f"{system.tree()}\n{system.signals()}".encode())
     for path, plant in sorted(system.diagram.plants.items()):
-        made.update(f"{path}:{[x.name for x in plant.forces]}".encode())
-        made.update(np.array(plant.mb.q).tobytes() + np.array(plant.mb.v).tobytes())
-    return made.hexdigest()
+        sha.update(f"{path}:{[x.name for x in plant.forces]}".encode())
+        sha.update(np.array(plant.mb.q).tobytes() + np.array(plant.mb.v).tobytes())
+    return sha.hexdigest()
 
 
 def code_of(source: Source, system: System, measures: Mapping[str, Callable[..., Any]]) -> dict[str, Fingerprint]:
@@ -155,8 +155,8 @@ def code_of(source: Source, system: System, measures: Mapping[str, Callable[...,
     prints = {"the function that makes the system": fingerprint(source.function)} if isinstance(source, Maker) else {}
     prints |= {f"the measure {name!r}": fingerprint(x) for name, x in measures.items()}
     for path, part in system.diagram.parts.items():
-        own = "interface" in vars(part.component)
-        prints[f"the component {path!r}" if own else f"the class {type(part.component).__name__}"] = class_fingerprint(
-            part.component
+        has_own_interface = "interface" in vars(part.component)
+        prints[f"the component {path!r}" if has_own_interface else f"the class {type(part.component).__name__}"] = (
+            class_fingerprint(part.component)
         )
     return prints | code_of_system(system)

@@ -35,9 +35,9 @@ class Quantile(NamedTuple):
     left_out: int = 0
 
     def __repr__(self) -> str:
-        left = f", {self.left_out} runs without a value" if self.left_out else ""
+        omitted = f", {self.left_out} runs without a value" if self.left_out else ""
         part = f"{self.confidence:.3g} sure from {self.lower:.6g} to {self.upper:.6g}"
-        return f"{self.value:.6g} ({part}; {self.runs} runs{left})"
+        return f"{self.value:.6g} ({part}; {self.runs} runs{omitted})"
 
 
 class Probability(NamedTuple):
@@ -56,8 +56,9 @@ class Probability(NamedTuple):
 
 
 class Ellipse(NamedTuple):
-    """Where a part `probability` of two measures is expected, were they normal; `inside` is the part of the runs that
-    is. `axes` are half axes, the longer first, `angle` that of the longer one from the first measure, in radians."""
+    """Ellipse in which a part `probability` of two measures is expected, were they normal; `inside` is the part of the
+    runs that is. `axes` are half axes, the longer first, `angle` that of the longer one from the first measure, in
+    radians."""
 
     mean: Array
     covariance: Array
@@ -120,7 +121,7 @@ def quantile(values: Array, p: float, confidence: float = 0.95, left_out: int = 
 
 
 def runs_needed(p: float, confidence: float = 0.95) -> int:
-    """How many runs it takes until the largest of them bounds the p-quantile from above, on both sides' halves:
+    """Least number of runs for which the largest of them bounds the p-quantile from above, on both sides' halves:
 
         p^n <= (1 - confidence) / 2
 

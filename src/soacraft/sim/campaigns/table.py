@@ -21,8 +21,8 @@ _SHOWN = 12
 
 
 class Table(Mapping[str, Any]):
-    """Columns by name: "run", "status", every path that varied, every measure, "t" where it ended, and "text" of what
-    failed. `table["miss"]` is an array; `write` makes a file of comma-separated values.
+    """Columns {name: array}: "run", "status", every path that varied, every measure, "t" where it ended, and "text" of
+    what failed. `table["miss"]` is an array; `write` makes a file of comma-separated values.
 
     >>> row = Row(run=0, status="ok", inputs=[1.5], measures=[2.0], t=1.0)
     >>> print(Table([row], ("wind.x",), ("miss",)).csv(), end="")
@@ -55,12 +55,12 @@ class Table(Mapping[str, Any]):
         return iter(self._columns)
 
     def __len__(self) -> int:
-        """How many columns there are; rows are in `rows`."""
+        """Number of columns; rows are in `rows`."""
         return len(self._columns)
 
     @property
     def ok(self) -> Array:
-        """Which runs came to their end."""
+        """Mask of the runs that came to their end."""
         return np.array([x.status == "ok" for x in self.rows], dtype=bool)
 
     def csv(self) -> str:

@@ -1,4 +1,4 @@
-"""What varies: paths of a system, each with its distribution; how a run's values get into the system."""
+"""Variations: paths of a system, each with its distribution; the setting of a run's values in the system."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Variation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """By which its draws are known."""
+        """Name for its draws."""
         return ", ".join(self.paths)
 
 
@@ -37,7 +37,7 @@ def read_variations(given: Mapping[Any, Any]) -> list[Variation]:
     """`vary` as it was given, checked for its own sake."""
     if not isinstance(given, Mapping):
         raise CampaignError(f"vary is {{path: distribution}}, got {given!r:.60}.")
-    found: list[Variation] = []
+    variations: list[Variation] = []
     for key, how in given.items():
         paths = (key,) if isinstance(key, str) else key
         if not isinstance(paths, tuple) or not paths or not all(isinstance(x, str) and x for x in paths):
@@ -47,10 +47,10 @@ def read_variations(given: Mapping[Any, Any]) -> list[Variation]:
         if how.size != len(paths):
             raise CampaignError(f"{key!r:.80} is {len(paths)} values, and {how!r:.120} gives {how.size}.")
         for path in paths:
-            if any(path in x.paths for x in found) or paths.count(path) > 1:
+            if any(path in x.paths for x in variations) or paths.count(path) > 1:
                 raise CampaignError(f"{path!r} varies twice.")
-        found.append(Variation(paths, how))
-    return found
+        variations.append(Variation(paths, how))
+    return variations
 
 
 class Inputs:
@@ -68,23 +68,23 @@ class Inputs:
 
     def at(self, part: float) -> Array:
         """The values of all below which this part of each distribution is: (number of paths)."""
-        made = [x.distribution.values(np.full((1, x.distribution.width), part))[0] for x in self.variations]
-        return np.concatenate([np.zeros(0), *made])
+        values = [x.distribution.values(np.full((1, x.distribution.width), part))[0] for x in self.variations]
+        return np.concatenate([np.zeros(0), *values])
 
     def of(self, first: int, count: int = 1) -> Array:
         """The values of runs first, first + 1, ...: (count, number of paths)."""
         points = self.sampler.points(first, count)
-        made = [x.distribution.values(u) for x, u in zip(self.variations, points, strict=True)]
-        return np.concatenate(made, axis=1) if made else np.zeros((count, 0))
+        values = [x.distribution.values(u) for x, u in zip(self.variations, points, strict=True)]
+        return np.concatenate(values, axis=1) if values else np.zeros((count, 0))
 
 
 def is_argument(path: str) -> bool:
-    """Whether a path is an argument of the function that makes the system: a name alone."""
+    """True if a path is an argument of the function that makes the system: a name alone."""
     return path.isidentifier()
 
 
 def arguments_of(paths: Sequence[str], values: Sequence[float]) -> dict[str, float]:
-    """Those that go to the function."""
+    """Values {argument: number} for the function."""
     return {path: float(x) for path, x in zip(paths, values, strict=True) if is_argument(path)}
 
 
@@ -116,7 +116,7 @@ def apply(system: System, paths: Sequence[str], values: Sequence[float]) -> None
 
 
 class Target(NamedTuple):
-    """What a path is in a system."""
+    """Quantity of a system that a path names."""
 
     kind: str
     """"param", "state", "q", "v", or "model" for a parameter of the model of a plant."""
@@ -133,34 +133,34 @@ def target_of(system: System, path: str) -> Target:
     plant, _, rest = path.partition(".")
     if plant in system.diagram.plants and "." in rest and "[" not in rest:
         return _of_model(system, path, plant, rest)
-    found = _PATH.fullmatch(path)
-    if found is None:
+    match = _PATH.fullmatch(path)
+    if match is None:
         raise CampaignError(f"a path is written 'component.parameter' or 'plant.q[dof]', got {path!r:.80}.")
-    name, at = f"{found[1]}.{found[2]}", found[3]
-    if found[1] in system.diagram.plants:
-        return _of_plant(system, path, found[1], found[2], at)
+    name, at = f"{match[1]}.{match[2]}", match[3]
+    if match[1] in system.diagram.plants:
+        return _of_plant(system, path, match[1], match[2], at)
     element = None if at is None else int(at) if at.isdecimal() else -1
     if element is not None and element < 0:
         raise CampaignError(f"an element of {name!r} is a number, as {name}[0]; got {path!r:.80}.")
     params, states = list(system.params), list(system.states)
     kind = "param" if name in params else "state" if name in states else ""
     if not kind:
-        known = [*params, *states]
-        raise CampaignError(f"the system {system.name!r} has no parameter or state {name!r:.80}{near(name, known)}")
-    where: Any = system.params if kind == "param" else system.states
-    if element is not None and not 0 <= element < np.size(where[name]):
-        raise CampaignError(f"{path!r:.80} is no element of {where[name]!r:.60}.")
+        names = [*params, *states]
+        raise CampaignError(f"the system {system.name!r} has no parameter or state {name!r:.80}{near(name, names)}")
+    settings: Any = system.params if kind == "param" else system.states
+    if element is not None and not 0 <= element < np.size(settings[name]):
+        raise CampaignError(f"{path!r:.80} is no element of {settings[name]!r:.60}.")
 
     def put(value: float) -> None:
-        old = where[name]
+        old = settings[name]
         if element is None:
-            where[name] = value
+            settings[name] = value
         elif isinstance(old, np.ndarray):
             new = np.array(old)
             new[element] = value
-            where[name] = new
+            settings[name] = new
         else:
-            where[name] = tuple(value if i == element else x for i, x in enumerate(old))
+            settings[name] = tuple(value if i == element else x for i, x in enumerate(old))
 
     return Target(kind, name, element, put)
 
@@ -179,7 +179,7 @@ def _of_model(system: System, path: str, plant: str, name: str) -> Target:
 
 
 def read_parameter(mb: Multibody, name: str) -> Parameter:
-    """The one number of a model that a name stands for, as `sc.analysis.parameters` names them."""
+    """The one number of a model with this name, as in `sc.analysis.parameters`."""
     numbers = read_parameters("a campaign", mb, [name])
     if len(numbers) > 1:
         raise CampaignError(

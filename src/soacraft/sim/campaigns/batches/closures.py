@@ -41,7 +41,7 @@ def closures_of(system: System) -> LaneClosures | None:
 
 
 def obstacle_of_closures(system: System) -> str:
-    """Why a system with loops does not march as a batch; empty where it may, or has none."""
+    """Reason why a system with loops does not march as a batch; empty if it can, or has none."""
     solver = _solver_of(system)
     if solver is None:
         return ""
@@ -59,8 +59,8 @@ def _solver_of(system: System) -> Solver | None:
     joined = system.board.compiled().joined
     if not joined.mb.is_closed:
         return None
-    given = joined_solver(system.diagram.plants)
-    if isinstance(given, Solver):  # a new one, with no memory of a run
-        return type(given)(joined.mb, **given._choices())
-    closures, _ = read_solver(joined.mb, given)
+    solver = joined_solver(system.diagram.plants)
+    if isinstance(solver, Solver):  # a new one, with no memory of a run
+        return type(solver)(joined.mb, **solver._choices())
+    closures, _ = read_solver(joined.mb, solver)
     return closures.solver if isinstance(closures, Closed) else None

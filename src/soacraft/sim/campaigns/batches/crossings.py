@@ -112,8 +112,8 @@ class LaneWatch:
     def moved(self, values: Array, before: Array, which: Mask) -> None:
         """Take note of functions after a jump of some runs, with those before it."""
         still = unmoved(values, before)
-        kept = np.where(np.abs(self.signs) >= 1.0, self.signs, 0.0)
-        self.signs = np.where(which, np.where(still, kept, np.sign(values)), self.signs)
+        sure = np.where(np.abs(self.signs) >= 1.0, self.signs, 0.0)
+        self.signs = np.where(which, np.where(still, sure, np.sign(values)), self.signs)
         self.begun |= which & ~still
 
     def _look(self, c: int, margins: Margins, coarse: Array, h: Array, active: Mask) -> _Look:
@@ -144,21 +144,21 @@ class LaneWatch:
         for theta, g in zip(T, G, strict=True):
             now = np.sign(g)
             unknown = (before == 0.0) & ~hit
-            told = unknown & (now != 0.0) & (np.abs(g) > noise) & (now != -np.sign(sign))
+            sign_known = unknown & (now != 0.0) & (np.abs(g) > noise) & (now != -np.sign(sign))
             seen = ~unknown & ~hit & ~(just & (np.abs(g) <= noise))
             new = seen & active & (now != 0.0) & (now != before) & ((direction == 0.0) | (now == direction))
             b, now_at, hit = np.where(new, theta, b), np.where(new, now, now_at), hit | new
-            goes_on = told | (seen & ~new & (now != 0.0))
+            goes_on = sign_known | (seen & ~new & (now != 0.0))
             before, last = np.where(goes_on, now, before), np.where(goes_on, theta, last)
         end = np.where(before != 0.0, before, np.sign(coarse[-1]) * (np.abs(coarse[-1]) > noise))
-        where, jumps = np.full(len(h), 2.0), np.zeros(len(h), dtype=np.bool_)
+        theta_hit, jumps = np.full(len(h), 2.0), np.zeros(len(h), dtype=np.bool_)
         if hit.any():
             ga, gb = value(last), value(b)
             at_start = ga * before <= 0.0
             zero = _zeros(value, last, b, ga, gb, hit & ~at_start)
-            where = np.where(hit, np.where(at_start, last, zero), 2.0)
+            theta_hit = np.where(hit, np.where(at_start, last, zero), 2.0)
             jumps = hit & ~at_start & (np.abs(value(zero)) > AT_ZERO * np.maximum(np.abs(ga), np.abs(gb)))
-        return _Look(where, np.where(hit, now_at, end), before, jumps)
+        return _Look(theta_hit, np.where(hit, now_at, end), before, jumps)
 
     def _turns(self, value: Callable[[Array], Array], g: Array, just: Mask, active: Mask) -> list[Array]:
         """Places between two parts of a step where a function turns beyond zero, with the same sign at both; a
@@ -208,11 +208,16 @@ def _least(f: Callable[[Array], Array], a: Array, b: Array) -> Array:
     c, d = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
     fc, fd = f(c), f(d)
     for _ in range(_GOLDEN_ROUNDS):
-        left = fc < fd
-        a, b = np.where(left, a, c), np.where(left, d, b)
-        x = np.where(left, b - _GOLDEN * (b - a), a + _GOLDEN * (b - a))
+        in_left_part = fc < fd
+        a, b = np.where(in_left_part, a, c), np.where(in_left_part, d, b)
+        x = np.where(in_left_part, b - _GOLDEN * (b - a), a + _GOLDEN * (b - a))
         fx = f(x)
-        c, d, fc, fd = np.where(left, x, d), np.where(left, c, x), np.where(left, fx, fd), np.where(left, fc, fx)
+        c, d, fc, fd = (
+            np.where(in_left_part, x, d),
+            np.where(in_left_part, c, x),
+            np.where(in_left_part, fx, fd),
+            np.where(in_left_part, fc, fx),
+        )
     return np.asarray(0.5 * (a + b))
 
 
@@ -221,9 +226,9 @@ def _zeros(f: Callable[[Array], Array], a: Array, b: Array, fa: Array, fb: Array
     """Zeros of functions between a and b, where they have other signs (Chandrupatla 1997: inverse quadratic steps where
     three points allow one, halves else)."""
     x1, f1, x2, f2 = b, fb, a, fa
-    part, found, done = np.full(len(a), 0.5), np.where(np.abs(fa) < np.abs(fb), a, b), ~which
+    part, zeros, done = np.full(len(a), 0.5), np.where(np.abs(fa) < np.abs(fb), a, b), ~which
     for _ in range(_ZERO_ROUNDS):
-        x = np.where(done, found, x1 + part * (x2 - x1))
+        x = np.where(done, zeros, x1 + part * (x2 - x1))
         fx = f(x)
         same = np.sign(fx) == np.sign(f1)
         x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
@@ -233,11 +238,11 @@ def _zeros(f: Callable[[Array], Array], a: Array, b: Array, fa: Array, fb: Array
         least = np.minimum(np.abs(f1), np.abs(f2))
         limit = (1e-15 + 1.8e-15 * np.abs(best)) / np.maximum(np.abs(x2 - x1), 1e-300)
         ended = ~done & ((limit > 0.5) | (least == 0.0))
-        found, done = np.where(ended, best, found), done | ended
+        zeros, done = np.where(ended, best, zeros), done | ended
         if done.all():
-            return found
+            return zeros
         xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
         smooth = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
         step = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
         part = np.clip(np.where(smooth, step, 0.5), np.minimum(limit, 0.5), 1.0 - np.minimum(limit, 0.5))
-    return np.where(done, found, best)
+    return np.where(done, zeros, best)

@@ -109,11 +109,11 @@ class LaneStep:
         """Jr(u)^-1 w, hinge by hinge, as `Coordinates.rate`; y of the travel of what is free."""
         if self._space.flat:
             return w
-        found = np.array(y)
+        rates = np.array(y)
         for group, _ in self._space.turning:
             for at in group.v_index[:, :3]:
-                found[:, at] = turn_rates(u[:, at], w[:, at])
-        return found
+                rates[:, at] = turn_rates(u[:, at], w[:, at])
+        return rates
 
 
 def turn_rates(u: Array, w: Array) -> Array:

@@ -22,14 +22,14 @@ from soacraft.sim.systems.frames import OF_FRAME
 from soacraft.sim.systems.plants.inertias import OF_INERTIA
 from soacraft.sim.systems.system import System
 
-#: What nodes have that batches know.
+#: Quantities of nodes that batches compute.
 _OF_NODE = (*list(OF_FRAME)[:4], *OF_INERTIA)
 #: Runs of a batch, and bytes of what it records at most.
 LARGEST, _MEMORY = 512, 2**29
 
 
 def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> str:
-    """Why runs of a system go one by one; empty where they may march as a batch."""
+    """Reason why runs of a system go one by one; empty if they can march as a batch."""
     how = system.board.how
     if how["integrator"] != "rk4" or how["step"] is None:
         return f"integrator {how['integrator']!r}: batches take fixed steps of 'rk4'"
@@ -38,7 +38,7 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
     if system.diagram.tears:
         return f"the loop of {system.diagram.tears[0]!r} is solved by iteration"
     if system.diagram.frames or system.diagram.holds or system.board.build.changes or system.diagram.sequences:
-        return "it has frames of its own, sequences, or its structure was changed"
+        return "it has user frames, sequences, or its structure was changed"
     for path, part in sorted(system.diagram.parts.items()):
         if part.clock is None and _jumps(part.component, path, paths, system.board.start / 1e9):
             return f"{path!r} jumps between ticks, where steps end"
@@ -67,17 +67,17 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
             and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR
         ):
             return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
-    known = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
-    known |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
+    available = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
+    available |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
     for key in sorted(system.board.compiled().wiring.sources):
         path, _, port = key.partition(".")
-        if key not in known and (path not in system.diagram.plants or port.partition("[")[0] not in _OF_NODE):
+        if key not in available and (path not in system.diagram.plants or port.partition("[")[0] not in _OF_NODE):
             return f"{key!r} is used"
     return ""
 
 
 def obstacle_of_arguments(source: Source, inputs: Inputs) -> str:
-    """Why systems that a function makes from other arguments are not one system with other numbers."""
+    """Reason why systems that a function makes from other arguments are not one system with other numbers."""
     if not isinstance(source, Maker) or not any(is_argument(x) for x in inputs.paths):
         return ""
     try:
@@ -127,5 +127,5 @@ def _width(system: System, key: str) -> int:
         )
     part = system.diagram.parts.get(path)
     if part is None or port not in part.component.interface.quantities:
-        return 1  # it is refused by name afterwards
+        return 1  # it is refused with its name afterwards
     return int(np.prod(part.signal(port).shape))
