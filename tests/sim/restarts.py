@@ -137,8 +137,7 @@ def attempt(case: str, folder: Path) -> None:
         made.advance_to(end, **how)
     else:
         s = sim.restore(keep, classes=[Ball]) if keep.exists() else made
-        if s.t < end:  # it may have been killed behind its last checkpoint: another run there is another segment
-            s.run(end, **how)
+        s.run(end, **how)
 
 
 def forked(case: str, folder: Path, after: float | None = None) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.sim.random_runs import END, propagator
 
-from soacraft.errors import CheckpointError, SoacraftError
+from soacraft.errors import SoacraftError
 from soacraft.sim import SimState
 from soacraft.sim.stride import Stride, Walked
 
@@ -51,10 +51,6 @@ def compare(seed, monkeypatch):
     state = SimState.decode(p.state().encode())
     paused = ended(p, [END])
     restored, _ = propagator(seed)
-    if set(state.controls) != set(restored.state().controls):  # a callback gave a number where this one has samples
-        with pytest.raises(CheckpointError, match="its controls that are numbers are"):
-            restored.set_state(state)
-        return
     restored.set_state(state)
     again = ended(restored, [END])
     assert same(paused[0], again[0], 0.0), words

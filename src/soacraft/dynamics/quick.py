@@ -100,7 +100,7 @@ def quick_call(mb: Multibody, name: str, fallback: Function, ignore_loops: bool 
     kernel = row.flexible_kernel if model.flexible else row.kernel
     if kernel is None:
         return None
-    if row.holonomic and not all(group.hinge.holonomic for group in mb.layout.groups):
+    if row.holonomic and not mb.layout.holonomic:
         return None
     return fast_call(
         model,

@@ -53,7 +53,7 @@ class Acting:
     @property
     def mb(self) -> Multibody:
         """The model, if its structure is still the one it was."""
-        if not self.is_current:
+        if self._mb.version != self._version:
             raise StaleError(
                 f"the structure of {self._mb.name!r} changed after this propagator was made; make a new one with "
                 "sc.sim.Propagator(mb, t=p.t)."
@@ -84,6 +84,8 @@ class Acting:
     @property
     def breaks(self) -> list[Breaks]:
         """Times at which steps end: the breaks of all that acts, and the samples of controls."""
+        if not self._breaks and not self.controls and self.components.is_empty:
+            return []
         every = [*self._breaks.values(), *[x.knots for x in self.controls.values()], self.components.breaks]
         return [x for x in every if x.ns]
 
@@ -95,7 +97,8 @@ class Acting:
 
     def begin(self) -> Mechanism:
         """The problem with all that acts now."""
-        if self._problem is None or self._problem.parameters != self.mb.parameters:
+        mb = self.mb
+        if self._problem is None or self._problem.parameters != mb.parameters:
             self._problem = Mechanism(self.description)
         return self._problem
 
@@ -139,6 +142,22 @@ class Acting:
         """Let controls that are numbers have those of a state."""
         for name, u in numbers.items():
             self.controls[name].set(u)
+
+    def recall(self, numbers: Mapping[str, float]) -> None:
+        """Let controls have the numbers of a state, also in place of samples and functions: a callback had given a
+        number there."""
+        for name, u in numbers.items():
+            if self.controls[name].is_number:
+                self.controls[name].set(u)
+            else:
+                self.control(name, u)
+
+    def put_back(self, controls: Mapping[str, Control]) -> None:
+        """Let these be the controls again, of which others have taken the place since."""
+        for name, old in controls.items():
+            if self._problem is not None and self.controls[name] is not old:
+                self._problem.replace(self.controls[name], old)
+            self.controls[name] = old
 
     def set_number(self, name: Any, u: Any) -> bool:
         """Let a control that is a number be another one; False where it is none, or u is no finite number."""

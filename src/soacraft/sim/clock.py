@@ -6,6 +6,7 @@ a part of a nanosecond, the next step leads back to a whole one.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,8 @@ def nanoseconds(seconds: Any, what: str) -> int:
     >>> nanoseconds(0.01, "the period")
     10000000
     """
-    x = float(finite(seconds, (), what, StateError))
+    plain = type(seconds) is float and isfinite(seconds)
+    x = seconds if plain else float(finite(seconds, (), what, StateError))
     if abs(x) * _PER_SECOND >= _LAST:
         raise StateError(f"{what} must be less than {_LAST / _PER_SECOND:.3g} s, got {x:.6g} s.")
     return round(x * _PER_SECOND)

@@ -13,7 +13,6 @@ them (`sim.visits`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +40,6 @@ from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, Variational4
 from soacraft.sim.runs.block import Block
-from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan, Visits
 from soacraft.spatial.checks import Array
@@ -199,12 +197,18 @@ class Track(NamedTuple):
     """and, where a callback may change the model, kinetic, potential and spring energy at its end."""
 
 
-def _shared(room: Array, rows: int, widths: Sequence[int]) -> tuple[Array, list[Array]]:
-    """Arrays of so many rows, one behind the other in a room, which is made larger where it is too small."""
-    ends = np.cumsum([0, *(rows * n for n in widths)]).tolist()
-    if len(room) < ends[-1]:
-        room = np.empty(ends[-1])
-    return room, [room[a:b].reshape(rows, n) for (a, b), n in zip(pairwise(ends), widths, strict=True)]
+def _shared(room: Array, rows: int, widths: Sequence[int], first: int) -> tuple[Array, list[Array]]:
+    """Arrays of so many rows, one behind the other in a room, which is made larger where it is too small; the first
+    ones have another row at their beginning."""
+    total = rows * sum(widths) + sum(widths[:first])
+    if len(room) < total:
+        room = np.empty(total)
+    parts, end = [], 0
+    for i, n in enumerate(widths):
+        count = rows + 1 if i < first else rows
+        start, end = end, end + count * n
+        parts.append(room[start:end].reshape(count, n))
+    return room, parts
 
 
 def kernels_and_frames(mb: Multibody) -> tuple[Any, Mapping[Any, bytes]]:
@@ -252,7 +256,7 @@ class CompiledMotion:
         self._stops = np.unique(np.array(knots, dtype=np.int64))
         functions = evaluation_of(problem, loads, starts, self._setting.values)
         self._setting = self._setting._replace(functions=functions)
-        self._columns, self._room = ForceColumns.of(problem), np.zeros(0)
+        self._columns, self._room = problem.force_columns, np.zeros(0)
         self.raised: BaseException | None = None
         """What an equation in Python raised in the last call, or an interrupt."""
         self.most = max(1, min(_STEPS, _WORK // max(1, len(mb))))
@@ -278,23 +282,24 @@ class CompiledMotion:
         `limit` is how many steps are taken at most.
         """
         self.raised = None
-        self._read_numbers()
-        problem, size = self._problem, len(w)
-        chain = problem.chain(*problem.parts(x)[:2])
-        if problem.closures.is_closed and chain is None:
-            return None, pace
+        if self._numbers:
+            self._read_numbers()
+        problem, size, chain = self._problem, len(w), None
+        if problem.is_closed:
+            chain = problem.chain(*problem.parts(x)[:2])
+            if chain is None:
+                return None, pace
         now, goal, step, _ = course
-        breaks = problem.components.breaks
-        stops = np.union1d(self._stops, np.array(breaks.ns, dtype=np.int64))
+        breaks, touch = problem.components.breaks, problem.contact
+        stops = np.union1d(self._stops, np.array(breaks.ns, dtype=np.int64)) if breaks.ns else self._stops
         most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(stops))
         if visits is not None:
             most = self.most  # steps end at visits
         if limit is not None:
             most = min(most, limit)
         tableau = self._setting.tableau
-        touch = problem.contact
         rows = 3 if touch.touches else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
-        names, nv = len(problem.names), problem.mb.nv
+        names, nv = len(problem.names), problem.sizes[2]
         carried, plan = problem.components.compiled(), None
         if carried is not None:
             plan, cost = carried.begin(touch.shapes), max(1.0, len(problem.mb) + carried.weight)
@@ -307,10 +312,11 @@ class CompiledMotion:
         energies = visits is not None and visits.needs_energies
         starts = visits is not None and not touch.touches  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
-        room, (X, W, F, forces, errors, openings) = _shared(room, most, (len(x), size, rows * size, names * nv, 1, 1))
-        ticking = (size, carried.width) if carried is not None else (0, 0)
+        widths = (len(x), size, rows * size, names * nv, 1, 1)
+        room, (X, W, F, forces, errors, openings) = _shared(room, most, widths, 2)
+        ticking, ns = (size, carried.width) if carried is not None else (0, 0), np.empty(most + 1, dtype=np.int64)
         track = Track(
-            np.empty(most, dtype=np.int64), X, W, F, forces, errors, openings,
+            ns[1:], X[1:], W[1:], F, forces, errors, openings,
             np.empty((most, ticking[0])), np.empty((most, ticking[1])), np.empty((1, size)),
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
@@ -322,7 +328,8 @@ class CompiledMotion:
         setting = self._setting._replace(
             chain=chain, contact=touch.compiled(), held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
-            prescribed=problem.compiled_prescribed(carried), holds=problem.compiled_holds(),
+            prescribed=problem.compiled_prescribed(carried),
+            holds=problem.compiled_holds() if problem.holds.all else None,
         )  # fmt: skip
         told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
@@ -337,11 +344,12 @@ class CompiledMotion:
         if carried is not None:
             carried.end()
             w = track.begun[0]
+        ns[0], X[0], W[0] = now, x, w
         return Block(
             problem,
-            np.concatenate([[now], track.ends[:done]]),
-            np.concatenate([x[None], track.X[:done]]),
-            np.concatenate([w[None], track.W[:done]]),
+            ns[: done + 1].copy(),
+            X[: done + 1].copy(),
+            W[: done + 1].copy(),
             track.F[:done].reshape(done, rows, size).copy(),
             self._columns.compact(track.forces[:done]),
             track.errors[:done, 0].copy() if self._adaptive else None,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock, get_ident
+
+import msgspec
 
 from soacraft.errors import StateError
 
@@ -30,7 +30,7 @@ class Exclusive:
 
     def require_free(self, call: str) -> None:
         """Raise `StateError` for a call while another one goes on."""
-        if not self.is_held:
+        if not self._lock.locked():
             return
         if self._thread == get_ident():
             raise StateError(
@@ -53,11 +53,19 @@ class Exclusive:
         """Give it back."""
         self._lock.release()
 
-    @contextmanager
-    def held(self, call: str) -> Iterator[None]:
-        """Hold it during a call."""
-        self.take(call)
-        try:
-            yield
-        finally:
-            self.free()
+    def held(self, call: str) -> Held:
+        """Hold it during a call: `with alone.held("advance_to"):`."""
+        return Held(self, call)
+
+
+class Held(msgspec.Struct, frozen=True, eq=False):
+    """An exclusive right during a call."""
+
+    right: Exclusive
+    call: str
+
+    def __enter__(self) -> None:
+        self.right.take(self.call)
+
+    def __exit__(self, *raised: object) -> None:
+        self.right.free()

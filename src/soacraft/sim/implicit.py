@@ -72,14 +72,14 @@ class Servos(NamedTuple):
     def of(cls, m: Mechanism) -> Servos | None:
         """Servos of a mechanism; None without any."""
         loads = m.loads
-        if m.servos is None or m.servos[0] is not m.description.loads:
-            places = [
+        places = m.servos.of(
+            m.description,
+            lambda: [
                 i
                 for i, x in enumerate(loads)
                 if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
-            ]
-            m.servos = m.description.loads, places
-        places = m.servos[1]
+            ],
+        )
         if not places:
             return None
         controls = [x for i in places if isinstance(x := loads[i], Control)]

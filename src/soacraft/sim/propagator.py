@@ -268,9 +268,10 @@ class Propagator(Uncopied, Strict):
             if self._runner.is_new:  # later on numbers are part of the state
                 self._prints[f"the control of {name!r}"] = fingerprint(u)
             return
-        taken = fingerprint(u)
+        taken, replaces = fingerprint(u), isinstance(name, str) and name in self._acting.controls
         self._acting.control(name, u, breaks)
-        self._prints[f"the control of {name!r}"] = taken
+        if self._runner.is_new or not replaces or not self._acting.controls[name].is_number:
+            self._prints[f"the control of {name!r}"] = taken
 
     def _control_by(
         self, name: str | Callable[[float, State], Any], u: Any, breaks: Sequence[float], every: float | None
@@ -477,9 +478,11 @@ class Propagator(Uncopied, Strict):
         """
         self._acting.alone.require_free("advance_to")
         write = None if checkpoint is None else checkpoints.writer(self, checkpoint)
-        documents = partial(checkpoints.documents, self.mb)
+        documents: Callable[[], dict[str, bytes]] = dict if log is None else partial(checkpoints.documents, self.mb)
         keeping = Keeping.of(log, checkpoint, checkpoint_every, self._restored, write, documents)
-        keeping.origin, self._restored = self._runner.origin, None
+        keeping.origin = self._runner.present.steps.origin
+        if self._restored is not None:
+            self._restored = None
         return self.advance(t, keeping, progress, until, pace, overrun)
 
     def advance(

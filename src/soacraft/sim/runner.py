@@ -35,7 +35,6 @@ from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.keeping import Keeping
-from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Layout
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
@@ -149,65 +148,79 @@ class Runner:
     ) -> Run:
         """On to a nanosecond, or to an event; with a clock, each step waits for it before its tick. `keeping` is what
         goes to the disk meanwhile."""
-        with self._parts.acting.alone.held("advance_to"):
+        alone = self._parts.acting.alone
+        alone.take("advance_to")
+        try:
             names = [] if until is None else [until] if isinstance(until, str) else list(until)
             self._require_ahead(goal, names)
-            problem, keeping = self._parts.acting.begin(), Keeping() if keeping is None else keeping
+            keeping = Keeping() if keeping is None else keeping
+            if not progress:
+                return self._run(goal, names, clock, keeping, None)
             with Bar(f"simulating {self._parts.acting.name}", self.t, goal / 1e9, progress) as bar:
-                task = RunTask(
-                    **{name: getattr(self._parts, name) for name in RunParts.__slots__},
-                    goal=goal,
-                    until=frozenset(names),
-                    recorder=Recorder(problem, self._parts.method.name, keeping.log),
-                    bar=bar,
-                    keeping=keeping,
-                    clock=clock,
-                    look=self.look,
-                    show=self._show,
-                )
-                self._begin(task, problem)
-                run = self._advanced(task, problem)
-            layout = problem.mb.layout
-            if layout.flexible:
-                report_turns(layout, Deformation(layout, run.q))
-            return run
+                return self._run(goal, names, clock, keeping, bar)
+        finally:
+            alone.free()
+
+    def _run(self, goal: int, until: Sequence[str], clock: Pace | None, keeping: Keeping, bar: Bar | None) -> Run:
+        """The run to a goal that lies ahead."""
+        problem = self._parts.acting.begin()
+        task = RunTask(
+            **msgspec.structs.asdict(self._parts),
+            goal=goal,
+            until=frozenset(until),
+            recorder=Recorder(problem, self._parts.method.name, keeping.log),
+            bar=bar,
+            keeping=keeping,
+            clock=clock,
+            look=self.look,
+            show=self._show,
+        )
+        self._begin(task, problem)
+        run = self._advanced(task, problem)
+        if problem.is_flexible:
+            report_turns(problem.mb.layout, Deformation(problem.mb.layout, run.q))
+        return run
 
     def _require_ahead(self, goal: int, until: Sequence[str]) -> None:
         """Raise for an event that there is none of, for a goal in the past, and after a run that cannot go on."""
-        known = [x.name for x in self.events]
+        known = [x.name for x in self.events] if until else []
         for name in until:
             if name not in known:
                 raise StateError(f"there is no event {name!r:.60} to stop at{near(str(name), known)}")
+        now = self.present.now
         if self.present.lost:
             raise StateError(
                 f"the last run of {self._parts.acting.name!r} ended with an error before its last rows, and components "
                 f"have jumped since: their states at t = {self.t:.9g} s are not known. Make another system."
             )
-        if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
+        if goal < now.ns or (goal == now.ns and now.rest > 0.0):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
 
     def _begin(self, task: RunTask, problem: Mechanism) -> None:
         """Begin a run: its first state and row."""
         value, self._restored = sim_state(task, self.present) if self._restored else None, False
-        state = self._show(msgspec.structs.replace(started(task, self.present), stopped=""))
+        now, keeping = self.present.now, task.keeping
+        due = keeping.due(now.ns) if keeping.write is not None else None
+        state = self._show(msgspec.structs.replace(started(task, self.present, problem), stopped="", due=due))
         problem.energy(state.x)  # raises where it overflows: the first row is a good one
         if task.clock is not None:
             task.clock.begin(state.now.ns)
-        state = tick(task, state)
-        log, goes_on = task.keeping.log, False
+        if not problem.components.is_empty:
+            state = tick(task, state)
+        log, goes_on = keeping.log, False
         if log is not None:
-            columns = problem.components.columns
-            labels = problem.names, task.method.name, labels_of(problem.mb), columns, task.keeping.documents
-            goes_on = log.begin(Layout(_sizes(problem), *labels), task.keeping.goes_on)
-        problem.contact.begin_run()
-        task.recorder.first(state.t, state.x, state.w, goes_on)
-        calls = problem.has_functions or self.events or not problem.components.is_empty
+            columns = None if problem.components.is_empty else problem.components.columns
+            labels = problem.names, task.method.name, problem.facts.labels, columns, keeping.documents
+            goes_on = log.begin(Layout(_sizes(problem), *labels), keeping.goes_on)
+        if problem.contact.touches:
+            problem.contact.begin_run()
+        task.recorder.first(state.now.seconds, state.x, state.w, goes_on)
+        calls = task.watch.events or not problem.components.is_empty or (problem.count and problem.has_functions)
         if calls:  # one that changes the structure leaves this row
             task.recorder.flush()
         if value is not None:  # the first row has asked for values that one who was not killed did not ask for
-            state = self._show(started(task, resumed(task, value)))
-            state = tick(task, state)
-        self._show(msgspec.structs.replace(state, due=task.keeping.due(state.now.ns)))
+            state = self._show(msgspec.structs.replace(started(task, resumed(task, value)), due=due))
+            tick(task, state)
 
     def _advanced(self, task: RunTask, problem: Mechanism) -> Run:
         """The run up to its goal or what stops it; an error is raised again with time and cause."""
@@ -266,10 +279,11 @@ class Runner:
         else:
             refuse_other(value, fit(parts), whose)
             mb = parts.acting.mb
-            vdot, before = np.array(mb.vdot), self.state()
+            vdot, before, controls = np.array(mb.vdot), self.state(), dict(parts.acting.controls)
             try:
                 self._show(resumed(parts, value))
             except (SoacraftError, LookupError, ValueError, TypeError, OverflowError) as wrong:
+                parts.acting.put_back(controls)
                 self._show(resumed(parts, before))
                 mb.set_state(before.q, before.v, vdot)
                 raise CheckpointError(f"{whose} cannot be restored, it is damaged: {wrong}") from wrong

@@ -29,8 +29,9 @@ from soacraft.sim.implicit import Implicit, Linear
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.steps import Method
+from soacraft.sim.model_facts import ModelFacts, has_passive
 from soacraft.sim.run_problem import RunProblem
-from soacraft.sim.system import Mechanism, has_passive
+from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
 #: Rows do not fit where coordinates miss the mean of the velocities by more than this part of it, and by more than the
@@ -77,13 +78,13 @@ class Stability:
 
     def begin(self, problem: Mechanism, t: float, x: Array) -> None:
         """Go on from a row: after those before, if it is the last of them."""
-        if not self._t or self._t[-1][-1] != t or not np.array_equal(self._x[-1][-1], x):
+        if not self._t or self._t[-1][-1] != t or self._x[-1][-1].tobytes() != x.tobytes():
             self.forget()
             self.add(problem, np.array([t]), x[None])
 
     def add(self, problem: Mechanism, t: Array, x: Array) -> None:
         """Rows that follow those before. Raise `Stiff` where they are none of the motion."""
-        if not self._method.limited or not problem.mb.nv:
+        if not self._method.limited or not problem.sizes[2]:
             return
         self._t.append(t)
         self._x.append(x)
@@ -99,12 +100,12 @@ class Stability:
         self._t, self._x, self._new = [t[-1:]], [x[-1:]], 0
         nq, _, nv = problem.sizes
         t, x = t[-new - 1 :], x[-new - 1 :]
-        if _only_touches(problem, np.diff(t), x[:, nq : nq + nv]):
+        q, v, touch = x[:, :nq], x[:, nq : nq + nv], problem.contact
+        if touch.touches and _only_touches(problem, np.diff(t), v):
             return
-        q, v = x[:, :nq], x[:, nq : nq + nv]
-        even = self._method.even or _holds_functions(self._method, problem)
-        pressed = problem.contact.presses
-        off = restless(problem.mb, q, v) if even else missed(problem.mb, t, q, v)
+        even = self._method.even or (touch.touches and _holds_functions(self._method, problem))
+        pressed = touch.presses
+        off = restless(problem.mb, q, v, problem.facts) if even else missed(problem.mb, t, q, v, problem.facts)
         steps = some_of(off, _OFTEN_STATES if even or pressed else _STATES)
         rates = []
         if steps.which:
@@ -151,17 +152,19 @@ class Steps(NamedTuple):
 
 def some_of(off: npt.NDArray[np.bool_], states: int = _STATES) -> Steps:
     """Some of the steps of a mask, from the first to the last."""
-    steps = np.flatnonzero(off)
-    at = np.unique(np.linspace(0, len(steps) - 1, states).astype(int)) if len(steps) else np.zeros(0, dtype=int)
+    (steps,) = off.nonzero()
+    if not len(steps):
+        return Steps([], 0)
+    at = np.unique(np.linspace(0, len(steps) - 1, states).astype(int))
     return Steps(steps[at].tolist(), len(steps))
 
 
-def restless(mb: Multibody, q: Array, v: Array) -> Any:
+def restless(mb: Multibody, q: Array, v: Array, facts: ModelFacts | None = None) -> Any:
     """Steps between rows (..., n, nq) in which a velocity changes by more than a small part of itself, and by more than
     what is nothing next to the fastest, or to what gravity gives, (..., n - 1). O(n nv)."""
     if not v.size or v.shape[-2] < 2:
         return np.zeros((*v.shape[:-2], max(v.shape[-2] - 1, 0)), dtype=bool)
-    measure = measure_of(mb, q.reshape(-1, mb.nq)[0])
+    measure = (ModelFacts(mb) if facts is None else facts).measure(q.reshape(-1, q.shape[-1])[0])
     fall = float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)) if measure.length > 0.0 else 0.0
     before, after = np.abs(v[..., :-1, :]) * measure.dofs, np.abs(v[..., 1:, :]) * measure.dofs
     with np.errstate(over="ignore", invalid="ignore"):
@@ -170,22 +173,25 @@ def restless(mb: Multibody, q: Array, v: Array) -> Any:
         return ~(change <= np.maximum(_CHANGED * (before + after), least)).all(axis=-1)
 
 
-def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
+def missed(mb: Multibody, t: Array, q: Array, v: Array, facts: ModelFacts | None = None) -> Any:
     """Steps between rows (..., n, nq) that do not move coordinates by the mean of the velocities, (..., n - 1); all of
     what rolls. O(n nv)."""
-    h = np.diff(t)[:, None]
-    if not all(x.hinge.holonomic for x in mb.bodies):
+    facts = ModelFacts(mb) if facts is None else facts
+    h = (t[1:] - t[:-1])[:, None]
+    if not facts.holonomic:
         return np.broadcast_to(h[:, 0] > 0.0, (*q.shape[:-2], len(h)))
     if not q.size or not len(h):
         return np.zeros((*q.shape[:-2], len(h)), dtype=bool)
-    unit = measure_of(mb, q.reshape(-1, mb.nq)[0]).dofs
-    ends = (np.ascontiguousarray(x).reshape(-1, mb.nq) for x in (q[..., :-1, :], q[..., 1:, :]))
+    nq = q.shape[-1]
+    unit = facts.measure(q.reshape(-1, nq)[0]).dofs
+    ends = [np.ascontiguousarray(q[..., :-1, :]).reshape(-1, nq), np.ascontiguousarray(q[..., 1:, :]).reshape(-1, nq)]
     before, after = v[..., :-1, :], v[..., 1:, :]
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(mb.difference(*ends).reshape(before.shape) - 0.5 * h * (before + after)) * unit
         way = (np.abs(before) + np.abs(after)) * (0.5 * h * unit)
-        fits = off <= np.maximum(np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True)), _ROUNDING)
-    return ~fits.all(axis=-1) & (h[:, 0] > 0.0)
+        small = _SMALL * np.maximum.reduce(way, axis=-1, keepdims=True)
+        fits = off <= np.maximum(np.maximum(_MISSED * way, small), _ROUNDING)
+    return ~np.logical_and.reduce(fits, axis=-1) & (h[:, 0] > 0.0)
 
 
 def require_stable(

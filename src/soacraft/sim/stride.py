@@ -6,7 +6,6 @@ What steps need of those before is one value, `StepMemory`: it is handed in, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,7 +141,10 @@ class Stride:
         course = now.ns, stop, self._step or 0, memory.origin
         pace = memory.length or 0.0, *memory.counts
         options: dict[str, Any] = {"pause": pause, "longest": self._max_step, "visits": visits, "limit": most}
-        with turns_unreported() if problem.mb.layout.flexible else nullcontext():  # of stages that functions see
+        if problem.is_flexible:
+            with turns_unreported():  # of stages that functions see
+                block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
+        else:
             block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, **options)
         if self._method.adaptive:
             memory = memory._replace(length=length, counts=(counts[0], counts[1]))

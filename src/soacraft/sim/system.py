@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from soacraft import dynamics as dyn
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
-from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import CompiledCarried
@@ -49,7 +49,10 @@ from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.last_value import LastValue
+from soacraft.sim.model_facts import ModelFacts
 from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 
@@ -94,13 +97,17 @@ class Mechanism:
         self.is_closed = description.closures.is_closed
         """True if there are closures or couplings."""
         self._placed: tuple[float, Array] | None = None  # where the values of components are
-        self.servos: tuple[tuple[Load, ...], list[int]] | None = None
-        """The places among some loads of actuators whose forces vary with the state of one dof."""
+        self.servos = LastValue[list[int]]()
+        """The places among the loads of actuators whose forces vary with the state of one dof, of a description."""
         self._laws: dict[int, ControlLaws] = {}  # of some controls, by how many they are
-        self._compliance: tuple[tuple[Any, ...], Array] | None = None  # at the coordinates where it was asked for last
+        self._compliance = LastValue[Array]()  # of the coordinates
         self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self._parameters = mb.parameters
-        self._judged = mb.parameters, has_passive(mb)
+        self._facts = ModelFacts(mb)
+        self._stored = mb.acting_forces
+        self.is_flexible = bool(mb.layout.flexible)
+        """True if a body has modes."""
+        self._columns = LastValue[ForceColumns]()  # of the description
         self.holds = Holding(self, [x for x in description.loads if getattr(x, "switches", False)])  # type: ignore[misc]
         self.prescribes = bool(description.prescribed.dofs)
         """True if motions are prescribed, and their force is one of `names`."""
@@ -155,9 +162,17 @@ class Mechanism:
     def acting(self) -> tuple[object, ...]:
         """An account of what acts now, to be compared with a later one: loads, the numbers of controls, and the forces
         of `mb.set_force`."""
-        stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self.mb.acting_forces.items()]
-        numbers = [x.number for x in self.description.loads if isinstance(x, Control) and x.is_number]
-        return self.description.loads, tuple(numbers), frozenset(stored)
+        loads = self.description.loads
+        numbers = self._numbers if loads else ()
+        if not self._stored:
+            return loads, numbers, frozenset()
+        stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self._stored.items()]
+        return loads, numbers, frozenset(stored)
+
+    @property
+    def _numbers(self) -> tuple[float, ...]:
+        """The numbers of controls that are numbers."""
+        return tuple([x.number for x in self.description.loads if isinstance(x, Control) and x.is_number])
 
     @property
     def loads(self) -> Sequence[Load]:
@@ -192,7 +207,13 @@ class Mechanism:
     @property
     def has_functions(self) -> bool:
         """True if a load is a function that the user wrote."""
-        return any(is_function(load) for load in self.description.loads)
+        loads = self.description.loads
+        return bool(loads) and any(is_function(load) for load in loads)
+
+    @property
+    def force_columns(self) -> ForceColumns:
+        """The entries of forces that may differ from zero, of the loads as they are now."""
+        return self._columns.of(self.description, partial(ForceColumns.of, self))
 
     def release_functions(self) -> None:
         """Let functions be called at every evaluation again."""
@@ -210,16 +231,24 @@ class Mechanism:
             self._values = before
 
     @property
+    def facts(self) -> ModelFacts:
+        """Facts of the model as it is now."""
+        if self._facts.revision != self.mb.revision:
+            self._facts = ModelFacts(self.mb)
+        return self._facts
+
+    @property
     def has_passive(self) -> bool:
         """Whether the model has springs, dampers and the like now."""
-        if self._judged[0] != self.mb.parameters:
-            self._judged = self.mb.parameters, has_passive(self.mb)
-        return self._judged[1]
+        return self.facts.has_passive
 
     def energy(self, x: Array) -> float:
         """Kinetic, potential, and that of springs."""
-        springs = dyn.passive_energy(self.mb, self.parts(x)[0], ignore_loops=True)
-        return self.mechanical_energy(x) + float(springs)
+        mb, (nq, _, nv) = self.mb, self.sizes
+        q, v = x[:nq], x[nq : nq + nv]
+        moving, stored = dyn.kinetic_energy(mb, q, v, ignore_loops=True), dyn.potential_energy(mb, q, ignore_loops=True)
+        springs = dyn.passive_energy(mb, q, ignore_loops=True) if self.facts.has_passive else 0.0
+        return float(moving + stored + springs)
 
     def mechanical_energy(self, x: Array) -> float:
         """Kinetic and potential: what grows by the work of all forces, springs included."""
@@ -411,18 +440,22 @@ class Mechanism:
     def rates(self, t: float, x: Array) -> Array:
         """[v; a; powers; rates of what is carried along]."""
         q, v, _ = self.parts(x)
-        components = self.components
-        if components.is_empty:
-            a, forces = self._inertial(t, q, v)
-            return np.concatenate([self.tangent(q, v), a, forces @ v])
+        if self.components.is_empty:
+            if self.constrained or self._busy:
+                a, forces = self._inertial(t, q, v)
+                return np.concatenate([self.tangent(q, v), a, forces @ v])
+            vdot = self._calm_accelerations(q, v, np.zeros(len(v)))
+            a = self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
+            return np.concatenate([self.coordinates.tangent(q, v), a, np.zeros(len(self.names))])
         self.place(t, x)
         if self.constrained or self._busy:
             a, forces = self._inertial(t, q, v)
-            return np.concatenate([self.tangent(q, v), a, forces @ v, components.rates(self.coordinates.own(v, a))])
-        total, powers = components.total(q, v)  # nothing else acts
+            zdot = self.components.rates(self.coordinates.own(v, a))
+            return np.concatenate([self.tangent(q, v), a, forces @ v, zdot])
+        total, powers = self.components.total(q, v)  # nothing else acts
         a = self._straight(v, self._calm_accelerations(q, v, total))
         idle = np.zeros(len(self.names) - len(powers))
-        zdot = components.rates(self.coordinates.own(v, a))
+        zdot = self.components.rates(self.coordinates.own(v, a))
         return np.concatenate([self.tangent(q, v), a, powers, idle, zdot])
 
     def vdot_of(self, x: Array, w: Array) -> Array:
@@ -451,7 +484,9 @@ class Mechanism:
 
     def _calm_accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """Accelerations at the calm v, under forces as they are at v."""
-        if not (self._floats and self.has_passive):
+        if not self._floats:
+            return self.accelerations(q, v, force)
+        if not self.has_passive:
             return self.accelerations(q, self._calm(v), force)
         if self.is_closed:
             return self.accelerations(q, self._calm(v), force + self._damped(q, v))
@@ -460,7 +495,7 @@ class Mechanism:
 
     def _straight(self, v: Array, vdot: Array) -> Array:
         """a, from accelerations at the calm v."""
-        return self.coordinates.straight(self._calm(v), vdot)
+        return self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
 
     def implicit_rates(self, t: float, x: Array, implicit: Implicit) -> Array:
         """The same with forces of single dofs taken implicitly."""
@@ -614,12 +649,13 @@ class Mechanism:
     def compliance_derivative(self, q: Array) -> Array:
         """The same by compiled derivatives, kept for the last q. Impulses at stops need `compliance`, whose symmetric
         rounding leaves closures shut."""
-        key = self.mb.version, self.mb.parameters, q.tobytes()
-        if self._compliance is None or self._compliance[0] != key:
+
+        def compute() -> Array:
             Y = self.closures.compliance(q)
             Y.flags.writeable = False
-            self._compliance = key, Y
-        return self._compliance[1]
+            return Y
+
+        return self._compliance.of((self.mb.version, self.mb.parameters, q.tobytes()), compute)
 
     def free_accelerations(self, t: float, q: Array, v: Array) -> Array:
         """vdot as it is at a state, with all that holds now."""
@@ -637,7 +673,7 @@ class Mechanism:
     def _forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of every load, of what is carried along as it was placed last, and of what the model
         has itself, (loads, nv)."""
-        forces = np.zeros((self.count + len(self._silent), self.mb.nv))
+        forces = np.zeros((self.count + len(self._silent), self.sizes[2]))
         own = len(self.description.loads)
         if self.count > own:
             self.components.push(q, forces[own : self.count])
@@ -652,7 +688,7 @@ class Mechanism:
 
     @property
     def _busy(self) -> bool:
-        return bool(self.description.loads or self.contact.touches or self.mb.acting_forces or self.has_passive)
+        return bool(self.description.loads) or self.contact.touches or bool(self._stored) or self.facts.has_passive
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot under a generalized force and what the model has itself, where nothing is prescribed."""
@@ -674,8 +710,10 @@ class Mechanism:
     def begun(self, t: float, x: Array) -> Array:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
+        if not (self.constrained or self.is_closed):
+            return x
         end = self.settle(t, x, True)
-        if end is x or not all(body.hinge.holonomic for body in self.mb.bodies):  # rolling has no differences
+        if end is x or not self.facts.holonomic:  # rolling has no differences
             return end
         (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
         unit = measure_of(self.mb, q).dofs
@@ -701,10 +739,11 @@ class Mechanism:
     @property
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
-        motions = self.prescribed.kept if self.prescribes else None
-        loads, stored = self.description.loads, tuple(self.mb.acting_forces.items())
-        numbers = tuple([x.number for x in loads if isinstance(x, Control) and x.is_number])
-        return Told(motions, self.versions, loads, numbers, tuple([x.mode for x in self.holds.all]), stored)
+        motions, loads = self.prescribed.kept if self.prescribes else None, self.description.loads
+        modes = tuple([x.mode for x in self.holds.all]) if self.holds.all else ()
+        numbers = self._numbers if loads else ()
+        versions = self.mb.version, self.mb.parameters - self._reweighed
+        return Told(motions, versions, loads, numbers, modes, tuple(self._stored.items()))
 
     def require_unchanged(self, told: Told, t: float, what: str) -> None:
         """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
@@ -824,10 +863,6 @@ class Mechanism:
         return self._with_carried(np.concatenate([unit, travels, unit * rate, np.full(len(self.names), np.inf)]), x)
 
     def _with_carried(self, scale: Array, x: Array) -> Array:
+        if self.components.is_empty:
+            return scale
         return np.concatenate([scale, self.components.scale(self.carried_of(x))])
-
-
-def has_passive(mb: Multibody) -> bool:
-    """Whether a model has springs, dampers and the like."""
-    springs = any(x.passive.stiffness.any() or x.passive.damping.any() for x in mb.bodies)
-    return springs or len(mb.tendons) > 0 or mb.layout.has_links or any(x.gravity_compensation for x in mb.bodies)

@@ -50,7 +50,29 @@ def together(p):
     return p
 
 
+def together_in_another_order(p):
+    """One function of all controls, of which one was there before."""
+    p.control(p.mb.dof_names[1], 0.1)
+    return together(p)
+
+
+def all_but_one(p):
+    """One function of all controls, of which one is a number since."""
+    together(p)
+    p.control(p.mb.dof_names[0], -0.4)
+    return p
+
+
+def named_but_one(p):
+    """The same, by name: without the one that is a number, and with it."""
+    first, second = p.mb.dof_names
+    p.control(lambda t, state: {second: 0.1 - 0.2 * state.v[1]} | ({first: 7.0} if t > 0.02 else {}))
+    p.control(first, -0.4)
+    return p
+
+
 ACTING = {"added": added, "controlled": controlled, "together": together}
+ACTING |= {x.__name__: x for x in (together_in_another_order, all_but_one, named_but_one)}
 
 
 def propagator(mb, method):
@@ -154,6 +176,20 @@ def test_a_held_damper_is_stable_up_to_twice_its_rate(method, rate, stable):
     limit = f"{2.0 * h / rate:.2g}"
     with pytest.raises(SimulationError, match=rf"stability limits the steps of '{method}' to {limit} s"):
         p.advance_to(0.15)
+
+
+@pytest.mark.parametrize("value", [0.5, [0.5], [1.0, 2.0, 3.0]])
+def test_a_function_of_several_controls_gives_the_numbers_of_all(value):
+    """Also where one of them is a number since; as many numbers as are left are refused."""
+    p = propagator(sc.load("double_pendulum"), "rk4")
+    first, second = p.mb.dof_names
+    p.control(lambda t, state: np.array(value) if t > 0.01 else np.array([1.0, 0.25]))
+    p.control(first, -0.4)
+    run = p.run(0.008)
+    assert set(run.forces[first][:, 0]) == {-0.4}
+    assert set(run.forces[second][:, 1]) == {0.25}
+    with pytest.raises(SimulationError, match=r"the numbers of 2 controls at t = .* must have shape \(2,\)"):
+        p.run(0.04)
 
 
 def test_an_error_of_a_function_ends_the_run_at_the_last_good_step():

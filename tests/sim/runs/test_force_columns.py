@@ -61,7 +61,7 @@ def test_forces_that_act_are_those_with_a_number():
 
 def test_forces_are_a_mapping_by_name():
     c, x = columns(), table()
-    forces = Forces(["b", "c"], [1, 2], c, c.compact(x))
+    forces = Forces({"b": 1, "c": 2}, c, c.compact(x))
     assert [*forces] == ["b", "c"]
     assert "a" not in forces
     np.testing.assert_array_equal(np.stack([*forces.values()], axis=1), x[:, 1:])

@@ -9,6 +9,7 @@ from tests.sim.state_scenes import crossing, eventful, same_run, swinging, tree
 
 from soacraft import sim
 from soacraft.errors import CheckpointError, StateError
+from soacraft.sim import SimState
 
 
 def everything(p):
@@ -91,3 +92,86 @@ def test_what_is_no_state_and_what_a_run_does_are_refused():
     p.every(1.0, ask)
     p.run(0.1)
     assert len(said) == 2
+
+
+SAMPLES = (np.array([0.0, 0.05, 0.2, 1.0]), np.array([0.1, -0.4, 0.3, 0.0]))
+
+
+def given_a_number(control):
+    """A pendulum of two rods under a control, which a callback makes a number from 0.06 s on."""
+    p = sim.Propagator(swinging(), integrator="rk4", step=0.01)
+    first, second = p.mb.dof_names
+    if control == "together":
+        p.control(lambda t, s: {first: 0.1 * np.sin(9 * t), second: -0.2 * s.v[1]})
+    else:
+        p.control(first, SAMPLES if control == "samples" else lambda t, s: 0.3 * np.cos(9 * t))
+        p.control(second, 0.2)
+    p.every(0.03, lambda t, s: p.control(first, 0.5 * t) if 0.06 <= t < 0.1 else None)
+    return p
+
+
+@pytest.mark.parametrize("control", ["samples", "function", "together"])
+@pytest.mark.parametrize("through", ["state", "checkpoint"])
+def test_controls_that_became_numbers_are_restored_as_these(control, through, tmp_path):
+    """A callback gave a number in place of samples or a function: the number is part of the state."""
+    p, other, first = given_a_number(control), given_a_number(control), swinging().dof_names[0]
+    p.run(0.14)
+    assert p.state().controls[first] == pytest.approx(0.045)
+    if through == "state":
+        other.set_state(SimState.decode(p.state().encode()))
+    else:
+        p.checkpoint(tmp_path / "a.h5")
+        other.restore(tmp_path / "a.h5")
+    assert other._acting.numbers == p._acting.numbers
+    one, again = p.run(0.3), other.run(0.3)
+    same_run(one, again)
+    assert set(one.forces[first][:, 0]) == {0.5 * 0.09}
+
+
+def test_a_control_that_is_another_function_is_refused(tmp_path):
+    """A function that a callback gave is in no state: such a checkpoint is of another program."""
+    p = given_a_number("samples")
+    p.run(0.02)
+    p.control(p.mb.dof_names[0], lambda t, s: 0.7 * t)
+    p.checkpoint(tmp_path / "a.h5")
+    with pytest.raises(CheckpointError, match="the control of"):
+        given_a_number("samples").restore(tmp_path / "a.h5")
+
+
+def test_a_number_whose_control_is_none_here_is_refused():
+    p, other = given_a_number("samples"), sim.Propagator(swinging(), integrator="rk4", step=0.01)
+    other.control(other.mb.dof_names[1], 0.2)
+    p.run(0.14)
+    with pytest.raises(CheckpointError, match="this SimState is of another run"):
+        other.set_state(p.state())
+
+
+def test_samples_that_became_numbers_do_not_come_back_from_a_state():
+    """A state of before, when samples acted, does not have them: the propagator refuses it."""
+    p = given_a_number("samples")
+    p.run(0.03)
+    before = p.state()
+    p.run(0.14)
+    with pytest.raises(CheckpointError, match=r"its controls that are numbers are \['.*'\], and those of"):
+        p.set_state(before)
+
+
+def test_samples_stay_where_a_state_with_a_number_fails_on_the_way(monkeypatch):
+    """Where a later part of the state raises, the samples act as before."""
+    p, other, given = given_a_number("samples"), given_a_number("samples"), given_a_number("samples")
+    p.run(0.02), other.run(0.02), given.run(0.14)
+    state = given.state()
+    forget, calls = type(p._runner._parts.stability).forget, []
+
+    def fails_once(self):
+        calls.append(self)
+        forget(self)
+        if len(calls) == 1:
+            raise ValueError("no such row")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(p._runner._parts.stability), "forget", fails_once)
+        with pytest.raises(CheckpointError, match="it is damaged: no such row"):
+            p.set_state(state)
+    other.set_state(other.state())
+    same_run(p.run(0.3), other.run(0.3))

@@ -37,6 +37,28 @@ def test_a_run_that_is_killed_a_thousand_times(case):
     assert kill(case, -(-1000 // len(CASES)), 5) > 500 // len(CASES)
 
 
+def test_a_run_with_phases_that_was_killed_behind_its_last_checkpoint_is_not_logged_again(tmp_path):
+    """The same call again goes to the same time: the log and the checkpoint are left as they are. A later time is
+    another segment, as of a second run."""
+    log, keep = tmp_path / "run.h5", tmp_path / "keep.h5"
+    how = {"log": log, "checkpoint": keep, "checkpoint_every": 0.05}
+    s = descent()
+    s.run(0.6, **how)
+    whole, state = arrays(log), sim.restore(keep).board.moved().state()
+    for _ in range(2):
+        other = sim.restore(keep)
+        run = other.run(0.6, **how)
+        assert run.t.tolist() == [0.6]
+        assert run.events == []
+        assert arrays(log) == whole
+        assert sim.restore(keep).board.moved().state() == state
+    one, again = s.run(0.8), sim.restore(keep).run(0.8, **how)
+    assert one.q.tobytes() == again.q.tobytes()
+    further = arrays(log)
+    assert {name: x for name, x in further.items() if name in whole} == whole
+    assert sim.read(log).t.tolist() == again.t.tolist()
+
+
 def two_arms() -> sim.System:
     """Two plants, a frame that a signal moves, parameters that were changed, an offset and a start later than zero."""
     s = sim.System("two", integrator="rk4", step=1e-3, t=0.25, seed=3)

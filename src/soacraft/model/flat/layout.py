@@ -162,6 +162,11 @@ class Layout:
             )
 
     @cached_property
+    def holonomic(self) -> bool:
+        """True if no hinge rolls, or is nonholonomic in another way."""
+        return all(group.hinge.holonomic for group in self.groups)
+
+    @cached_property
     def tree(self) -> Tree:
         """The tree of the bodies, numbered as in `bodies`."""
         return Tree(self.parents, [body.name for body in self.bodies])
@@ -387,7 +392,7 @@ class Layout:
 
 _PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))
 #: Fields that also change with the attributes of a user's own hinge.
-_OF_HINGES = frozenset({"groups", "units"})
+_OF_HINGES = frozenset({"groups", "units", "holonomic"})
 
 
 def _group_key(hinge: Hinge) -> Hashable:

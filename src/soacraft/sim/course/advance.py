@@ -21,7 +21,8 @@ from soacraft.sim.course.ticks import feel, tick, weighed
 def advance(task: RunTask, state: RunState) -> RunState:
     """Carry a run on to its goal, or to what stops it, which `stopped` of the state names then."""
     # Callbacks that are due where the run begins.
-    state = call_back(task, state)
+    if task.callbacks:
+        state = call_back(task, state)
     taken = 0  # steps since the last look
     while state.now.ns < task.goal:
         # Look. A server answers its clients here; it may end the run, or change values that rates depend on.
@@ -68,11 +69,14 @@ def advance(task: RunTask, state: RunState) -> RunState:
                 return task.show(state)
 
         # Callbacks that are due now. What they change is a row.
-        state = call_back(task, state)
+        if task.callbacks:
+            state = call_back(task, state)
 
         # Checkpoint. The run goes on from it as one does who restores it.
-        state = task.show(checkpointed(task, state))
-        task.bar.at(state.t)
+        if state.due is not None:
+            state = task.show(checkpointed(task, state))
+        if task.bar is not None:
+            task.bar.at(state.t)
     return state
 
 

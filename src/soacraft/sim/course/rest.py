@@ -24,16 +24,16 @@ def left(parts: RunParts, state: RunState) -> RunState:
     """Let the model have the state of a run; the same with what the next start needs."""
     if not len(state.x) or not parts.acting.is_current:
         return state
-    mb, problem = parts.acting.mb, parts.problem
-    q, v, _ = problem.parts(state.x)
-    if problem.varies:
+    problem = parts.acting.problem
+    mb = problem.mb
+    q, v, rest = problem.parts(state.x)
+    if not problem.components.is_empty and problem.varies:
         with suppress(SoacraftError):  # masses are those of the last stage otherwise, which may not be its own
             problem.place(state.t, state.x)
     mb.set_state(q, v)
-    work = dict(zip(problem.names, problem.work_of(state.x).tolist(), strict=True))
-    components = problem.components
-    if components.size:
-        components.present = problem.carried_of(state.x).copy()
+    work = dict(zip(problem.names, rest.tolist(), strict=False))  # states of components follow
+    if not problem.components.is_empty:
+        problem.components.present = problem.carried_of(state.x).copy()
     return msgspec.structs.replace(state, seen=mb.current, work=work)
 
 
@@ -60,7 +60,7 @@ def saved(task: RunTask, state: RunState, within: bool) -> RunState:
 def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimState:
     """Return a run as a value. The model must have its state (`left`); `within` is True in the middle of a run."""
     problem = parts.acting.begin()
-    state = at_point(parts, state)
+    state = at_point(parts, state, problem)
     rates = state.w if within else rates_of(parts, state)
     q, v, _ = problem.parts(state.x)
     turns, independent, choice = problem.closures.memory
@@ -99,7 +99,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
     problem = parts.acting.begin()
     mb = problem.mb
     mb.set_state(value.q, value.v)
-    parts.acting.set_numbers(value.controls)
+    parts.acting.recall(value.controls)
     parts.stride.begin_anew()
     parts.stability.forget()
     problem.closures.recall(value.closures, value.independent, value.embedding)
@@ -122,14 +122,15 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
 
 def fit(parts: RunParts) -> Fit:
     """Return what a state must fit to."""
-    problem = parts.acting.begin()
-    ticks, held = problem.components.memory()
+    problem, numbers = parts.acting.begin(), parts.acting.numbers
+    ticks, held = ([], {}) if problem.components.is_empty else problem.components.memory()
     return Fit(
         problem.mb,
         tuple(problem.names),
         tuple(x.name for x in parts.watch.events),
         tuple(x.period for x in parts.callbacks),
-        tuple(sorted(parts.acting.numbers)),
+        tuple(sorted(numbers)),
+        tuple(sorted(set(parts.acting.controls) - set(numbers))),
         len(ticks),
         problem.components.size,
         held,

@@ -68,7 +68,7 @@ def _next_stop(task: RunTask, state: RunState, goal: int) -> int:
 def walk(task: RunTask, state: RunState) -> tuple[RunState, int]:
     """The state after compiled steps, whose rows are recorded, and how many they were; 0 where the next step is to be
     taken in Python."""
-    visits = visits_of(task, state)
+    visits = visits_of(task, state) if task.callbacks else None
     if visits is not None:
         task.recorder.flush()  # before a callback changes a parameter of the model
     plan, calls = (None, []) if visits is None else visits
@@ -77,30 +77,37 @@ def walk(task: RunTask, state: RunState) -> tuple[RunState, int]:
     finally:
         if visits is not None:
             state = task.show(msgspec.structs.replace(state, calls=tuple(x[0] for x in calls)))
-    after = task.show(msgspec.structs.replace(after, calls=state.calls))
+    if visits is not None or walked.block is None:
+        after = task.show(msgspec.structs.replace(after, calls=state.calls))
     block, before = walked.block, None if plan is None else plan.before
     if block is None and before is None:
         return after, 0
+    problem, breaks = task.acting.problem, task.acting.breaks
     if block is not None:
-        task.stability.add(task.problem, block.t[1:], block.x[1:])
-    walked.require_fine()
-    task.problem.see(window(task.acting.breaks, after.now))
+        task.stability.add(problem, block.ns[1:] / 1e9, block.x[1:])
+    if walked.raised is not None:
+        raise walked.raised
+    problem.see(window(breaks, after.now) if breaks else ALWAYS)
     return after if before is None else visited(task, after, before), 1 if block is None else len(block.ns) - 1
 
 
 def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[RunState, Walked]:
     """The state after the steps of one compiled call, and these, which are recorded; no steps where events other than
     the crossings of components are looked for, or functions jump."""
-    problem, carried, none = task.problem, task.acting.components, Walked(None, state.steps)
+    problem, carried = task.acting.problem, task.acting.components
     if state.now.ns < state.doubtful or (task.clock is not None and carried.is_empty):
-        return state, none
-    asks, jumps = task.watch.asks_functions, any(x.jumps for x in task.acting.breaks)
+        return state, Walked(None, state.steps)
+    asks = bool(task.watch.events) and task.watch.asks_functions
     names = [] if carried.is_empty else [name for name, _ in carried.crossings]
-    if not task.watch.holds_are_clear(state.signs) or (jumps if carried.is_empty else asks):
-        return state, none
+    if task.watch.events and not task.watch.holds_are_clear(state.signs):
+        return state, Walked(None, state.steps)
+    if asks if not carried.is_empty else (breaks := task.acting.breaks) and any(x.jumps for x in breaks):
+        return state, Walked(None, state.steps)
     values = None if carried.is_empty else carried.keep()
     wait = None if task.clock is None else task.clock.wait
-    stop = min([task.goal, *saves(task, state), *(dues(task, state) if visits is None else visits.stops)])
+    stop = task.goal
+    if state.due is not None or task.callbacks:
+        stop = min([stop, *saves(task, state), *(dues(task, state) if visits is None else visits.stops)])
     most = None
     if task.look is not None and not carried.is_empty:
         ahead, origin = task.look.ahead, state.steps.origin
@@ -112,7 +119,8 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
         if names:
             carried.signs[:] = state.signs.of(names)
         walked = task.stride.many(problem, state.steps, state.now, state.x, state.w, stop, wait, visits, most)
-    state, block = msgspec.structs.replace(state, steps=walked.memory), walked.block
+    before, block = state.steps, walked.block
+    state = msgspec.structs.replace(state, steps=walked.memory)
     if block is None:
         return state, walked
     if not (carried.is_empty or task.acting.is_current):  # an equation changed the structure
@@ -128,8 +136,9 @@ def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[Run
     if _recorded(task, block, walked):
         return after, walked
     carried.restore(values)
-    problem.contact.take_back(state.t)
-    return task.show(msgspec.structs.replace(state, ticked=None, doubtful=now.ns)), none
+    if problem.contact.touches:
+        problem.contact.take_back(state.t)
+    return task.show(msgspec.structs.replace(state, ticked=None, doubtful=now.ns)), Walked(None, before)
 
 
 def _recorded(task: RunTask, block: Block, walked: Walked) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from soacraft.model.states.state import State
 from soacraft.progress import Bar
@@ -43,8 +44,7 @@ class Callback(NamedTuple):
     function: Callable[[float, State], Any]
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class RunParts:
+class RunParts(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Parts that all runs of one propagator share."""
 
     acting: Acting
@@ -61,14 +61,14 @@ class RunParts:
         return self.acting.problem
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class RunTask(RunParts):
+class RunTask(RunParts, frozen=True, eq=False, kw_only=True):
     """A run to a nanosecond, or to the first of the events named `until`."""
 
     goal: int
     until: frozenset[str]
     recorder: Recorder
-    bar: Bar
+    bar: Bar | None
+    """Where the run is shown, if it is."""
     keeping: Keeping
     clock: Pace | None
     look: Look | None

@@ -17,9 +17,10 @@ from soacraft.spatial.checks import Array
 def tick(task: RunTask, state: RunState, step: Step | None = None) -> RunState:
     """The state after what is carried along had the contacts of the step that ended, and ticked, where it is due;
     crossings that this makes jump at once. After an error it is as it was before."""
-    carried, problem = task.acting.components, task.problem
+    carried = task.acting.components
     if carried.is_empty:
         return state
+    problem = task.problem
     due = carried.next_tick == state.now.ns and state.now.rest <= 0.0
     if not due and not _feels(task, step):
         return state

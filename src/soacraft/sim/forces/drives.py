@@ -203,11 +203,10 @@ class Together:
         """The function."""
         return self._function
 
-    def read_all(self, t: float, value: Any) -> list[float]:
-        """Return the numbers that the function gave for all controls, in their order. A `StateError` where one is left
-        out."""
-        numbers = self.read(t, value)
-        return [part_of(numbers, name, t) for name in self._names]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the controls, in their order."""
+        return self._names
 
     def read(self, t: float, value: Any) -> dict[str, float]:
         """Return the numbers that the function gave, all or some, as {control: number}."""

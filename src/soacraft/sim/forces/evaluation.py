@@ -7,7 +7,7 @@ steps contacts calls them once a step, at its start, and holds what they gave (`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from soacraft.model.states.row import RowStates
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.forces.drives import Control, Together
+from soacraft.sim.forces.drives import Control, Together, part_of
 from soacraft.sim.forces.loads import Function, Load
 from soacraft.sim.forces.push import Push
 from soacraft.sim.forces.user_calls import Integers, UserCall, user_call
@@ -80,13 +80,13 @@ def _of_force(load: Load, row: Array, order: object) -> UserCall:
 
 def _of_controls(driven: Sequence[tuple[Control, int]], values: Array) -> list[UserCall]:
     """Calls that write the numbers of controls; a function of several controls is called once for all of them."""
-    groups: dict[int, tuple[Together, list[int]]] = {}
+    groups: dict[int, tuple[Together, dict[str, int]]] = {}
     calls: list[UserCall] = []
     for control, place in driven:
         if control.together is None:
             calls.append(_of_control(control, values, place))
             continue
-        groups.setdefault(id(control.together), (control.together, []))[1].append(place)
+        groups.setdefault(id(control.together), (control.together, {}))[1][control.name] = place
     return calls + [_of_together(together, values, at) for together, at in groups.values()]
 
 
@@ -97,13 +97,24 @@ def _of_control(control: Control, values: Array, place: int) -> UserCall:
     return user_call(control.function, values, np.array([place]), read)
 
 
-def _of_together(together: Together, values: Array, places: list[int]) -> UserCall:
-    at = np.array(places, dtype=np.int64)
+def _of_together(together: Together, values: Array, places: Mapping[str, int]) -> UserCall:
+    """Return the call of a function of several controls, whose numbers go to the places of those that it still has."""
+    names = [name for name in together.names if name in places]
+    at = np.array([places[name] for name in names], dtype=np.int64)
 
     def read(t: float, state: State, value: Any) -> None:
-        values[at] = together.read_all(t, value)
+        numbers = together.read(t, value)
+        values[at] = [part_of(numbers, name, t) for name in names]
 
-    return user_call(together.function, values, at, read)
+    call = user_call(together.function, values, at, read)
+    if len(names) == len(together.names):
+        return call
+    function = call.function  # its numbers are more than the places: all go through `read`
+
+    def wrapped(t: float, state: State) -> tuple[Any]:
+        return (function(t, state),)
+
+    return call._replace(function=wrapped, read=lambda t, state, value: read(t, state, value[0]))
 
 
 class States:

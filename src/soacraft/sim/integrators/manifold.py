@@ -171,15 +171,13 @@ class Coordinates:
 
     def straight(self, v: Array, vdot: Array) -> Array:
         """The rates of velocities in the axes of each hinge's parent: those of free hinges' travel are vdot + w x v."""
-        return self._with_turn(v, vdot, 1.0)
+        return self._with_turn(v, vdot, 1.0) if len(self.free_v) else vdot
 
     def own(self, v: Array, a: Array) -> Array:
         """vdot, (..., nv), from what `straight` makes of it."""
-        return self._with_turn(v, a, -1.0)
+        return self._with_turn(v, a, -1.0) if len(self.free_v) else a
 
     def _with_turn(self, v: Array, a: Array, sign: float) -> Array:
-        if not len(self.free_v):
-            return a
         if np.ndim(a) == 1 and np.ndim(v) == 1:  # one state, as in each step
             rates = np.array(a)
             for at in self.free_v.tolist():

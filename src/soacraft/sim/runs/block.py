@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class Block:
         """The block after its model was copied, where the versions of the model were old."""
         return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
 
-    @property
+    @cached_property
     def t(self) -> Array:
         """The instants in seconds."""
         return np.asarray(self.ns / 1e9)

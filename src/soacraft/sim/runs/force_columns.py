@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,8 @@ class ForceColumns:
 
     def __init__(self, shape: tuple[int, int], entries: npt.NDArray[np.intp]) -> None:
         self.shape, self.entries = shape, entries
+        self.is_whole = len(entries) == shape[0] * shape[1]
+        """True if no entry is left out."""
 
     @classmethod
     def of(cls, problem: Mechanism) -> ForceColumns:
@@ -35,6 +37,8 @@ class ForceColumns:
         return cls(may.shape, np.flatnonzero(may))
 
     def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
         same = isinstance(other, ForceColumns) and self.shape == other.shape
         return same and isinstance(other, ForceColumns) and np.array_equal(self.entries, other.entries)
 
@@ -44,11 +48,6 @@ class ForceColumns:
     def all(self) -> ForceColumns:
         """All entries of the same table."""
         return ForceColumns(self.shape, np.arange(self.shape[0] * self.shape[1]))
-
-    @property
-    def is_whole(self) -> bool:
-        """True if no entry is left out."""
-        return len(self.entries) == self.shape[0] * self.shape[1]
 
     def compact(self, forces: Array) -> Array:
         """The entries of rows (n, forces, dofs), (n, entries)."""
@@ -70,7 +69,7 @@ class ForceColumns:
     def acts(self, compact: Array) -> npt.NDArray[np.bool_]:
         """True for each force that is not zero in all rows."""
         some = np.zeros(self.shape[0], dtype=bool)
-        some[self.entries[compact.any(axis=0)] // max(self.shape[1], 1)] = True
+        some[self.entries[np.logical_or.reduce(compact, axis=0)] // max(self.shape[1], 1)] = True
         return some
 
     def of_force(self, compact: Array, number: int) -> Array:
@@ -85,8 +84,8 @@ class ForceColumns:
 class Forces(Mapping[str, Array]):
     """The generalized forces of a run, {name: array (rows, dofs)}, each computed when it is first read."""
 
-    def __init__(self, names: Sequence[str], numbers: Sequence[int], columns: ForceColumns, compact: Array) -> None:
-        self._numbers, self._columns, self._compact = dict(zip(names, numbers, strict=True)), columns, compact
+    def __init__(self, numbers: Mapping[str, int], columns: ForceColumns, compact: Array) -> None:
+        self._numbers, self._columns, self._compact = numbers, columns, compact
         self._rows: dict[str, Array] = {}
 
     def __getitem__(self, name: str) -> Array:

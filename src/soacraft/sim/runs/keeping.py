@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
+
+import msgspec
 
 from soacraft.arguments import read_path
 from soacraft.errors import StateError
@@ -15,8 +16,7 @@ from soacraft.sim.runs.log import Log, LogPlace
 from soacraft.sim.states.sim_state import SimState
 
 
-@dataclass
-class Keeping:
+class Keeping(msgspec.Struct, eq=False):
     """A log, which is new or goes on from a place, and what writes checkpoints: called with the state of the run and
     the place in its log, at multiples of `every` nanoseconds and at the end."""
 
@@ -25,7 +25,7 @@ class Keeping:
     write: Callable[[SimState, LogPlace | None], None] | None = None
     every: int | None = None
     origin: int = 0
-    documents: Mapping[str, bytes] = field(default_factory=dict)
+    documents: Mapping[str, bytes] = {}
     """Documents of the model and the system for the log."""
     stays_open: bool = False
     """True if another segment follows, in the log and in time: then no checkpoint is written at the end of this."""

@@ -16,15 +16,14 @@ from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
-from soacraft.sim.runs.force_columns import ForceColumns, Forces
-from soacraft.sim.runs.labels import labels_of
+from soacraft.sim.runs.force_columns import Forces
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
 from soacraft.sim.runs.signals import Signals, packed
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
-_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "signals")
+_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces", "signals")
 #: Rows that are computed together; rows that are written together, and seconds after which they are, for those who
 #: follow a log.
 _TOGETHER, _LOGGED, _SECONDS = 256, 2**13, 0.5
@@ -40,7 +39,7 @@ class Recorder:
         # signals of what is carried along, for each pending row
         self._samples: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         self._chunks: list[dict[str, Array]] = []
-        self._columns = ForceColumns.of(problem)
+        self._columns = problem.force_columns
         self._unlogged: list[dict[str, Array]] = []
         self.events: list[Happened] = []
         self._steps: list[tuple[float, Step | Block]] = []
@@ -60,12 +59,12 @@ class Recorder:
     def row(self, t: float, x: Array, w: Array) -> None:
         """A state of the run."""
         problem = self._problem
-        q, v, _ = problem.parts(x)
-        problem.place(t, x)
-        forces = problem.all_forces(t, q, v)
-        if not problem.components.is_empty:
-            sample = problem.components.sample(lambda: problem.vdot_of(x, w))
-            self._samples.append(sample)
+        (nq, _, nv), components = problem.sizes, problem.components
+        if not components.is_empty:
+            problem.place(t, x)
+        forces = problem.all_forces(t, x[:nq], x[nq : nq + nv])
+        if not components.is_empty:
+            self._samples.append(components.sample(lambda: problem.vdot_of(x, w)))
         self._pending.append((t, x, w, forces))
         if problem.varies:  # energies are those of the masses as they are placed
             self.flush()
@@ -83,22 +82,54 @@ class Recorder:
     def block(self, block: Block, rtol: float) -> bool:
         """Many accepted steps, whose errors are relative to rtol. False, and nothing of it kept, where there are
         components and the energy of a row is not known: they must be taken one by one then."""
-        self._compute()
+        joined = self._begins(block)
+        if not joined and self._pending:
+            self._compute()
         if block.signals is not None and not self._is_good(block.x[1:]):
             return False
-        t = block.t
+        t, first = block.ns / 1e9, 0 if joined else 1
         self._steps.append((float(t[0]), block))
         if block.errors is not None:
             self.explained = (self.explained or 0.0) + rtol * float(block.errors.sum())
-        self._add(t[1:], block.x[1:], block.w[1:], self._of_block(block), block.openings, block.signals, block.energies)
-        if time.monotonic() >= self._due or sum(len(x["t"]) for x in self._unlogged) >= _LOGGED:
+        forces = block.forces if block.columns is self._columns else self._of_block(block)
+        openings = block.openings
+        if joined:
+            forces, openings = self._with_pending(forces, openings)
+        self._add(t[first:], block.x[first:], block.w[first:], forces, openings, block.signals, block.energies)
+        if self._log is not None and (
+            time.monotonic() >= self._due or sum(len(x["t"]) for x in self._unlogged) >= _LOGGED
+        ):
             self._to_log()
         return True
 
     def flush(self) -> None:
         """Compute what is pending, and write all rows to the log."""
-        self._compute()
-        self._to_log()
+        if self._pending:
+            self._compute()
+        if self._log is not None:
+            self._to_log()
+
+    def _begins(self, block: Block) -> bool:
+        """True if the one row that is pending is that with which a block begins, whose energies are not known: then
+        they are computed together."""
+        if len(self._pending) != 1 or block.signals is not None or block.energies is not None:
+            return False
+        t, x, w, _ = self._pending[0]
+        same = x.tobytes() == block.x[0].tobytes() and w.tobytes() == block.w[0].tobytes()
+        return bool(same and t == block.ns[0] / 1e9)
+
+    def _with_pending(self, forces: Array, openings: Array) -> tuple[Array, Array]:
+        """Forces, in the columns of the rows, and openings of closures, behind those of the pending row."""
+        _, x, _, force = self._pending[0]
+        if not self._columns.is_whole and not self._columns.has_all(force[None]):
+            before = self._columns
+            self._take_all()
+            forces = self._columns.compact(before.full(forces))
+        nq, _, nv = self._problem.sizes
+        opening = np.zeros(1)
+        if self._problem.is_closed:
+            opening = self._problem.violations(x[None, :nq], x[None, nq : nq + nv])
+        return np.concatenate([self._columns.compact(force[None]), forces]), np.concatenate([opening, openings])
 
     def _to_log(self) -> None:
         self._due = time.monotonic() + _SECONDS
@@ -107,10 +138,9 @@ class Recorder:
             self._log.write([{**x, "forces": self._columns.full(x["forces"])} for x in chunks], self.events)
 
     def _compute(self) -> None:
-        if not self._pending:
-            return
-        t, x, w, forces = (np.array(column) for column in zip(*self._pending, strict=True))
-        q, v = self._parts(x)
+        t, x, w, forces = map(np.array, zip(*self._pending, strict=True))
+        nq, _, nv = self._problem.sizes
+        q, v = x[:, :nq], x[:, nq : nq + nv]
         if not self._columns.has_all(forces):
             self._take_all()
         self._add(t, x, w, self._columns.compact(forces), self._problem.violations(q, v))
@@ -128,10 +158,6 @@ class Recorder:
         for chunk in self._chunks:
             chunk["forces"] = self._columns.compact(before.full(chunk["forces"]))
 
-    def _parts(self, x: Array) -> tuple[Array, Array]:
-        nq, _, nv = self._problem.sizes
-        return x[:, :nq], x[:, nq : nq + nv]
-
     def _add(
         self,
         t: Array,
@@ -144,7 +170,9 @@ class Recorder:
     ) -> None:
         """Rows with their energies, computed here where they are not given. A `SimulationError` where those are not
         finite, with the rows before it kept."""
-        q, v = self._parts(x)
+        problem = self._problem
+        nq, _, nv = problem.sizes
+        work, q, v = nq + nv + len(problem.names), x[:, :nq], x[:, nq : nq + nv]
         try:
             finite = energies is not None and np.isfinite(energies).all() and np.isfinite(x).all()
             kinetic, potential, springs = energies.T if finite and energies is not None else self._energies(x)
@@ -155,19 +183,21 @@ class Recorder:
                 self._samples = samples[:good]
                 self._add(t[:good], x[:good], w[:good], forces[:good], violation[:good])
             raise SimulationError(f"the energy at t = {t[good]:.9g} s is not known: {wrong}") from wrong
+        if signals is None:
+            signals = np.zeros((len(t), 0)) if problem.components.is_empty else self._signals(len(t))
         chunk = {
             "t": t,
             "q": q,
             "v": v,
-            "vdot": self._problem.vdot_of(x, w),
+            "vdot": problem.vdot_of(x, w),
             "kinetic": kinetic,
             "potential": potential,
             "springs": springs,
             "violation": violation,
-            "work": self._problem.work_of(x),
+            "work": x[:, nq + nv : work],
             "forces": forces,
-            "carried": self._problem.carried_of(x),
-            "signals": self._signals(len(t)) if signals is None else signals,
+            "carried": x[:, work:],
+            "signals": signals,
         }
         self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
         if self._log is not None and not self._silent:
@@ -176,21 +206,20 @@ class Recorder:
     def _signals(self, rows: int) -> Array:
         """Signals of the first pending rows, side by side."""
         components = self._problem.components
-        if components.is_empty:
-            return np.zeros((rows, 0))
         taken, self._samples = self._samples[:rows], self._samples[rows:]
         return packed(components.columns, taken)
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
-        mb = self._problem.mb
-        q, v = (np.ascontiguousarray(y) for y in self._parts(x))  # as compiled batches take them
-        if not np.isfinite(x).all():
+        problem = self._problem
+        mb, (nq, _, nv) = problem.mb, problem.sizes
+        q, v = np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq : nq + nv])  # as batches take them
+        if not np.logical_and.reduce(np.isfinite(x), axis=None):
             raise StateError(f"the state or the work of a force on {mb.name!r} overflows. Check forces and units.")
         return (
             np.asarray(dyn.kinetic_energy(mb, q, v, ignore_loops=True)),
             np.asarray(dyn.potential_energy(mb, q, ignore_loops=True)),
-            np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)) if self._problem.has_passive else np.zeros(len(x)),
+            np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)) if problem.facts.has_passive else np.zeros(len(x)),
         )
 
     def _is_good(self, x: Array) -> bool:
@@ -210,24 +239,27 @@ class Recorder:
     def run(self, stopped_by: str = "", dense: bool = True, paced: Paced | None = None) -> Run:
         """All of it; not `dense`: its rows alone, where steps were not recorded. `paced` is how it kept up with a
         clock."""
-        self.flush()
-        rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
-        names = self._problem.names
-        compact = np.concatenate([x["forces"] for x in self._chunks])
-        idle = {Stored.name} if self._problem.has_passive else {Stored.name, Passive.name}
+        if self._pending or self._log is not None:
+            self.flush()
+        if len(self._chunks) == 1:
+            rows = {name: np.array(self._chunks[0][name]) for name in _COLUMNS}
+        else:
+            rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
+        problem, facts, compact = self._problem, self._problem.facts, rows["forces"]
+        idle = {Stored.name} if facts.has_passive else {Stored.name, Passive.name}
         acts = self._columns.acts(compact)
-        acting = [i for i, name in enumerate(names) if name not in idle or acts[i]]
-        work = {names[i]: rows["work"][:, i] for i in acting}
-        forces = Forces([names[i] for i in acting], acting, self._columns, compact)
+        acting = {name: i for i, name in enumerate(problem.names) if name not in idle or acts[i]}
+        work = dict(zip(acting, rows["work"].T[[*acting.values()]], strict=True))
+        forces = Forces(acting, self._columns, compact)
         steps = self._steps if dense else None
-        about = self._integrator, stopped_by, steps, self.explained, self._acting, labels_of(self._problem.mb)
-        touch = self._problem.contact
-        contacts = (
-            ContactHistory(rows["t"], rows["q"], touch.diary, touch) if not isinstance(touch, NoContact) else None
-        )
+        about = self._integrator, stopped_by, steps, self.explained, self._acting, facts.labels
+        touch = problem.contact
+        contacts = None
+        if not isinstance(touch, NoContact):
+            contacts = ContactHistory(rows["t"], rows["q"], touch.diary, touch)
         signals = None
-        if not self._problem.components.is_empty:
-            signals = Signals(self._problem.components.columns, rows["signals"])
+        if not problem.components.is_empty:
+            signals = Signals(problem.components.columns, rows["signals"])
         run = Run(rows, work, forces, self.events, *about, contacts, signals, paced)
         if self._log is not None:
             self._log.finish(stopped_by)

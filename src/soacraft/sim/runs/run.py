@@ -22,7 +22,7 @@ from soacraft.sim.runs.labels import Labels
 from soacraft.sim.runs.modal_damping import MODAL_DAMPING, modal_damping_work
 from soacraft.sim.runs.reactions import reactions_at
 from soacraft.sim.runs.sample import Sample
-from soacraft.sim.runs.signals import Signals
+from soacraft.sim.runs.signals import NO_SIGNALS, Signals
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -48,6 +48,31 @@ class Run(Strict):
     those of the components of a `sc.sim.System`; where its structure changed, `segments` are the runs between.
     """
 
+    t: Array
+    q: Array
+    v: Array
+    vdot: Array
+    kinetic: Array
+    potential: Array
+    energy: Array
+    violation: Array
+    work: dict[str, Array]
+    forces: Mapping[str, Array]
+    events: list[Happened]
+    integrator: str
+    stopped_by: str
+    contacts: ContactHistory | None
+    labels: Labels | None
+    signals: Signals
+    _dense: list[tuple[float, Step | Block]] | None
+    _explained: float | None
+    _acting: tuple[object, ...]
+    _starts: Array | None
+    _pace: Paced | None
+    _cut: bool
+    _segments: tuple[Run, ...]
+    _documents: Mapping[str, str]
+
     _set_once = frozenset(
         "t q v vdot energy kinetic potential work forces violation events contacts integrator stopped_by labels "
         "signals".split()
@@ -69,20 +94,32 @@ class Run(Strict):
         signals: Signals | None = None,
         paced: Paced | None = None,
     ) -> None:
-        self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
-        self.kinetic, self.potential = rows["kinetic"], rows["potential"]
-        self.energy = self.kinetic + self.potential + rows["springs"]
-        self.violation = rows["violation"]
-        self.work, self.forces, self.events = dict(work), forces, list(events)
-        self.integrator, self.stopped_by, self.contacts = integrator, stopped_by, contacts
-        self._dense, self._explained, self._acting = dense, explained, acting
-        self.labels = labels
-        self.signals = Signals() if signals is None else signals
-        self._starts: Array | None = None
-        self._pace = paced
-        self._cut = False
-        self._segments: tuple[Run, ...] = ()
-        self._documents: Mapping[str, str] = {}
+        vars(self).update(  # at once: a setter for each would take longer than a short run
+            t=rows["t"],
+            q=rows["q"],
+            v=rows["v"],
+            vdot=rows["vdot"],
+            kinetic=rows["kinetic"],
+            potential=rows["potential"],
+            energy=rows["kinetic"] + rows["potential"] + rows["springs"],
+            violation=rows["violation"],
+            work=dict(work),
+            forces=forces,
+            events=list(events),
+            integrator=integrator,
+            stopped_by=stopped_by,
+            contacts=contacts,
+            labels=labels,
+            signals=NO_SIGNALS if signals is None else signals,
+            _dense=dense,
+            _explained=explained,
+            _acting=acting,
+            _starts=None,
+            _pace=paced,
+            _cut=False,
+            _segments=(),
+            _documents={},
+        )
 
     def __len__(self) -> int:
         return len(self.t)

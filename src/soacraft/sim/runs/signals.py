@@ -84,6 +84,10 @@ class Signals(Mapping[str, Array]):
         return f"<{len(self)} signals: {', '.join([*self][:6])}{', ...' if len(self) > 6 else ''}>"
 
 
+#: Signals of a run without components.
+NO_SIGNALS = Signals()
+
+
 def packed(columns: Columns, samples: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> Array:
     """Rows of signals side by side, (rows, width), from samples: of each the numbers, and the arrays."""
     widths = [int(np.prod(x.shape)) for x in columns.values()]

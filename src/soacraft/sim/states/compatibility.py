@@ -22,6 +22,9 @@ class Fit(NamedTuple):
     """Periods of callbacks, in nanoseconds."""
     controls: tuple[str, ...] = ()
     """Names of the controls that are numbers, sorted."""
+    others: tuple[str, ...] = ()
+    """Names of the other controls, which are samples or functions: a state may have numbers of these, which a callback
+    has given."""
     clocks: int = 0
     continuous: int = 0
     """Number of continuous states of components."""
@@ -41,7 +44,7 @@ def refuse_other(state: SimState, fit: Fit, whose: str) -> None:
         ("velocities", mb.nv, len(state.v)),
         ("numbers of work", len(fit.forces), len(state.work)),
         ("states of components", fit.continuous, len(state.z)),
-        ("controls that are numbers", list(fit.controls), sorted(state.controls)),
+        ("controls that are numbers", list(fit.controls), sorted(set(state.controls) - set(fit.others))),
         ("clocks", fit.clocks, len(state.ticks)),
         ("held values", shapes(fit.held), shapes(state.held)),
     ):

@@ -28,7 +28,7 @@ def advance(
 ) -> Run:
     """Advance to a time, or to an event or the beginning of a phase ("mission.landed"). Returns the last segment, which
     refers to those before; they go into one log."""
-    goal, runs, happened = nanoseconds(t, "t"), list[Run](), list[Happened]()
+    goal, runs, happened, place = nanoseconds(t, "t"), list[Run](), list[Happened](), keeping.goes_on
     wanted = [] if until is None or _is_phase(system, until) else [until]
     try:
         if (
@@ -37,6 +37,8 @@ def advance(
             system.advance(system.board.start / 1e9, Keeping(), None, how[0], False, None, "catch_up")
         if system.board.is_begun and not system.take_up():  # in the middle of a run nothing is due
             _step(system, "", happened)
+        if place is not None and place.ended and system.board.ns == goal and not happened:
+            keeping.log = None  # it has this run to its end: the process was killed after the last checkpoint
         while not runs or system.board.ns < goal:
             stops, due = _stops(system)
             run = system.advance(min([goal, *due]) / 1e9, _segment(system, keeping, runs), [*wanted, *stops], *how)
@@ -53,9 +55,9 @@ def advance(
             if until in [run.stopped_by, *entered] or (run.stopped_by and not fired):
                 break
         if keeping.write is not None:
-            write, log = keeping.write, keeping.log
-            place = None if log is None else log.place._replace(ended=True)
-            write(system.board.moved().state(), place)
+            if keeping.log is not None:
+                place = keeping.log.place._replace(ended=True)
+            keeping.write(system.board.moved().state(), place)
     finally:
         if keeping.log is not None:
             keeping.log.close()
