@@ -18,3 +18,8 @@ def test_every_entry_is_in_an_area():
             assert entries, area
             assert max(len(entry.split()) for entry in entries) <= 110
             assert sum(len(entry.split()) for entry in entries) <= 1100, area.splitlines()[0]
+
+
+def test_no_entry_stands_twice():
+    entries = [" ".join(entry.split())[:60] for entry in re.split(r"^- ", TEXT, flags=re.MULTILINE)[1:]]
+    assert sorted({entry for entry in entries if entries.count(entry) > 1}) == []
