@@ -300,7 +300,7 @@ class CompiledMotion:
         tableau = self._setting.tableau
         rows = 3 if touch.touches else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.sizes[2]
-        carried, plan = problem.components.compiled(), None
+        carried, plan = None if problem.components.is_empty else problem.components.compiled(), None
         if carried is not None:
             plan, cost = carried.begin(touch.shapes), max(1.0, len(problem.mb) + carried.weight)
             if plan is None:
@@ -321,12 +321,14 @@ class CompiledMotion:
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
+        contact: CompiledContact | None = None
         if touch.touches:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
             if touch.takes_out:
                 return None, pace
+            contact = touch.compiled()
         setting = self._setting._replace(
-            chain=chain, contact=touch.compiled(), held=held, plan=plan, pause=pause,
+            chain=chain, contact=contact, held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,

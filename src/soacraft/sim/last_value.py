@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -20,10 +20,11 @@ class LastValue(Generic[T]):
 
     def __init__(self) -> None:
         self._key: object = self
-        self._value: T | None = None
+        self._value: Any = None
 
     def of(self, key: object, make: Callable[[], T]) -> T:
         """The value of a key; `make` computes it."""
         if self._key != key:
             self._value, self._key = make(), key
-        return cast(T, self._value)
+        value: T = self._value
+        return value

@@ -116,6 +116,8 @@ class Mechanism:
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
         self._varying = VaryingMass(components.weighs) if components.weighs else None
+        self.varies = self._varying is not None
+        """True if masses of bodies are functions of time and state."""
         self._span = ALWAYS  # the times at which functions are evaluated
         self.ticks_first = False
         """True before the first tick of a run: masses are those of the model, as nothing that ticks gave one yet."""
@@ -351,11 +353,6 @@ class Mechanism:
         return np.concatenate([x[: len(x) - len(z)], z])
 
     @property
-    def varies(self) -> bool:
-        """True if masses of bodies are functions of time and state."""
-        return self._varying is not None
-
-    @property
     def memoryless(self) -> bool:
         """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings,
         no contacts that components feel, no masses that vary."""
@@ -485,7 +482,7 @@ class Mechanism:
     def _calm_accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """Accelerations at the calm v, under forces as they are at v."""
         if not self._floats:
-            return self.accelerations(q, v, force)
+            return self.closures.accelerations(q, v, force)
         if not self.has_passive:
             return self.accelerations(q, self._calm(v), force)
         if self.is_closed:
