@@ -114,7 +114,7 @@ def _obstacle(problem: RunProblem, method: Method) -> str:
                 return "a push acts"
             continue
         switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
-        if isinstance(load, Touching) or (switches and (touches or rolls or not smooth)):
+        if isinstance(load, Touching) or (switches and not touches and (rolls or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
     if problem.contact.obstacle:
         return problem.contact.obstacle

@@ -11,6 +11,7 @@ from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.hinge_rows import as_hinge_rows
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.forces.prescribed import Prescribed
@@ -50,11 +51,12 @@ class RunProblem:
     ) -> RunProblem:
         """The problem of a model under loads, of which one may be contact."""
         loads = tuple(loads)
+        others, contact = [x for x in loads if not isinstance(x, Contact)], [x for x in loads if isinstance(x, Contact)]
         return cls(
             mb,
-            tuple(x for x in loads if not isinstance(x, Contact)),
+            tuple(as_hinge_rows(others, mb) if contact else others),
             Tree(mb) if closed is None else closed,
-            next((x for x in loads if isinstance(x, Contact)), NoContact()),
+            contact[0] if contact else NoContact(),
             NoComponents() if carried is None else carried,
             Prescribed(mb) if prescribed is None else prescribed,
             tuple(breaks),

@@ -40,7 +40,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.control_laws import ControlLaws
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
-from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.hinge_rows import HingeRow, HingeRows
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
@@ -96,6 +96,7 @@ class Mechanism:
         self.contact, self.prescribed = description.contact, description.prescribed
         self.is_closed = description.closures.is_closed
         """True if there are closures or couplings."""
+        self.take_contact()
         self._placed: tuple[float, Array] | None = None  # where the values of components are
         self.servos = LastValue[list[int]]()
         """The places among the loads of actuators whose forces vary with the state of one dof, of a description."""
@@ -149,6 +150,11 @@ class Mechanism:
         if description.loads is not self.description.loads:
             self._values = None
         self.description = description
+
+    def take_contact(self) -> None:
+        """Let the contact have the rows of these loads: it may have acted among others since."""
+        if self.contact.touches:
+            self.contact.take_rows(HingeRows.of(self.description.loads))
 
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
@@ -257,11 +263,6 @@ class Mechanism:
         q, v, _ = self.parts(x)
         moving = dyn.kinetic_energy(self.mb, q, v, ignore_loops=True)
         return float(moving + dyn.potential_energy(self.mb, q, ignore_loops=True))
-
-    @property
-    def rubbed(self) -> set[int]:
-        """Dofs whose dry friction an element already has."""
-        return {x.number for x in self.description.loads if isinstance(x, HingeFriction)}
 
     def require_plain(self, method: str) -> None:
         """Raise for a method that takes holonomic hinges and closures, and motions that nothing prescribes."""
@@ -440,6 +441,7 @@ class Mechanism:
         if self.components.is_empty:
             if self.constrained or self._busy:
                 a, forces = self._inertial(t, q, v)
+                forces = self._with_rows(forces) if self.contact.touches else forces
                 return np.concatenate([self.tangent(q, v), a, forces @ v])
             vdot = self._calm_accelerations(q, v, np.zeros(len(v)))
             a = self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
@@ -448,6 +450,7 @@ class Mechanism:
         if self.constrained or self._busy:
             a, forces = self._inertial(t, q, v)
             zdot = self.components.rates(self.coordinates.own(v, a))
+            forces = self._with_rows(forces) if self.contact.touches else forces
             return np.concatenate([self.tangent(q, v), a, forces @ v, zdot])
         total, powers = self.components.total(q, v)  # nothing else acts
         a = self._straight(v, self._calm_accelerations(q, v, total))
@@ -505,6 +508,16 @@ class Mechanism:
     def all_forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of everything in `names`, (names, nv)."""
         return self._solved(t, q, v)[1] if self.constrained else self._forces(t, q, v)
+
+    def recorded_forces(self, t: float, q: Array, v: Array) -> Array:
+        """The same as rows of a run have them: with what stops and friction pressed with in the last step, where they
+        are rows of the contact problem. They have acted then."""
+        return self._with_rows(self.all_forces(t, q, v))
+
+    def _with_rows(self, forces: Array) -> Array:
+        for load, number, force in self.contact.row_forces:
+            forces[load, number] += force
+        return forces
 
     def forces_with(self, t: float, q: Array, v: Array, reaction: Array) -> Array:
         """The same where the force of prescribed motions is known."""
@@ -763,7 +776,8 @@ class Mechanism:
         are numbers, change by themselves: they are left out."""
         state = self.mb.state(q, v)
         for load, before in zip(self.description.loads, forces, strict=False):
-            if getattr(load, "switches", False) or (isinstance(load, Control) and load.is_number):
+            changes = getattr(load, "switches", False) or isinstance(load, HingeRow)
+            if changes or (isinstance(load, Control) and load.is_number):
                 continue
             scale = float(np.abs(before).max(initial=0.0))
             sides = (t, float(np.nextafter(t, -np.inf)))
@@ -803,7 +817,8 @@ class Mechanism:
         """vdot (nv), and the forces of everything in `names` (names, nv), at a point."""
         q, v, _ = self.parts(x)
         self.place(t, x)
-        return self._solved(t, q, v)
+        vdot, forces = self._solved(t, q, v)
+        return vdot, self._with_rows(forces)
 
     @property
     def versions(self) -> tuple[int, int]:

@@ -21,8 +21,12 @@ class NoContact:
     began = takes_out = presses = has_ropes = holds_dofs = False
     revision = 0
     shapes: tuple[str, ...] = ()
+    row_forces: tuple[tuple[int, int, float], ...] = ()
     steps: tuple[ContactStep, ...] = ()
     diary: ContactDiary | None = None
+
+    def take_rows(self, rows: Any) -> None:
+        """Do nothing: there is no contact problem."""
 
     def follow(self) -> None:
         """Do nothing: there are no shapes."""

@@ -188,7 +188,8 @@ class Instants:
             rates.signals[group] = packed(columns, samples)
         elif columns:
             rates.signals[group] = self._linear(self.run.signals.rows, group)
-        means = (problem.contact.name, "prescribed") if problem.contact.touches else ()
+        touch = problem.contact
+        means = (touch.name, "prescribed", *(problem.names[x[0]] for x in touch.row_forces)) if touch.touches else ()
         for number in (problem.names.index(name) for name in means if name in problem.names):
             rates.forces[group, number] = rows[self.ends[group], number]
 

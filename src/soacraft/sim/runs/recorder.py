@@ -62,7 +62,8 @@ class Recorder:
         (nq, _, nv), components = problem.sizes, problem.components
         if not components.is_empty:
             problem.place(t, x)
-        forces = problem.all_forces(t, x[:nq], x[nq : nq + nv])
+        of_rows = problem.recorded_forces if problem.contact.touches else problem.all_forces
+        forces = of_rows(t, x[:nq], x[nq : nq + nv])
         if not components.is_empty:
             self._samples.append(components.sample(lambda: problem.vdot_of(x, w)))
         self._pending.append((t, x, w, forces))
