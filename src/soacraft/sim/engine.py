@@ -11,9 +11,9 @@ from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import rolling_closure
 from soacraft.sim.compiled import METHODS
+from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
-from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
