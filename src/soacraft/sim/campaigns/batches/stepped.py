@@ -26,7 +26,7 @@ from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.gravity import GravityField
 from soacraft.sim.forces.stops import JointLimit
 from soacraft.sim.steppers.stepper import Stepper
-from soacraft.sim.systems.stepping import Contents, propagator_of
+from soacraft.sim.systems.stepper_inputs import Contents, propagator_of
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
 
