@@ -1,4 +1,4 @@
-// What touches in a run (sim/forces/compiled_contact.py), what is told of it, and what solves its steps.
+// Contact of a run (sim/forces/compiled_contact.py): its setting, its log, and the solver of its steps.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,23 @@ namespace sim {
 
 constexpr index FRICTIONS = 5;  // coefficients of a contact: of its rows after the first
 
-// A dof with limits, or with dry friction.
+// A dof with limits, or with dry friction; the load that it is of, -1 of the hinge itself.
 struct Stop {
     index dof, place;  // and where its coordinate is in q
-    double lower, upper;
+    double lower, upper, restitution;
+    index load;
 };
 struct Rub {
     index dof;
     double limit;
+    index load;
+};
+
+// A stop or friction of a load: its dof, its force in a step, averaged over it, and its part in the way out of what the step ended in.
+struct LoadRow {
+    index load, dof;
+    double force = 0.0, part = 0.0;
+    double power = 0.0;  // of viscous friction, at the end
 };
 
 // Closures of what touches: their tree-augmented plan on the tree that answers impulses, and the coordinates of their hinges; those
@@ -45,6 +54,16 @@ struct ContactSetting {
     bool energy;  // restitution is made smaller where the energy would rise
     double tolerance;
     double thin;  // the least width of two shapes that may touch, together
+
+    // The rows of loads, stops first.
+    std::vector<LoadRow> load_rows() const {
+        std::vector<LoadRow> rows;
+        for (const Stop& x : stops)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        for (const Rub& x : rubs)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        return rows;
+    }
 };
 
 // Numbers for each step with a contact problem, and for each point of contact in it.
@@ -58,25 +77,26 @@ struct ContactLog {
 class Impulses {
 public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
+    std::vector<LoadRow> of_loads;  // what of it is of rows of loads, which `force` is without
     ContactLog log;
     bool recorded = true;  // whether forces and a log are wanted
     double part = 1.0;     // of a step that would lead shapes through each other: what of it does not
 
     virtual ~Impulses() = default;
-    // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
+    // Take a step of length h from (q0, v0) to its smooth end (q, v_free) at t: false where Python should take it.
     // `pressed`: whether there are impulses.
     virtual bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
 
     // some <- (Mcal^-1)_kk of some dofs at (q, v), or parts of them that are more than `some` was; false where a hinge has no inertia to move.
     virtual bool compliance(const double* q, const double* v, const std::vector<index>& dofs, std::vector<double>& some) = 0;
 
-    // In the middle of a step, where it is at q with the velocities v that it began with: the inertias there.
+    // Begin in the middle of a step, at q with the velocities v of its start: compute the inertias there.
     virtual bool begin_midway(const double* q, const double* v) = 0;
     // vdot <- Mcal^-1 (force - C) there with velocities v; `ground` (6): the acceleration of the base.
     virtual void accelerate(const double* v, const double* force, const double* ground, double* vdot) = 0;
-    // The same as `act`, with all that touches in the middle, from the start (q0, v0) of the step.
+    // Act with all that touches in the middle, from the start (q0, v0) of the step.
     virtual bool act_midway(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
-    // Whether a step from (q0, v0) to (q1, v1) leads no shapes through each other: the last thing that is asked of it. Else `part`
+    // True if a step from (q0, v0) to (q1, v1) leads no shapes through each other: the last call of a step. Else `part`
     // is what of it does not.
     virtual bool keeps_sides(double h, const double* q0, const double* v0, const double* q1, const double* v1, bool pressed) = 0;
     // dq (nv) <- the displacement out of what a step that ends at q would be in, and not into anything near. `needed`: whether it
@@ -88,7 +108,7 @@ struct ContactKernels {
     std::unique_ptr<Impulses> (*begin)(const ContactSetting&, const rigid::Model&, const TouchingLoops&);
 };
 
-// Those of this machine (`dispatch.cpp`).
+// Kernels of this machine (`dispatch.cpp`).
 const ContactKernels& contact_kernels();
 
 }  // namespace sim

@@ -1,4 +1,4 @@
-"""Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
+"""Many steps in one compiled call: a run as `_core.advance` reads it, and obstacles to that.
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
 "variational4" and "moreau" (with contact) of trees and of closed chains, and those of "moreau_midpoint" of trees, under
@@ -25,7 +25,6 @@ from soacraft.errors import SoacraftError, StaleError
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
@@ -59,8 +58,6 @@ METHODS: dict[type[Method], int] = {
     MoreauMidpoint: 7,
 }
 Integers = npt.NDArray[np.int64]
-#: Of a run without components.
-NONE = Breaks()
 #: Samples of a load that functions give the number of.
 _NUMBER = np.zeros(1), np.zeros(1)
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
@@ -83,19 +80,19 @@ class Tableau(NamedTuple):
 
     @classmethod
     def of(cls, method: Method) -> Tableau | None:
-        """That of a method which has one."""
+        """Tableau of a method; None for a method without one."""
         if isinstance(method, Moreau):
             return cls.of(RK4())
         if not isinstance(method, RK4 | Dop853 | Gauss):
             return None
-        given = [method.A, method.b, method.c]
+        arrays = [method.A, method.b, method.c]
         if isinstance(method, Dop853):
-            given += [DOP853.E5, DOP853.E3, DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D]
-        return cls(*(np.ascontiguousarray(x, dtype=np.float64) for x in given))
+            arrays += [DOP853.E5, DOP853.E3, DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D]
+        return cls(*(np.ascontiguousarray(x, dtype=np.float64) for x in arrays))
 
 
 class Setting(NamedTuple):
-    """What a run is of: the method, the loads (controls) and what else acts."""
+    """Setting of a run: the method, the loads (controls) and what else acts."""
 
     method: int
     tableau: Tableau | None
@@ -110,7 +107,7 @@ class Setting(NamedTuple):
     times: Array
     values: Array
     passive: int
-    """Whether the work of springs and dampers is counted: always, since the model may get some while a run goes on."""
+    """1: the work of springs and dampers is always counted, since the model may get some while a run goes on."""
     unit: Array
     """(nv): what one SI unit of each dof is in radians or lengths of the model."""
     floating: Array
@@ -139,7 +136,7 @@ class Setting(NamedTuple):
 
 
 class Course(NamedTuple):
-    """From where to where, in nanoseconds; of an adaptive method the next step, in seconds, and counts of stability."""
+    """Start and goal, in nanoseconds; of an adaptive method the next step, in seconds, and counts of stability."""
 
     now: int
     goal: int
@@ -151,7 +148,7 @@ class Course(NamedTuple):
     unstable: int
     calm: int
     longest: float
-    """That any step of an adaptive method may have, in seconds."""
+    """Longest step of an adaptive method, in seconds."""
     breaks: Array
     """Times in seconds at which components jump: `stops` has their nanoseconds."""
 
@@ -180,7 +177,7 @@ class LaneArrays(NamedTuple):
 
 
 class Track(NamedTuple):
-    """What is written, a row for each step."""
+    """Results of a call, a row for each step."""
 
     ends: npt.NDArray[np.int64]
     X: Array
@@ -190,12 +187,12 @@ class Track(NamedTuple):
     errors: Array
     openings: Array
     before: Array
-    """Of components: rates before a tick,"""
+    """Rows of components: rates before a tick,"""
     signals: Array
     begun: Array
     """and those at the start."""
     starts: Array
-    """With visits: the rates that each step begins with,"""
+    """Rows of visits: the rates that each step begins with,"""
     energies: Array
     """and, where a callback may change the model, kinetic, potential and spring energy at its end."""
 
@@ -255,13 +252,13 @@ class CompiledMotion:
         starts = self._setting.starts.tolist()
         self._numbers = [(at, x) for at, x in zip(starts, controls, strict=False) if x is not None and x.is_number]
         knots = [ns for x in controls if x is not None for ns in x.knots.ns]
-        knots += [] if problem.given is None else problem.given.knots
+        knots += problem.prescribed.knots
         self._stops = np.unique(np.array(knots, dtype=np.int64))
         functions = evaluation_of(problem, loads, starts, self._setting.values)
         self._setting = self._setting._replace(functions=functions)
         self._columns, self._room = problem.force_columns, np.zeros(0)
         self.raised: BaseException | None = None
-        """What an equation in Python raised in the last call, or an interrupt."""
+        """Error that an equation in Python raised in the last call, or an interrupt."""
         self.most = max(1, min(_STEPS, _WORK // max(1, len(mb))))
 
     def advance(
@@ -280,7 +277,7 @@ class CompiledMotion:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
         step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
-        with which the rates w are computed anew. `pause` is called with the end of each step, before components tick.
+        with which the rates w are computed again. `pause` is called with the end of each step, before components tick.
         No step of an adaptive method is longer than `longest`, in seconds. `visits` are made between steps;
         `limit` is how many steps are taken at most.
         """
@@ -288,12 +285,12 @@ class CompiledMotion:
         if self._numbers:
             self._read_numbers()
         problem, size, chain = self._problem, len(w), None
-        if problem.closed is not None:
+        if problem.is_closed:
             chain = problem.chain(*problem.parts(x)[:2])
             if chain is None:
                 return None, pace
         now, goal, step, _ = course
-        breaks = NONE if problem.carried is None else problem.carried.breaks
+        breaks, touch = problem.components.breaks, problem.contact
         stops = np.union1d(self._stops, np.array(breaks.ns, dtype=np.int64)) if breaks.ns else self._stops
         most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(stops))
         if visits is not None:
@@ -301,12 +298,11 @@ class CompiledMotion:
         if limit is not None:
             most = min(most, limit)
         tableau = self._setting.tableau
-        rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
+        rows = 3 if touch.touches else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.sizes[2]
-        carried, plan = None if problem.carried is None else problem.carried.compiled(), None
+        carried, plan = None if problem.components.is_empty else problem.components.compiled(), None
         if carried is not None:
-            shapes = () if problem.contact is None else problem.contact.scene.names
-            plan, cost = carried.begin(shapes), max(1.0, len(problem.mb) + carried.weight)
+            plan, cost = carried.begin(touch.shapes), max(1.0, len(problem.mb) + carried.weight)
             if plan is None:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
@@ -314,7 +310,7 @@ class CompiledMotion:
             if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
         energies = visits is not None and visits.needs_energies
-        starts = visits is not None and problem.contact is None  # rates that differ from those before
+        starts = visits is not None and not touch.touches  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
         widths = (len(x), size, rows * size, names * nv, 1, 1)
         room, (X, W, F, forces, errors, openings) = _shared(room, most, widths, 2)
@@ -325,24 +321,25 @@ class CompiledMotion:
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
-        touch = problem.contact
-        if touch is not None:
+        contact: CompiledContact | None = None
+        if touch.touches:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
             if touch.takes_out:
                 return None, pace
+            contact = touch.compiled()
         setting = self._setting._replace(
-            chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
+            chain=chain, contact=contact, held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,
         )  # fmt: skip
-        told = problem.told_now  # a visit may change it
+        conditions = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
-        if touch is not None and log is not None and done:
-            touch.take(log, track.forces[done - 1, -nv:].copy())
+        if log is not None and done:
+            touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1, nv)]))
         self._room = room
-        if chain is not None and problem.closed is not None:
-            problem.closed.follow(chain)
+        if chain is not None:
+            problem.closures.follow(chain.theta)
         paced = float(after[0]), int(after[1]), int(after[2])
         if not done:
             return None, paced
@@ -359,7 +356,7 @@ class CompiledMotion:
             self._columns.compact(track.forces[:done]),
             track.errors[:done, 0].copy() if self._adaptive else None,
             track.openings[:done, 0].copy(),
-            told,
+            conditions,
             self._columns,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
@@ -367,6 +364,14 @@ class CompiledMotion:
             track.energies[:done] if energies else None,
             None if visits is None else visits.history,
         ), paced
+
+    def _row_forces(self, track: Track, row: int, nv: int) -> Array:
+        """The forces of stops and friction that are rows of the contact problem, in a step, without what is viscous."""
+        problem, q = self._problem, track.X[row]
+        state = problem.mb.state(*problem.parts(q)[:2])
+        forces = track.forces[row].reshape(-1, nv)
+        places, loads = problem.contact.row_forces, problem.loads
+        return np.array([forces[i, dof] - loads[i].force(0.0, state)[dof] for i, dof, _ in places])
 
     def _read_numbers(self) -> None:
         """Take the numbers that controls have now."""
@@ -390,13 +395,13 @@ class CompiledMotion:
             *walked, self.raised = _core.advance(self._kernels, setting, way, x, w, track)
             return walked
         if carried is None:
-            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run with an error
                 *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
             if visits is not None:
                 visits.end()
             self.raised = None if self._is_of_trial(raised, visits) else raised
             return walked
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run with an error
             while True:
                 done, *after, log, raised = _core.advance(self._kernels, setting, way, x, w, track)
                 if done or not setting.plan.unknown:
@@ -423,8 +428,7 @@ class CompiledMotion:
 
     def of_lane(self, chain: Chain | None) -> tuple[Any, Setting]:
         """The kernels and the setting of a lane, with the parameters and numbers of now."""
-        touch = self._problem.contact
-        contact = None if touch is None else touch.compiled()
+        contact = self._problem.contact.compiled()
         prescribed = self._problem.compiled_prescribed()
         return self._kernels, self._setting._replace(chain=chain, contact=contact, prescribed=prescribed)
 
@@ -432,7 +436,6 @@ class CompiledMotion:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,
         steps + 1, nv). None, or the state and the step that compiled code was not sure of."""
         touch = self._problem.contact
-        assert touch is not None
         touch.begin_batch(q)
         self._read_numbers()
         setting = self._setting._replace(contact=touch.compiled())

@@ -46,8 +46,8 @@ def index() -> dict[str, ModelFacts]:
     # takes long to load, and only this needs it
     import msgspec
 
-    found = msgspec.json.decode(folder().joinpath("index.json").read_bytes(), type=list[ModelFacts])
-    return {facts.name: facts for facts in found}
+    models = msgspec.json.decode(folder().joinpath("index.json").read_bytes(), type=list[ModelFacts])
+    return {facts.name: facts for facts in models}
 
 
 def read(name: str) -> Multibody:

@@ -8,7 +8,7 @@ from tests.sim.test_elements import block
 
 import soacraft as sc
 from soacraft.errors import ModelError, SimulationError, StateError
-from soacraft.sim.forces.holding import holding_forces
+from soacraft.sim.forces.holds import holding_forces
 
 G = 9.81
 
@@ -371,49 +371,3 @@ def test_dry_friction_turns_at_dead_points_where_closures_alone_move_its_dof(ang
     np.testing.assert_allclose(friction[slips], -0.2 * np.sign(rate[slips]), rtol=0, atol=1e-12)
     way = np.abs(np.diff([run.q[0, 2], *turns, run.q[-1, 2]])).sum()
     np.testing.assert_allclose(run.work["friction of rocker"][-1], -0.2 * way, rtol=1e-6)
-
-
-def table_and_ball(mass):
-    """A table of 1 kg on a slide, with a ball on it."""
-    mb = sc.Multibody("table", gravity=(0, 0, -G))
-    moment = 0.01 * np.eye(3)
-    table = mb.add_body("table", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, moment=moment))
-    table.add_geometry(sc.Geometry("top", "box", (1.0, 1.0, 0.1)))
-    ball = mb.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(mass, moment=moment))
-    ball.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
-    mb.set_state([0.0, 0.15], [0.0, 0.0])
-    return mb
-
-
-@pytest.mark.parametrize(("mass", "fall"), [(0.5, 0.0), (5.0, 0.5 * (G - 20.0 / 6.0) * 0.2**2)])
-def test_friction_that_feels_contacts_is_that_of_the_contact_problem(mass, fall):
-    """Friction of 20 N holds the table with a light ball, and gives way under a heavy one."""
-    mb = table_and_ball(mass)
-    mb["table"].passive = sc.Passive(friction=20.0)
-    p = sc.sim.Propagator(mb, integrator="moreau", step=0.001)
-    p.add(sc.sim.Contact())
-    p.run(0.2)
-    near(mb.q, [-fall, 0.15 - fall], 1e-9)
-
-
-@pytest.mark.parametrize("mass", [0.5, 5.0])
-@pytest.mark.parametrize(
-    ("load", "cure"),
-    [
-        (
-            lambda: sc.sim.HingeFriction("table", 20.0),
-            r"friction of table .* mb\['table'\]\.passive = sc\.Pass",
-        ),
-        (
-            lambda: sc.sim.JointLimit("table", lower=0.0, upper=1.0),
-            r"limit of table .* mb\['table'\]\.limits = sc\.L",
-        ),
-    ],
-)
-def test_what_holds_a_dof_that_contacts_move_is_refused(mass, load, cure):
-    mb = table_and_ball(mass)
-    p = sc.sim.Propagator(mb, integrator="moreau", step=0.001)
-    p.add(sc.sim.Contact(), load())
-    with pytest.raises(SimulationError, match=rf"contacts move a dof that is held: the {cure}"):
-        p.run(0.2)
-    near(mb.q, [0.0, 0.15], 1e-12)
