@@ -333,7 +333,7 @@ class CompiledMotion:
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,
         )  # fmt: skip
-        conditions = problem.told_now  # a visit may change it
+        conditions = problem.conditions_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if log is not None and done:
             touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1, nv)]))
