@@ -137,7 +137,8 @@ def _obstacle(
         switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
         if isinstance(load, Touching) or (switches and not touches and (rolls or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
-    if prescribed is not None and prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
+    prescribes = type(method) in _PRESCRIBING or (isinstance(method, Moreau) and not mb.is_closed)
+    if prescribed is not None and prescribed.dofs and (rolls or not prescribes):
         return "a motion is prescribed"
     if mb.is_closed and rows_of(mb) is None:
         return "a hinge of its tree or of its loops is not known to compiled code"
