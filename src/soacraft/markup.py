@@ -102,9 +102,9 @@ def numbers(x: Iterable[float]) -> str:
 
 def preformatted(text: str, lines: int = LINES) -> Html:
     """Text with its spaces and lines kept."""
-    kept = text.splitlines()
-    more = f"\n... {len(kept) - lines:,} more lines; print it to see all" if len(kept) > lines else ""
-    shown = "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in kept[:lines])
+    all_lines = text.splitlines()
+    more = f"\n... {len(all_lines) - lines:,} more lines; print it to see all" if len(all_lines) > lines else ""
+    shown = "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in all_lines[:lines])
     return Html(f'<pre style="line-height:1.2">{escape(shown + more)}</pre>')
 
 

@@ -42,8 +42,8 @@ from soacraft.sim.run_derivatives import rollout_derivatives
 from soacraft.sim.runner import Runner
 from soacraft.sim.runs import checkpoints
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
 from soacraft.sim.scene_file import propagator_of_file

@@ -30,13 +30,13 @@ from soacraft.sim.course.ticks import tick
 from soacraft.sim.events import Event, Watch
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.evaluation import States
-from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.holds import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Layout
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.stability import Stability

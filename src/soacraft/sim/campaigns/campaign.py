@@ -238,7 +238,7 @@ class Campaign(Judged):
             signals_of(first, [series_of(text).key])
         try:
             compilation = first.board.compiled()
-            from soacraft.sim.systems.describing import columns
+            from soacraft.sim.systems.texts import columns
 
             columns(first.diagram.parts, compilation.wiring, compilation.schedule, self._job.signals(first))
         except SoacraftError as wrong:

@@ -14,7 +14,7 @@ from soacraft.sim.course.state import RunState
 from soacraft.sim.events import Watch
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.stability import Stability
 from soacraft.sim.stride import Stride

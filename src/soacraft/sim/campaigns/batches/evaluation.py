@@ -29,7 +29,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The system of a batch, as it is evaluated: nothing here changes while runs go on."""
+    """Compiled system of a batch: nothing here changes while runs go on."""
 
     lanes: Lanes
     equations: LaneEquations
