@@ -65,7 +65,7 @@ public:
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         if (s.contact) implicit_.begin(s.loads, s.job.passive, springs_row(), model_, locked(s));
         total_ = numbers(nv), zeros_ = numbers(nv), calm_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
-        if (s.contact) load_rows = s.contact->load_rows();
+        if (s.contact) load_rows = rows_of(*s.contact);
         contact_force = numbers(s.contact ? nv : 0), momenta_ = numbers(nv), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
         rigid::Job largest = s.job;
@@ -555,6 +555,15 @@ private:
         return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0) + has_prescribed_row(s);
     }
     static bool has_prescribed_row(const Setting& s) { return s.prescribed && s.prescribed->has_row; }
+    // The rows of loads, stops first.
+    static std::vector<LoadRow> rows_of(const ContactSetting& contact) {
+        std::vector<LoadRow> rows;
+        for (const Stop& x : contact.stops)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        for (const Rub& x : contact.rubs)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        return rows;
+    }
     static std::vector<index> locked(const Setting& s) {
         std::vector<index> dofs;
         if (s.prescribed)

@@ -44,6 +44,7 @@ public:
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (!touches(method)) return;
         touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model(), m_.pressed_loops());
+        touch_->of_loads = m_.load_rows;
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
         work_ = numbers(m_.names);
     }

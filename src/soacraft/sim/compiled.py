@@ -339,8 +339,8 @@ class CompiledMotion:
         told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
-            own = problem.names.index(touch.name) * nv
-            of_contact = track.forces[done - 1, own : own + nv]
+            first = problem.names.index(touch.name) * nv
+            of_contact = track.forces[done - 1, first : first + nv]
             touch.take(log, np.concatenate([of_contact, self._row_forces(track, done - 1, nv)]))
         self._room = room
         if chain is not None and problem.closed is not None:
