@@ -104,6 +104,7 @@ _LATE = {
     "coupled_dynamics": "soacraft.loops.coupled",
     "coupled_linearize": "soacraft.loops.coupled",
     "rolling_linearize": "soacraft.loops.rolling",
+    "portrait": "soacraft.view.space.portrait",
     "register_laws": "soacraft.robot.control.components",
     "Lines": "soacraft.sim.serving.lines",
     "reload": "soacraft.sim.files.reload",

@@ -5,6 +5,7 @@ Cards (`soacraft.cards`) of models, reports and results are made of these.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -81,6 +82,15 @@ def math(latex: str) -> Html:
         return words(f"a formula of {len(latex):,} characters; print its latex() to see it")
     _, _, inside = mathml.math(latex)
     return _element(["math", {"alttext": latex}, inside])
+
+
+def image(data: bytes, alt: str, width: int) -> Html:
+    """A PNG picture inside the page, so many pixels wide; nothing is asked for from elsewhere.
+
+    >>> image(b"\\x89PNG", "arm", 20)
+    '<img alt="arm" width="20" src="data:image/png;base64,iVBORw==">'
+    """
+    return Html(f'<img alt="{escape(alt)}" width="{width}" src="data:image/png;base64,{b64encode(data).decode()}">')
 
 
 def _element(element: mathml.Element | str) -> Html:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from soacraft.arguments import listed, read_path
 from soacraft.attributes import Strict
+from soacraft.cards import card, facts, says_why
 from soacraft.errors import ModelError, near
 from soacraft.files.srdf import read_srdf
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.states.dof_sets import actuated_dofs, movable_dofs
 from soacraft.model.states.ties import Mask
+from soacraft.model.tree.cards import picture
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.changes.changes import Changes, Memory
@@ -499,6 +501,14 @@ right_shoulder_yaw, right_elbow)
 
     def __repr__(self) -> str:
         return f"Robot {self._mb.name!r}: {self._mb.nv} dofs, limbs: {', '.join(self._limbs) or 'none'}"
+
+
+    @says_why
+    def _repr_html_(self) -> str:
+        held = "; ".join(f"{name} by {', '.join(hands)}" for name, hands in self.held.items())
+        rows = [("model", repr(self._mb)), ("dofs with a motor", str(len(self.actuated))), ("holds", held)]
+        limbs = [(name, repr(limb)) for name, limb in self._limbs.items()]
+        return card(repr(self), picture(self._mb), facts([*rows, *limbs]))
 
 
 class _Edits:

@@ -68,7 +68,7 @@ class RunTask(RunParts, frozen=True, eq=False, kw_only=True):
     until: frozenset[str]
     recorder: Recorder
     bar: Bar | None
-    """Where the run is shown, if it is."""
+    """Bar that shows the run; None without one."""
     keeping: Keeping
     clock: Pace | None
     look: Look | None
