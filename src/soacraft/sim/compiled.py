@@ -67,6 +67,8 @@ _NUMBER = np.zeros(1), np.zeros(1)
 _STEPS, _WORK = 1024, 100_000
 #: Numbers that a call writes, and nanoseconds that it may take where it waits for a clock.
 _NUMBERS, _PAUSE = 2**22, 10**8
+#: Rows of a call that takes this part of its memory stay there, and the next call takes other; else they are copied.
+_FULL = 0.9
 
 
 class Tableau(NamedTuple):
@@ -182,6 +184,8 @@ class LaneArrays(NamedTuple):
 class Track(NamedTuple):
     """What is written, a row for each step."""
 
+    entries: Integers
+    """Entries of the forces, (forces, dofs), that are written: those that may differ from zero."""
     ends: npt.NDArray[np.int64]
     X: Array
     W: Array
@@ -316,11 +320,12 @@ class CompiledMotion:
         energies = visits is not None and visits.needs_energies
         starts = visits is not None and problem.contact is None  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
-        widths = (len(x), size, rows * size, names * nv, 1, 1)
+        entries = self._columns.entries
+        widths = (len(x), size, rows * size, len(entries), 1, 1)
         room, (X, W, F, forces, errors, openings) = _shared(room, most, widths, 2)
         ticking, ns = (size, carried.width) if carried is not None else (0, 0), np.empty(most + 1, dtype=np.int64)
         track = Track(
-            ns[1:], X[1:], W[1:], F, forces, errors, openings,
+            entries, ns[1:], X[1:], W[1:], F, forces, errors, openings,
             np.empty((most, ticking[0])), np.empty((most, ticking[1])), np.empty((1, size)),
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
@@ -340,7 +345,8 @@ class CompiledMotion:
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())
-        self._room = room
+        full = done >= _FULL * most
+        self._room = np.zeros(0) if full else room
         if chain is not None and problem.closed is not None:
             problem.closed.follow(chain)
         paced = float(after[0]), int(after[1]), int(after[2])
@@ -350,13 +356,10 @@ class CompiledMotion:
             carried.end()
             w = track.begun[0]
         ns[0], X[0], W[0] = now, x, w
+        arrays = ns[: done + 1], X[: done + 1], W[: done + 1], F[:done].reshape(done, rows, size), forces[:done]
         return Block(
             problem,
-            ns[: done + 1].copy(),
-            X[: done + 1].copy(),
-            W[: done + 1].copy(),
-            track.F[:done].reshape(done, rows, size).copy(),
-            self._columns.compact(track.forces[:done]),
+            *(arrays if full else [x.copy() for x in arrays]),
             track.errors[:done, 0].copy() if self._adaptive else None,
             track.openings[:done, 0].copy(),
             told,

@@ -112,6 +112,7 @@ class Mechanism:
         self.is_flexible = bool(mb.layout.flexible)
         """True if a body has modes."""
         self._columns: dict[int, ForceColumns] = {}  # of the last edition that was asked for
+        self._functions: dict[int, bool] = {}  # True if a load is a function, the same
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
         given = prescribed is not None and bool(prescribed.dofs)
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
@@ -204,7 +205,10 @@ class Mechanism:
     @property
     def has_functions(self) -> bool:
         """True if a load is a function that the user wrote."""
-        return bool(self._loads) and any(is_function(load) for load in self._loads)
+        if self.edition not in self._functions:
+            self._functions.clear()
+            self._functions[self.edition] = any(is_function(load) for load in self._loads)
+        return self._functions[self.edition]
 
     @property
     def force_columns(self) -> ForceColumns:

@@ -152,6 +152,11 @@ def subscribe(mb: Multibody, function: Any) -> Subscription:
     return edits.announcer.add(function)
 
 
+def is_observed(mb: Multibody) -> bool:
+    """True if somebody is subscribed to the changes of a model, or was."""
+    return mb._edits.announcer is not None
+
+
 def announce_state(mb: Multibody) -> None:
     """Tell subscribers of a model that its state was set in its store, as compiled code does."""
     announcer = mb._edits.announcer
