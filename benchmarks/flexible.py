@@ -177,7 +177,7 @@ def by_modes(rows: list[Row], bodies: int) -> float:
 
 
 def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
-    """The few figures for the README: one length of chain by modes, and the peers."""
+    """The few figures for the page of benchmarks: one length of chain by modes, and the peers."""
     rows = [Row(**row) for row in result["chains"]]
     bodies = sorted({x.bodies for x in rows})[1]
     own = [x for x in rows if x.bodies == bodies]
@@ -204,7 +204,7 @@ def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
         f"another day. An elastic link of six modes is {segments / link:.0f} times as fast as {SEGMENTS} rigid "
         f"segments in each plane in Pinocchio.\n\n"
         f"`{facts['command']}`, {facts['date']}, {where}, Pinocchio {packages['pin']}. More "
-        "chains are in [docs/benchmarks/flexible.md](docs/benchmarks/flexible.md)."
+        "chains are in [flexible](flexible.md)."
     )
 
 

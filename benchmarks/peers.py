@@ -16,14 +16,14 @@ import numpy as np
 from child import answer, in_child
 from measure import growth, shortest
 from models import build
-from peers_page import summary, text
+from peers_page import headline, summary, text
 from side_by_side import ROWS, Ours, measure, random_states
 
 from soacraft import _core
 from soacraft.dynamics import Dynamics
 from soacraft.model.flat.compiled import CompiledModel
 
-__all__ = ["run", "summary", "text"]
+__all__ = ["headline", "run", "summary", "text"]
 
 MODELS = ("7-dof arm", "humanoid", "chain 10", "chain 100", "chain 500", "tree 127", "chain 1000", "chain 10000")
 QUICK = ("7-dof arm", "humanoid", "chain 3", "tree 3")

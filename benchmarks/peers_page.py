@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from growth import table
@@ -22,7 +23,7 @@ def text(result: dict[str, Any]) -> str:
 
 
 def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
-    """The table of ratios for the README."""
+    """The table of ratios for the page of benchmarks."""
     where = f"{facts['processor']}, {facts['cores']} cores, kernels for {result['instruction set']}"
     packages = dict(x.split() for x in facts["packages"].split(", "))
     memory, grown = result["memory"][-1], result["growth"]
@@ -36,7 +37,27 @@ def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
         f"7-dof arm costs {_above(result['overhead'], 'reused'):.2f} µs more than its kernel.\n\n"
         f"`{facts['command']}`, {facts['date']}, {where}, Python {facts['Python']}, "
         f"Pinocchio {packages['pin']}, MuJoCo {packages['mujoco']}. Microseconds, and other forms of Pinocchio's "
-        "calls, are in [docs/benchmarks/peers.md](docs/benchmarks/peers.md)."
+        "calls, are in [peers](peers.md)."
+    )
+
+
+#: Rows and columns of the README.
+HEADLINES = ("forward dynamics", "inverse dynamics", "mass matrix", "inverse-dynamics derivatives",
+             "forward-dynamics derivatives", "forward dynamics, batch")  # fmt: skip
+HEADLINE_MODELS = ("7-dof arm", "humanoid", "chain 100")
+
+
+def headline(result: dict[str, Any], facts: dict[str, str]) -> str:
+    """The six rows of the README."""
+    found = _by_model(result)
+    rows = [[name, *(_x(_ratio(found[model][name], "reused")) for model in HEADLINE_MODELS)] for name in HEADLINES]
+    return (
+        "Pinocchio's time over soacraft's, called from Python in the same run; above 1 soacraft is faster.\n\n"
+        f"{table(['work', *HEADLINE_MODELS], rows, 1)}\n\n"
+        f"{_faster_forms(result, HEADLINES, HEADLINE_MODELS)}"
+        f"`{facts['command']}`, {facts['date']}, {facts['processor']}, {facts['cores']} cores; a batch: 4,096 states "
+        "on one thread. [Benchmarks](docs/benchmarks/index.md) have the rest, with the rows in which a peer is faster: "
+        "operators, closed chains, motion, contact, robots, flexible bodies."
     )
 
 
@@ -64,13 +85,14 @@ def _ratio_cell(result: dict[str, Any], row: Row, model: str) -> str:
     return f"{_x(_ratio(found, 'reused'))} ({_x(_ratio(found, 'new'))})"
 
 
-def _faster_forms(result: dict[str, Any]) -> str:
+def _faster_forms(result: dict[str, Any], names: Collection[str] = (), models: Collection[str] = COMPARED) -> str:
     """Where another form of Pinocchio's call is clearly faster than the usual one, the ratio against it."""
     found = [
         f"{row.name}, {model}: {_x(_ratio(entry, 'reused', 'other'))}"
         for row in ROWS
-        for model in COMPARED
-        if (entry := _by_model(result).get(model, {}).get(row.name, {})).get("other", 1e300)
+        for model in models
+        if (not names or row.name in names)
+        and (entry := _by_model(result).get(model, {}).get(row.name, {})).get("other", 1e300)
         < 0.9 * entry.get("Pinocchio", 0.0)
     ]
     return f"Against a faster form of Pinocchio's call: {'; '.join(found)}.\n\n" if found else ""

@@ -39,7 +39,7 @@ def text(result: dict[str, Any]) -> str:
 
 
 def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
-    """The few figures for the README: each work, and its peer in the same run."""
+    """The few figures for the page of benchmarks: each work, and its peer in the same run."""
     limbs, velocity, distances, planning, taken, _ = (result[name] for name in PARTS)
     rows = [
         [f"inverse kinematics, {x['limb']}", f"{x['mean']:.1f} us", f"TRAC-IK {x['peer_mean']:.0f} us",
@@ -73,5 +73,5 @@ def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
         f"{limbs['count']:,}, %, in brackets by TRAC-IK within 5 ms: {found}. The humanoid takes an object, and its "
         f"world answers with new filters, in {attach['median']:.2f} ms.\n\n"
         f"`{facts['command']}`, {facts['date']}, {where}. How each was measured is in "
-        "[docs/benchmarks/robots.md](docs/benchmarks/robots.md)."
+        "[robots](robots.md)."
     )

@@ -1,8 +1,8 @@
 """The benchmarks. `./run bench list` names them, `./run bench growth` runs one, `./run bench` runs all.
 
 Each prints a table and writes it, with the machine's facts, to `benchmarks/results/`, and its main figures to the
-README or the page of benchmarks, where it has a summary of them. `--quick` runs tiny sizes to see that everything
-works; its figures mean nothing and are written only where `--results` says.
+page of benchmarks, where it has a summary of them; `peers` writes six rows to the README too. `--quick` runs tiny sizes
+to see that everything works; its figures mean nothing and are written only where `--results` says.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ ROOT = Path(__file__).parents[1]
 #: Where the main figures of a benchmark are shown.
 PAGE = ROOT / "docs" / "benchmarks" / "index.md"
 README = ROOT / "README.md"
-FIGURES = {"peers": README, "flexible": README, "robot": README, "growth": PAGE, "loops": PAGE, "sim": PAGE}
+FIGURES = dict.fromkeys(("peers", "flexible", "robot", "growth", "loops", "sim"), PAGE)
+#: Where the headlines of a benchmark are shown.
+HEADLINES = {"peers": README}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -84,6 +86,9 @@ def report(name: str, quick: bool, folder: Path | None) -> None:
     if folder == RESULTS and hasattr(module, "summary"):
         place = FIGURES[name]
         place.write_text(with_figures(place.read_text(), name, module.summary(result, facts)))
+    if folder == RESULTS and name in HEADLINES:
+        place = HEADLINES[name]
+        place.write_text(with_figures(place.read_text(), name, module.headline(result, facts)))
 
 
 def with_figures(page: str, name: str, figures: str) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from soacraft.citations import papers
     from soacraft.dynamics import Dynamics
     from soacraft.files.core_file import save_core
+    from soacraft.files.headers import include_dir
     from soacraft.files.load import load, models
     from soacraft.files.save import save
     from soacraft.health import check
@@ -95,7 +96,7 @@ if TYPE_CHECKING:
     from soacraft.ops.verify import verify
     from soacraft.spatial import Inertia, Pose, Wrench
 
-__version__ = "0.1.0"
+__version__: str  # of pyproject.toml, from the compiled module
 
 #: Functions that lower layers may ask for, and where they are (`soacraft/late.py`).
 _LATE = {
@@ -120,6 +121,7 @@ _HOMES = {
     "citations": "papers",
     "dynamics": "Dynamics",
     "files.core_file": "save_core",
+    "files.headers": "include_dir",
     "files.load": "load models",
     "files.save": "save",
     "health": "check",
@@ -216,6 +218,7 @@ __all__ = [
     "errors",
     "flexible",
     "identities",
+    "include_dir",
     "inverse_kinematics",
     "load",
     "loops",
@@ -240,6 +243,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """A name of the list, kept from then on; or a layer, such as `soacraft.spatial`."""
+    if name == "__version__":
+        from soacraft._core import version
+
+        globals()[name] = version()
+        return globals()[name]
     if name in _LAYERS:
         return import_module(f"soacraft.{name}")
     if name not in _HOME:

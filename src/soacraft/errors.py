@@ -19,6 +19,7 @@ __all__ = [
     "LinkError",
     "LoopError",
     "LostPeerError",
+    "MissingPackageError",
     "ModelError",
     "ModelFileError",
     "SimulationError",
@@ -162,6 +163,10 @@ class CheckpointError(SoacraftError, ValueError):
 
 class SystemFileError(WiringError):
     """A system file cannot be read or written, or contains what a file may not."""
+
+
+class MissingPackageError(SoacraftError, ImportError):
+    """An optional package, or part of soacraft, is not installed; the text has the line that installs it."""
 
 
 class StaleError(SoacraftError, RuntimeError):

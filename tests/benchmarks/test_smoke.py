@@ -152,10 +152,11 @@ def test_a_peer_without_room_is_left_out(monkeypatch):
 
 def test_figures_go_between_their_own_marks(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    from run import FIGURES, with_figures
+    from run import FIGURES, HEADLINES, with_figures
 
     assert set(FIGURES) == {"growth", "peers", "flexible", "robot", "loops", "sim"}
-    for name, place in FIGURES.items():
+    assert set(HEADLINES) == {"peers"}
+    for name, place in [*FIGURES.items(), *HEADLINES.items()]:
         page = place.read_text()
         changed = with_figures(page, name, "figures")
         assert f"<!-- {name}: written by ./run bench {name} -->\n\nfigures\n\n<!-- end -->" in changed

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
+import shlex
+import subprocess
+import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import soacraft as sc
+from soacraft import cli
 from soacraft.cli import main
 from soacraft.cli import tour as tour_module
-from soacraft.cli.shell import names_for
+from soacraft.cli import tour_sim as tour_sim_module
+from soacraft.cli import tour_system as tour_system_module
+from soacraft.cli.shell import names_for, shell
 from soacraft.cli.tour_sim import tour_sim
 from soacraft.ops.table import NAMES
 
@@ -151,3 +159,48 @@ def test_the_shell_says_in_which_axes_it_is(axes, said, capsys, monkeypatch):
     monkeypatch.setattr(InteractiveShellEmbed, "__call__", lambda self: print(self.banner1))
     assert main(["shell", "arm7", "--axes", axes]) == 0
     assert said in capsys.readouterr().out
+
+
+def commands(text: str) -> list[list[str]]:
+    """Commands of soacraft in the last words of a tour, without what is said of them."""
+    after = text.split("Where to go next:")[1]
+    lines = [re.split(r" {2,}", line.strip())[0] for line in after.splitlines() if line.startswith("  soacraft ")]
+    return [shlex.split(line)[1:] for line in lines]
+
+
+@pytest.mark.parametrize("module", [tour_module, tour_sim_module, tour_system_module])
+def test_a_tour_ends_with_commands_that_an_installed_package_has(module, capsys):
+    text = module._next() if module is tour_system_module else module.NEXT
+    assert "./run" not in text
+    assert "docs/" not in text
+    for command in commands(text):
+        parsed = cli._parser().parse_args(command)
+        if parsed.verb in {"models", "info"} or getattr(parsed, "act", "") == "show":
+            assert main(command) == 0
+            assert capsys.readouterr().out
+
+
+def test_the_tour_of_a_system_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert tour_system_module.tour_system(Console(file=io.StringIO(), width=200)) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_shell_names_the_extra_that_it_needs(monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "IPython"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    with pytest.raises(sc.errors.MissingPackageError, match=r"needs the package IPython .*'soacraft\[shell\]'"):
+        shell("arm7", command="1")
+    assert main(["shell", "arm7", "-c", "1"]) == 2
+    assert "pip install 'soacraft[shell]'" in capsys.readouterr().err
+
+
+def test_python_m_soacraft_is_the_command_line():
+    done = subprocess.run([sys.executable, "-m", "soacraft", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"soacraft {sc.__version__}\n"
+
+
+def test_include_dir_prints_the_folder_of_the_headers(capsys):
+    assert main(["include-dir"]) == 0
+    assert Path(capsys.readouterr().out.strip()) == sc.include_dir()

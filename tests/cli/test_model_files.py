@@ -131,7 +131,7 @@ def test_the_shell_opens_a_file_and_a_library_model(tiny):
 
 
 def test_output_that_nobody_reads_is_no_crash():
-    command = [sys.executable, "-m", "soacraft.cli", "info", "panda"]
+    command = [sys.executable, "-m", "soacraft", "info", "panda"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

@@ -105,7 +105,7 @@ def test_a_strict_conversion_names_what_would_be_lost(tmp_path, monkeypatch, cap
 
 @pytest.mark.parametrize("call", [["models"], ["info", "shadow_hand", "--report"], ["check", "strandbeest"]])
 def test_a_reader_that_has_had_enough(call):
-    command = [sys.executable, "-m", "soacraft.cli", *call]
+    command = [sys.executable, "-m", "soacraft", *call]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         running.stdout.close()
         assert running.stderr.read() == b""

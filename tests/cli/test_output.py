@@ -17,7 +17,7 @@ from soacraft.errors import ViewError
 
 
 def run(*arguments, flags=(), stdout=subprocess.PIPE, **variables):
-    command = [sys.executable, *flags, "-m", "soacraft.cli", *arguments]
+    command = [sys.executable, *flags, "-m", "soacraft", *arguments]
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=os.environ | variables, check=False)
 
 

@@ -14,7 +14,10 @@ EXTRAS = PROJECT["optional-dependencies"]
 PAGE = (ROOT / "docs" / "install.md").read_text()
 SOURCE = {path: path.read_text() for path in sorted((ROOT / "src" / "soacraft").rglob("*.py"))}
 #: Packages that are imported, or run, under another name.
-IMPORTED = {"pillow": "PIL", "scikit-sundae": "sksundae", "EAIK": "eaik", "pythonfmu": "pythonfmu", "mcap": "mcap"}
+IMPORTED = {
+    "pillow": "PIL", "ipython": "IPython", "scikit-sundae": "sksundae", "EAIK": "eaik", "pythonfmu": "pythonfmu",
+    "mcap": "mcap",
+}  # fmt: skip
 
 
 def package(requirement: str) -> str:

@@ -52,6 +52,20 @@ def test_the_example_gives_what_python_gives(built):
         np.testing.assert_allclose(found[name], numbers, rtol=1e-9, atol=1e-12)
 
 
+def test_headers_are_installed_with_their_licence_and_version(built):
+    installed = built / "installed" / "share"
+    assert (installed / "licenses" / "soacraft" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    version = (installed / "cmake" / "soacraft" / "soacraftConfigVersion.cmake").read_text()
+    assert f'set(PACKAGE_VERSION "{sc.__version__}")' in version
+
+
+def test_headers_of_the_package_build_the_example(built):
+    """`sc.include_dir()` is what a compiler needs."""
+    program = built / "from_package"
+    flags = ("-std=c++17", "-O1", "-DSOACRAFT_NOT_FLAT", f"-I{sc.include_dir()}")
+    run("c++", *flags, "-fsyntax-only", ROOT / "examples" / "cpp" / "arm.cpp", "-o", program)
+
+
 def test_a_file_that_is_no_model_is_refused_by_name(built):
     (built / "arm.soacraft").write_bytes(b"not a model")
     done = subprocess.run([built / "example" / "arm", built], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The command line: `soacraft tour | shell | view | info | convert | check | models | sim | campaign`."""
+"""The command line: `soacraft tour | shell | view | info | convert | check | models | include-dir | sim | campaign`."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     systems.add_parser(verbs)
     campaigns.add_parser(verbs)
     verbs.add_parser("models", help="list the models that come with soacraft")
+    verbs.add_parser("include-dir", help="print the folder of the C++ headers")
     return parser
 
 
@@ -76,6 +77,11 @@ def _run(given: argparse.Namespace) -> int:
 
     if given.verb == "models":
         return model_files.list_models()
+    if given.verb == "include-dir":
+        from soacraft.files.headers import include_dir
+
+        print(include_dir())
+        return 0
     if given.verb == "sim":
         return systems.do(given)
     if given.verb == "campaign":

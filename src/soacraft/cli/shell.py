@@ -8,6 +8,7 @@ import numpy as np
 
 import soacraft as sc
 from soacraft.cli.loading import AS_IT_IS, Loading
+from soacraft.errors import MissingPackageError
 from soacraft.ops.table import NAMES
 
 BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes{papers}.{loops}
@@ -37,8 +38,12 @@ def names_for(model: str, axes: str = "body", how: Loading = AS_IT_IS) -> dict[s
 
 def shell(model: str, axes: str = "body", command: str | None = None, how: Loading = AS_IT_IS) -> int:
     """Open IPython on a model or a file, or run one piece of code with the same names."""
-    from IPython.terminal.embed import InteractiveShellEmbed
-
+    try:
+        from IPython.terminal.embed import InteractiveShellEmbed
+    except ImportError as problem:
+        raise MissingPackageError(
+            f"soacraft shell needs the package IPython ({problem}): pip install 'soacraft[shell]'."
+        ) from None
     names = names_for(model, axes, how)
     mb = names["mb"]
     banner = BANNER.format(

@@ -255,9 +255,12 @@ def _every_identity(t: Tour) -> None:
 
 NEXT = """
 Where to go next:
-  ./run tour panda       the same on another model (soacraft models), or on a file: ./run tour my_robot.urdf
-  ./run shell            the same operators at a prompt (./run shell biped for a branched one)
-  ./run test             the tests
-  examples/              short programs
-  docs/ (./run docs)     notation, equations, architecture, how to build models
+  soacraft models          list the models that come with soacraft
+  soacraft tour panda      the same on another model, or on a file: soacraft tour my_robot.urdf
+  soacraft tour sim        a simulation with events and a log
+  soacraft tour system     a satellite with sensors, a controller and wheels
+  soacraft info panda      what a model is made of
+  soacraft shell panda     the same operators at a prompt: pip install 'soacraft[shell]'
+  soacraft view panda      the workbench page in a browser: pip install 'soacraft[view]'
+In Python: import soacraft as sc; help(sc.operators)
 """

@@ -13,6 +13,12 @@ from rich.table import Table
 
 import soacraft as sc
 
+NEXT = """
+Where to go next:
+  soacraft tour system     a satellite with sensors, a controller and wheels
+In Python: import soacraft as sc; help(sc.sim.Propagator)
+"""
+
 
 def tour_sim(console: Console | None = None) -> int:
     """Walk through a simulation; 0 when every check passed, 1 otherwise."""
@@ -50,7 +56,7 @@ def tour_sim(console: Console | None = None) -> int:
     run = sc.sim.Propagator(row, rtol=1e-8).advance_to(1.0, progress=True)
     check(f"their pins stay closed: open by {run.violation.max():.1e}", run.violation.max() < 1e-10)
     check("the cranks stay parallel", float(np.abs(run.q[:, 0] - run.q[:, 1]).max()) < 1e-6)
-    console.print("\nNext: docs/simulation.md, and help(sc.sim.Propagator).", markup=False)
+    console.print(NEXT, markup=False)
     return 1 if failed else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,9 +52,15 @@ def turned(vector: Any) -> Any:
 
 
 def tour_system(console: Console | None = None, folder: Path | None = None) -> int:
-    """Walk through a system; 0 when every check passed, 1 otherwise. The log and the picture stay in the folder."""
+    """Walk through a system; 0 when every check passed, 1 otherwise. A folder that is named keeps log and picture."""
     console = Console(highlight=False) if console is None else console
-    folder = Path(tempfile.mkdtemp(prefix="soacraft-tour-")) if folder is None else folder
+    if folder is not None:
+        return _walk(console, folder)
+    with tempfile.TemporaryDirectory(prefix="soacraft-tour-") as temporary:
+        return _walk(console, Path(temporary))
+
+
+def _walk(console: Console, folder: Path) -> int:
     failed = 0
 
     def check(what: str, good: bool) -> None:
@@ -101,6 +108,18 @@ def tour_system(console: Console | None = None, folder: Path | None = None) -> i
     console.print(Rule("its picture", align="left", style="cyan"))
     picture = folder / "satellite.png"
     sc.view.scene(mb, (run.t, run.q)).image(picture, t=float(run.t[-1]), azimuth=-25.0, zoom=1.5)
-    check(f"the satellite at t = {_END:g} s is in {picture}", picture.stat().st_size > 1000)
-    console.print("\nNext: docs/systems.md, soacraft sim show FILE, and the page of a running system.", markup=False)
+    size = picture.stat().st_size
+    check(f"{picture.name} ({size} bytes) has the satellite at t = {_END:g} s", size > 1000)
+    console.print(_next(), markup=False, soft_wrap=True)
     return 1 if failed else 0
+
+
+def _next() -> str:
+    """Commands to go on with, on the files of the tour."""
+    files = shlex.join([str(FILE), "--classes", str(Path(__file__)), "--root", str(FILE.parent)])
+    return f"""
+Where to go next:
+  soacraft sim show {files}
+  soacraft sim run --time 60 {files}
+In Python: import soacraft as sc; help(sc.sim.System)
+"""

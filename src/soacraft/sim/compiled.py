@@ -344,7 +344,7 @@ class CompiledMotion:
         told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
-            touch.take(log, track.forces[done - 1, -nv:].copy())
+            touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1)]))
         full = done >= _FULL * most
         self._room = np.zeros(0) if full else room
         if chain is not None and problem.closed is not None:
@@ -370,6 +370,17 @@ class CompiledMotion:
             track.energies[:done] if energies else None,
             None if visits is None else visits.history,
         ), paced
+
+    def _row_forces(self, track: Track, row: int) -> Array:
+        """The forces of stops and friction that are rows of the contact problem, in a step, without what is viscous."""
+        problem, q = self._problem, track.X[row]
+        assert problem.contact is not None
+        places, loads = problem.contact.row_forces, problem.loads
+        if not places:
+            return np.zeros(0)
+        state = problem.mb.state(*problem.parts(q)[:2])
+        (forces,) = self._columns.full(track.forces[row : row + 1])
+        return np.array([forces[i, dof] - loads[i].force(0.0, state)[dof] for i, dof, _ in places])
 
     def _read_numbers(self) -> None:
         """Take the numbers that controls have now."""

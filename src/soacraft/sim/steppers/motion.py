@@ -503,7 +503,7 @@ class Motion:
             return
         touched = touch.steps[-1] if touch.steps else None
         touch.diary = ContactDiary()
-        force = touch.force(step.t0, problem.mb.current)
+        force = touch.mean_forces
         self.lanes.keep_last(lane, Last(touched, force, problem.vdot_of(step.x1, step.w1), step.h))
 
     def _failed_step(self, problem: Mechanism, lane: int, cause: SoacraftError) -> SimulationError:

@@ -127,6 +127,38 @@ def test_a_run_is_the_same_in_any_batch(tmp_path):
     assert parts.table().csv() == tables[2]
 
 
+@pytest.mark.parametrize("name", ["relay", "clocked", "bouncing"])
+def test_the_pace_of_others_changes_no_bit(tmp_path, monkeypatch, name):
+    """Searches of one run at a time, of some together, and of all that can wait for each other."""
+    make, t, vary, measure = CASES[name]
+    history = next(x for x in measure.values() if x.endswith("[-1]"))[:-4]
+    tables = []
+    for part in (0.0, 0.5, 1.0):
+        monkeypatch.setattr("soacraft.sim.campaigns.batches.batch._WAITING", part)
+        c = sim.Campaign(make, folder(tmp_path, str(part)), seed=3, runs=6, t=t, vary=vary, measure=measure,
+                         history={"h": history})  # fmt: skip
+        c.run()
+        assert {x.how for x in c.table().rows} == {"batch"}
+        tables.append((c.table().csv(), c.history("h")[1].tobytes()))
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_runs_that_end_leave_the_rows_of_the_others(tmp_path):
+    """A run that has ended long before the others has no row of a later time, and these have all of theirs."""
+    given = dict(seed=2, runs=5, t=1.5, until="ball.landing", vary={"ball.height": U(0.1, 9.0)})
+    measure = {"mean": "mean(ball.speed)", "end": "t[-1]", "low": "min(ball.at)"}
+    rows = []
+    for batch, name in ((0, "one"), (8, "many")):
+        c = sim.Campaign(ball, folder(tmp_path, name), measure=measure, batch=batch, **given)
+        c.run()
+        rows.append(c.table())
+    ends = rows[1]["end"]
+    assert ends.min() < 0.8
+    assert ends.max() > 1.1
+    for key in measure:
+        assert np.allclose(rows[0][key], rows[1][key], rtol=1e-9, atol=1e-9), key
+
+
 def test_a_run_with_events_without_end_leaves_the_batch(tmp_path):
     """It fails by itself, by name; the others stay."""
     c = sim.Campaign(endless, folder(tmp_path), runs=4, t=1.0, measure={"n": "count(loop.reached)"},

@@ -27,6 +27,20 @@ class Point(NamedTuple):
         z = {key: np.where(along(which, x), x, other.z[key]) for key, x in self.z.items()}
         return Point(np.where(which[:, None], self.q, other.q), np.where(which[:, None], self.v, other.v), z)
 
+    def of(self, runs: Any) -> Point:
+        """Some of the runs, by numbers or by a mask."""
+        return Point(self.q[runs], self.v[runs], {key: x[runs] for key, x in self.z.items()})
+
+    def put(self, runs: npt.NDArray[np.intp], some: Point) -> None:
+        """Take over where some of the runs are."""
+        self.q[runs], self.v[runs] = some.q, some.v
+        for key, x in self.z.items():
+            x[runs] = some.z[key]
+
+    def copy(self) -> Point:
+        """Copy of all arrays."""
+        return Point(np.array(self.q), np.array(self.v), {key: np.array(x) for key, x in self.z.items()})
+
 
 #: vdot and dz/dt at a time and a point.
 Slopes = Callable[[Any, Point], tuple[Array, dict[str, Array]]]

@@ -27,7 +27,7 @@ from soacraft.spatial.checks import Array
 
 #: A batch agrees with its runs one by one to this, relative: sums may be taken in another order.
 _SAME = 1e-11
-#: How far values are moved for a trial, relative.
+#: Change of values for a trial, relative.
 _AWAY = 0.1
 Values = dict[str, Any]
 
@@ -197,7 +197,7 @@ class Lanes:
         gets: Sequence[Callable[[Values], Any]],
         shapes: Sequence[tuple[int, ...] | None],
     ) -> Callable[[Values], Array]:
-        """How an equation is called: found at its first call."""
+        """Call of an equation, for all runs at once where that is right, which is found out at its first call."""
         f = equation.function
         at = equation.arguments.index("p") if "p" in equation.arguments and part.path in self._params else None
         ways: list[Callable[[Values, list[Any]], Array]] = []
@@ -271,7 +271,7 @@ class Together:
 
 
 def linked(link: Link) -> Callable[[Values], Any]:
-    """What fills an input: a source, an element of it, in the unit of the input."""
+    """Getter of the value of an input: a source, an element of it, in the unit of the input."""
     key, element, factor = link.source, link.element, link.factor
     if element is None:
         return _got(key) if factor == 1.0 else lambda V: V[key] * factor
@@ -298,7 +298,7 @@ def _moved(x: Any, shape: tuple[int, ...] | None, rng: np.random.Generator) -> A
 
 
 def _agree(way: Callable[[list[Any]], Array], by_run: Callable[[list[Any]], Array], given: list[Any]) -> bool:
-    """Whether a call for all runs gives what each gives, and changes no argument."""
+    """True if a call for all runs gives what each gives, and changes no argument."""
     kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
     with np.errstate(all="ignore"):
         try:

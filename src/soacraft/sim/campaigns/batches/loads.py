@@ -80,7 +80,7 @@ class LaneForces:
 
 
 def obstacle_of_loads(loads: Sequence[Load], alone: bool, weighed: bool) -> str:
-    """Why force elements of a plant end a batch; empty where they do not. `alone` is True for the only plant of a
+    """Reason why force elements of a plant end a batch; empty if they do not. `alone` is True for the only plant of a
     system, `weighed` where inertias of models vary."""
     for x in loads:
         if type(x) not in (Drag, GravityField):

@@ -6,11 +6,12 @@ values, while the others wait at its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.sim.campaigns.batches.crossings import Found, LaneWatch, Mask
 from soacraft.sim.campaigns.batches.evaluation import Evaluation, values_of
@@ -33,12 +34,19 @@ class LaneState(NamedTuple):
     point: Point
     watch: LaneWatch
 
-    def of(self, some: Mask) -> LaneState:
+    def of(self, runs: npt.NDArray[np.intp]) -> LaneState:
         """Some of the runs."""
-        runs = np.flatnonzero(some)
-        q, v, z = self.point
-        point = Point(q[runs], v[runs], {key: x[runs] for key, x in z.items()})
-        return LaneState(values_of(self.values, runs), point, self.watch.of(runs))
+        if len(runs) == len(self.values["runs"]):
+            return self
+        return LaneState(values_of(self.values, runs), self.point.of(runs), self.watch.of(runs))
+
+    def put(self, runs: npt.NDArray[np.intp], some: LaneState, which: Mask, jumped: Iterable[str]) -> None:
+        """Take over the watch of some of the runs, states of components that have jumped, and the points of some."""
+        self.point.put(runs[which], some.point.of(which))
+        for key in jumped:
+            self.values[key][runs] = some.values[key]
+        if some.watch is not self.watch:
+            self.watch.put(runs, some.watch)
 
 
 @dataclass(frozen=True)
@@ -55,27 +63,33 @@ class Localization:
         values = self._margins(V, t, point) if crossings else np.zeros((0, len(V["runs"])))
         return LaneWatch([x.direction for x in crossings], values)
 
-    def step(self, now: int, stop: int, state: LaneState) -> Point:
-        """From a nanosecond to the end of a step: runs in which something may cross by themselves, in parts."""
+    def whole(self, t: Array, end: Array, state: LaneState) -> tuple[LaneState, Mask]:
+        """Steps from times to their ends, and the runs in which nothing crosses on the way."""
         V, point, watch = state
-        t0, end = now / 1e9, stop / 1e9
-        if not self.evaluation.equations.crossings:
-            return self.evaluation.step(V, t0, (stop - now) / 1e9, point).end
-        going = self._going(V)
-        step = self.evaluation.step(V, t0, np.where(going, end - t0, 0.0), point)
-        calm = watch.calm(self._margins_in(V, step), len(going)) | ~going
-        if calm.all():
-            return step.end.where(going, point)
-        runs, some = np.flatnonzero(~calm), state.of(~calm)
-        after = self._in_parts(t0, end, some)
-        ends = step.end.where(going & calm, point)
-        for x, new in [(ends.q, after.q), (ends.v, after.v), *((ends.z[key], after.z[key]) for key in ends.z)]:
-            x[runs] = new
-        for key in self.evaluation.equations.jumped:
-            V[key] = np.array(V[key])
-            V[key][runs] = some.values[key]
-        watch.put(runs, some.watch)
-        return ends
+        step = self.evaluation.step(V, t, end - t, point)
+        calm = watch.calm(self._margins_in(V, step), len(t))
+        return LaneState(V, step.end, watch), calm
+
+    def in_parts(self, t: Array, end: Array, state: LaneState) -> LaneState:
+        """Steps from times to their ends in parts, each to the first crossing of a run."""
+        V, point, watch = state
+        active = self._going(V)
+        for _ in range(_PARTS):
+            h = np.where(active, end - t, 0.0)
+            step = self.evaluation.step(V, t, h, point)
+            found = watch.find(self._margins_in(V, step), h, active)
+            crossed = active & (found.theta <= 1.0)
+            point = step.end.where(active & ~crossed, point)
+            if not crossed.any():
+                return LaneState(V, point, watch)
+            t, point, at_zero = self._cut(V, step, found, crossed, point, end)
+            self.rows.leave(V["runs"][crossed & ~at_zero], "the zero of a crossing is not found in a batch")
+            point = self._act(t, end, LaneState(V, point, watch), found, crossed & at_zero)
+            active = crossed & self._going(V) & (t < end)
+            if not active.any():
+                return LaneState(V, point, watch)
+        self.rows.leave(V["runs"][active], f"a step has more than {_PARTS} crossings")
+        return LaneState(V, point, watch)
 
     def tick(self, t: float, state: LaneState, due: Sequence[str], counts: Mapping[str, int]) -> Point:
         """Tick k of the components that are due; what crosses by this jumps. `counts` has their k."""
@@ -110,30 +124,8 @@ class Localization:
         watched = (directions == 0) | (directions == after)
         return np.asarray((before != 0.0) & (after != 0.0) & (before != after) & watched)
 
-    def _in_parts(self, t0: float, end: float, state: LaneState) -> Point:
-        """From a time to the end of a step in parts, each to the first crossing of a run."""
-        V, point, watch = state
-        active = self._going(V)
-        t = np.full(len(active), t0)
-        for _ in range(_PARTS):
-            h = np.where(active, end - t, 0.0)
-            step = self.evaluation.step(V, t, h, point)
-            found = watch.find(self._margins_in(V, step), h, active)
-            crossed = active & (found.theta <= 1.0)
-            point = step.end.where(active & ~crossed, point)
-            if not crossed.any():
-                return point
-            t, point, at_zero = self._cut(V, step, found, crossed, point, end)
-            self.rows.leave(V["runs"][crossed & ~at_zero], "the zero of a crossing is not found in a batch")
-            point = self._act(t, end, LaneState(V, point, watch), found, crossed & at_zero)
-            active = crossed & self._going(V) & (t < end)
-            if not active.any():
-                return point
-        self.rows.leave(V["runs"][active], f"a step has more than {_PARTS} crossings")
-        return point
-
     def _cut(
-        self, V: Values, step: LaneStep, found: Found, crossed: Mask, point: Point, end: float
+        self, V: Values, step: LaneStep, found: Found, crossed: Mask, point: Point, end: Array
     ) -> tuple[Array, Point, Mask]:
         """Parts of a step that end where the function of the first crossing is zero: the times of their ends, the
         points there, and where there is such a zero."""
@@ -162,9 +154,9 @@ class Localization:
                 break
             length, open_ = np.where(moves, length + move, length), moves
         t = np.where(crossed, step.t + length, step.t)
-        return np.where(crossed & (end - t <= 1e-15 * np.maximum(H, abs(end))), end, t), point, at_zero
+        return np.where(crossed & (end - t <= 1e-15 * np.maximum(H, np.abs(end))), end, t), point, at_zero
 
-    def _act(self, t: Array, end: float, state: LaneState, found: Found, crossed: Mask) -> Point:
+    def _act(self, t: Array, end: Array, state: LaneState, found: Found, crossed: Mask) -> Point:
         """Let crossings of some runs happen: rows before and after, jumps, and what they make cross."""
         V, point, watch = state
         runs = V["runs"]

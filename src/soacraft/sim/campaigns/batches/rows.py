@@ -32,7 +32,7 @@ class Recorded:
         return self._rows[base] if element is None else self._rows[base][:, :, element]
 
     def times(self, event: str) -> list[float]:
-        """When an event happened."""
+        """Times of an event."""
         return [t for t, name in self._events if name == event]
 
 
@@ -45,12 +45,12 @@ class Rows:
         """True for runs that go on in the batch."""
         self._instants: dict[int, list[float]] = {}
         self._t: list[float] = []
-        self._rows: dict[str, list[Array]] = {key: [] for key in keys}
+        self._filled = np.zeros(count, dtype=np.intp)
+        self._rows: dict[str, Array] = {key: np.zeros(0) for key in keys}
         self._own: dict[int, list[tuple[int, float, dict[str, Array]]]] = {}
         self._events: dict[int, list[tuple[float, str]]] = {}
         self._ends: dict[int, int] = {}
         self._count = 0
-        self._arrays: dict[str, Array] = {}
         self.alone: dict[int, str] = {}
         """Runs that go on by themselves, and why."""
 
@@ -59,11 +59,22 @@ class Rows:
         """Names of the recorded signals."""
         return tuple(self._rows)
 
-    def add(self, t: float, values: Mapping[str, Array]) -> None:
-        """A row of all runs."""
-        self._t.append(t)
+    def extend(self, times: Sequence[float]) -> None:
+        """Times of further rows of all runs."""
+        self._t.extend(times)
+
+    def put(self, runs: npt.NDArray[np.intp], values: Mapping[str, Array]) -> None:
+        """The next row of some of the runs."""
+        at = self._filled[runs]
         for key, rows in self._rows.items():
-            rows.append(values[key])
+            x = values[key]
+            if len(rows) < len(self._t):
+                longer = np.zeros((2 * len(self._t), len(self._filled), *x.shape[1:]), dtype=x.dtype)
+                if len(rows):
+                    longer[: len(rows)] = rows
+                self._rows[key] = rows = longer
+            rows[at, runs] = x
+        self._filled[runs] = at + 1
 
     def add_own(self, i: int, t: float, values: Mapping[str, Array]) -> None:
         """A row of one run alone."""
@@ -71,7 +82,7 @@ class Rows:
         if self._count > MOST_OWN:
             raise CampaignError(f"runs of a batch have more than {MOST_OWN} rows of crossings.")
         row = {key: np.array(values[key]) for key in self._rows}
-        self._own.setdefault(i, []).append((len(self._t), t, row))
+        self._own.setdefault(i, []).append((int(self._filled[i]), t, row))
 
     def event(self, i: int, t: float, name: str) -> None:
         """An event of a run."""
@@ -86,7 +97,7 @@ class Rows:
     def end(self, runs: Iterable[int]) -> None:
         """Runs have ended: what comes is not theirs."""
         for i in runs:
-            self._ends[int(i)], self.going[i] = len(self._t), False
+            self._ends[int(i)], self.going[i] = int(self._filled[i]), False
 
     def leave(self, runs: Iterable[int], why: str) -> None:
         """Runs do not go on in the batch: they are computed by themselves."""
@@ -97,7 +108,7 @@ class Rows:
     @property
     def common(self) -> Recorded:
         """The rows of the runs that have no others."""
-        return Recorded(self._system, np.array(self._t), self._filled(), ())
+        return Recorded(self._system, np.array(self._t), self._series(), ())
 
     @property
     def own(self) -> list[int]:
@@ -106,7 +117,7 @@ class Rows:
 
     def of(self, i: int) -> Recorded:
         """All rows of one run."""
-        arrays, extra = self._filled(), self._own.get(i, [])
+        arrays, extra = self._series(), self._own.get(i, [])
         count = self._ends.get(i, len(self._t))
         at = [k for k, _, _ in extra]
         t = np.insert(np.array(self._t[:count]), at, [t for _, t, _ in extra])
@@ -117,7 +128,5 @@ class Rows:
             rows[key] = np.insert(mine, at, more, axis=0)[:, None]
         return Recorded(self._system, t, rows, self._events.get(i, ()))
 
-    def _filled(self) -> dict[str, Array]:
-        if not self._arrays:
-            self._arrays = {key: np.array(x) for key, x in self._rows.items()}
-        return self._arrays
+    def _series(self) -> dict[str, Array]:
+        return {key: x[: len(self._t)] for key, x in self._rows.items()}

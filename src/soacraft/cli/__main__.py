@@ -1,7 +1,0 @@
-"""`python -m soacraft.cli`."""
-
-import sys
-
-from soacraft.cli import main
-
-sys.exit(main())
