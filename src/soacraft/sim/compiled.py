@@ -356,10 +356,17 @@ class CompiledMotion:
             carried.end()
             w = track.begun[0]
         ns[0], X[0], W[0] = now, x, w
-        arrays = ns[: done + 1], X[: done + 1], W[: done + 1], F[:done].reshape(done, rows, size), forces[:done]
+        ends, X, W = ns[: done + 1], X[: done + 1], W[: done + 1]
+        F, forces = F[:done].reshape(done, rows, size), forces[:done]
+        if not full:
+            ends, X, W, F, forces = ends.copy(), X.copy(), W.copy(), F.copy(), forces.copy()
         return Block(
             problem,
-            *(arrays if full else [x.copy() for x in arrays]),
+            ends,
+            X,
+            W,
+            F,
+            forces,
             track.errors[:done, 0].copy() if self._adaptive else None,
             track.openings[:done, 0].copy(),
             told,

@@ -54,14 +54,15 @@ def test_other_entries_are_looked_for():
 def test_forces_that_act_are_those_with_a_number():
     c, x = columns(), table()
     x[:, 1] = 0.0
-    assert c.acts(c.compact(x)).tolist() == [True, False, True]
-    assert c.acts(c.compact(x[:0])).tolist() == [False] * 3
-    assert ForceColumns((2, 0), np.zeros(0, dtype=int)).acts(np.zeros((3, 0))).tolist() == [False, False]
+    assert c.acts([c.compact(x[:1]), c.compact(x[1:])]).tolist() == [True, False, True]
+    assert c.acts([c.compact(x[:0])]).tolist() == [False] * 3
+    none = ForceColumns((2, 0), np.zeros(0, dtype=int))
+    assert none.acts([np.zeros((3, 0))]).tolist() == [False, False]
 
 
 def test_forces_are_a_mapping_by_name():
     c, x = columns(), table()
-    forces = Forces({"b": 1, "c": 2}, c, c.compact(x))
+    forces = Forces({"b": 1, "c": 2}, c, [c.compact(x[:2]), c.compact(x[2:])])
     assert [*forces] == ["b", "c"]
     assert "a" not in forces
     np.testing.assert_array_equal(np.stack([*forces.values()], axis=1), x[:, 1:])
