@@ -30,13 +30,13 @@ from soacraft.sim.course.ticks import tick
 from soacraft.sim.events import Event, Watch
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.evaluation import States
-from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.holds import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Layout
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.stability import Stability
@@ -76,7 +76,7 @@ class Runner:
         self.last: Run | None = None
         """The last run, complete or not."""
         self.look: Look | None = None
-        """Who looks at runs between steps."""
+        """Server that looks at runs between steps."""
 
     @property
     def now(self) -> Instant:
@@ -103,7 +103,7 @@ class Runner:
 
     @property
     def events(self) -> list[Event]:
-        """What is looked for in every step."""
+        """Events that are watched in every step."""
         return self._parts.watch.events
 
     @property
@@ -157,8 +157,8 @@ class Runner:
         clock: Pace | None = None,
         keeping: Keeping | None = None,
     ) -> Run:
-        """On to a nanosecond, or to an event; with a clock, each step waits for it before its tick. `keeping` is what
-        goes to the disk meanwhile."""
+        """Advance to a nanosecond, or to an event; with a clock, each step waits for it before its tick. `keeping` is
+        what goes to the disk meanwhile."""
         alone = self._parts.acting.alone
         alone.take("advance_to")
         try:
@@ -194,10 +194,10 @@ class Runner:
 
     def _require_ahead(self, goal: int, until: Sequence[str]) -> None:
         """Raise for an event that there is none of, for a goal in the past, and after a run that cannot go on."""
-        known = [x.name for x in self.events] if until else []
+        names_of_events = [x.name for x in self.events] if until else []
         for name in until:
-            if name not in known:
-                raise StateError(f"there is no event {name!r:.60} to stop at{near(str(name), known)}")
+            if name not in names_of_events:
+                raise StateError(f"there is no event {name!r:.60} to stop at{near(str(name), names_of_events)}")
         now = self.present.now
         if self.present.lost:
             raise StateError(
@@ -216,17 +216,17 @@ class Runner:
         problem.energy(state.x)  # raises where it overflows: the first row is a good one
         if task.clock is not None:
             task.clock.begin(state.now.ns)
-        if problem.carried is not None:
+        if not problem.components.is_empty:
             state = tick(task, state)
         log, goes_on = keeping.log, False
         if log is not None:
-            columns = None if problem.carried is None else problem.carried.columns
+            columns = None if problem.components.is_empty else problem.components.columns
             labels = problem.names, task.method.name, problem.facts.labels, columns, keeping.documents
             goes_on = log.begin(Layout(_sizes(problem), *labels), keeping.goes_on)
-        if problem.contact is not None:
+        if problem.contact.touches:
             problem.contact.begin_run()
         task.recorder.first(state.now.seconds, state.x, state.w, goes_on)
-        calls = task.watch.events or problem.carried is not None or (problem.count and problem.has_functions)
+        calls = task.watch.events or not problem.components.is_empty or (problem.count and problem.has_functions)
         if calls:  # one that changes the structure leaves this row
             task.recorder.flush()
         if value is not None:  # the first row has asked for values that one who was not killed did not ask for
@@ -241,7 +241,7 @@ class Runner:
             state = advance(task, self.present)
             task.recorder.flush()
             task.stability.look(problem)
-            if problem.carried is not None:  # its values are those of the last row
+            if not problem.components.is_empty:  # its values are those of the last row
                 problem.displaced()
                 problem.rates(state.t, state.x)
             if keeping.write is not None and not keeping.stays_open:

@@ -37,6 +37,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
+from soacraft.sim.forces.contact_element import PassesThrough, Touching, closures, read_choice, read_tolerance
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.hinge_rows import HingeRows, Rub, Stop, frictions_of, limits_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
@@ -48,7 +49,6 @@ from soacraft.sim.forces.starts import (
     require_separable,
     shapes_in_each_other,
 )
-from soacraft.sim.forces.touching import PassesThrough, Touching, closures, read_choice, read_tolerance
 from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.spatial.checks import Array, finite
 
@@ -165,6 +165,7 @@ class Contact(Remade, Touching):
     """
 
     name = "contact"
+    touches = True
 
     _remade: ClassVar = {"_compiled": None}
     _takes_out: ClassVar[bool] = True
@@ -200,6 +201,16 @@ class Contact(Remade, Touching):
         self._force: Array | None = None
         self._hinge_rows, self._row_forces = HingeRows(), np.zeros(0)
         self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
+
+    @property
+    def revision(self) -> int:
+        """Number of times that the scene changed."""
+        return self.scene.revision
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """Names of the shapes that may touch."""
+        return tuple(self.scene.names)
 
     @property
     def surfaces(self) -> Surfaces:
@@ -520,7 +531,9 @@ class Contact(Remade, Touching):
                 solve = lambda X: np.asarray(inverse @ X)  # noqa: E731
                 done = taken(rows, solve, v_free, struck, allowed, further, self._law, bounces)
             except ConvergenceError as wrong:
-                driven = [repr(x) for x, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
+                driven = [
+                    repr(x) for x, is_told in zip(self._mb.dof_names, problem.prescribed.mask, strict=True) if is_told
+                ]
                 if not driven:
                     raise
                 raise ConvergenceError(
@@ -608,7 +621,7 @@ class Contact(Remade, Touching):
                 ways.append(_BEYOND * way)
         if not any(gap < -way for gap, way in zip(gaps, ways, strict=True)):
             return None
-        held = [np.eye(nv)[problem.told]]
+        held = [np.eye(nv)[problem.prescribed.mask]]
         if self._step.pressed is not None and same is not None and near.issuperset(sides):
             before, inverse, _, tied = self._step.pressed
             N = [*before.J[before.normals[same]], *N]
@@ -648,7 +661,7 @@ class Contact(Remade, Touching):
         are those before the step and at its smooth end."""
         nv, (before, v) = self._mb.nv, velocities
         rows, laws, asked = list(tied[0]), list(tied[1]), list(tied[2])
-        held, bounces, of_loads = problem.told, dict[int, float](), list[tuple[int, int]]()
+        held, bounces, of_loads = problem.prescribed.mask, dict[int, float](), list[tuple[int, int]]()
         numbers = {load: i for i, (load, _) in enumerate(self._hinge_rows.places)}
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
@@ -688,9 +701,9 @@ class Contact(Remade, Touching):
 
 def _closures(problem: Mechanism, q: Array) -> Further:
     """Rows of closures and couplings at q, none of a tree."""
-    if problem.closed is None:
+    if not problem.is_closed:
         return np.zeros((0, problem.mb.nv)), (), np.zeros(0)
-    return closures(problem.closed.solver.graph, q)
+    return closures(problem.mb, q)
 
 
 def _near_stops(
