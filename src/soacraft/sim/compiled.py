@@ -341,7 +341,9 @@ class CompiledMotion:
         conditions = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if log is not None and done:
-            touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1)]))
+            (of_row,) = self._columns.full(track.forces[done - 1 : done])
+            of_contact = of_row[problem.names.index(touch.name)]
+            touch.take(log, np.concatenate([of_contact, self._row_forces(track.X[done - 1], of_row)]))
         full = done >= _FULL * most
         self._room = np.zeros(0) if full else room
         if chain is not None:
@@ -375,14 +377,14 @@ class CompiledMotion:
             None if visits is None else visits.history,
         ), paced
 
-    def _row_forces(self, track: Track, row: int) -> Array:
-        """The forces of stops and friction that are rows of the contact problem, in a step, without what is viscous."""
-        problem, q = self._problem, track.X[row]
+    def _row_forces(self, x: Array, forces: Array) -> Array:
+        """The forces of stops and friction that are rows of the contact problem, at the end of a step with these forces,
+        (forces, dofs), without what is viscous."""
+        problem = self._problem
         places, loads = problem.contact.row_forces, problem.loads
         if not places:
             return np.zeros(0)
-        state = problem.mb.state(*problem.parts(q)[:2])
-        (forces,) = self._columns.full(track.forces[row : row + 1])
+        state = problem.mb.state(*problem.parts(x)[:2])
         return np.array([forces[i, dof] - loads[i].force(0.0, state)[dof] for i, dof, _ in places])
 
     def _read_numbers(self) -> None:
