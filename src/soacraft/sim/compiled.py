@@ -378,7 +378,7 @@ class CompiledMotion:
         ), paced
 
     def _row_forces(self, x: Array, forces: Array) -> Array:
-        """The forces of stops and friction that are rows of the contact problem, at the end of a step with these forces,
+        """Forces of stops and friction that are rows of the contact problem, at the end of a step with these forces,
         (forces, dofs), without what is viscous."""
         problem = self._problem
         places, loads = problem.contact.row_forces, problem.loads
