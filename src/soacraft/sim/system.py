@@ -109,6 +109,7 @@ class Mechanism:
         self.is_flexible = bool(mb.layout.flexible)
         """True if a body has modes."""
         self._columns = LastValue[ForceColumns]()  # of the description
+        self._calls = LastValue[bool]()  # True if functions act, of the description
         self.holds = Holding(self, [x for x in description.loads if getattr(x, "switches", False)])  # type: ignore[misc]
         self.prescribes = bool(description.prescribed.dofs)
         """True if motions are prescribed, and their force is one of `names`."""
@@ -215,8 +216,7 @@ class Mechanism:
     @property
     def has_functions(self) -> bool:
         """True if a load is a function that the user wrote."""
-        loads = self.description.loads
-        return bool(loads) and any(is_function(load) for load in loads)
+        return self._calls.of(self.description, lambda: any(is_function(load) for load in self.description.loads))
 
     @property
     def force_columns(self) -> ForceColumns:
