@@ -54,16 +54,6 @@ struct ContactSetting {
     bool energy;  // restitution is made smaller where the energy would rise
     double tolerance;
     double thin;  // the least width of two shapes that may touch, together
-
-    // The rows of loads, stops first.
-    std::vector<LoadRow> load_rows() const {
-        std::vector<LoadRow> rows;
-        for (const Stop& x : stops)
-            if (x.load >= 0) rows.push_back({x.load, x.dof});
-        for (const Rub& x : rubs)
-            if (x.load >= 0) rows.push_back({x.load, x.dof});
-        return rows;
-    }
 };
 
 // Numbers for each step with a contact problem, and for each point of contact in it.
@@ -77,7 +67,7 @@ struct ContactLog {
 class Impulses {
 public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
-    std::vector<LoadRow> of_loads;  // what of it is of rows of loads, which `force` is without
+    std::vector<LoadRow> of_loads;  // what of it is of rows of loads, stops first, which `force` is without
     ContactLog log;
     bool recorded = true;  // whether forces and a log are wanted
     double part = 1.0;     // of a step that would lead shapes through each other: what of it does not
