@@ -61,13 +61,13 @@ class Named(Protocol):
         """The SKO model at the bound state."""
 
     def X(self, body: Any, dof: Any = 0) -> Operator:
-        """How the edges change along a dof."""
+        """Change of the edges along a dof."""
 
     def W(self, body: Any, dof: Any = 0) -> Operator:
-        """How the axes turn along a dof."""
+        """Turning of the axes along a dof."""
 
     def dH(self, body: Any, dof: Any = 0) -> Operator:
-        """How the hinge maps change along a dof."""
+        """Change of the hinge maps along a dof."""
 
     def direction(self, body: str | None, dof: int = 0) -> Any:
         """Direction of a derivative; always the same object."""
@@ -77,5 +77,5 @@ def named_of(binding: Bound) -> Named:
     """The operators of a binding, always the same ones."""
     if binding.operators is None:
         binding.operators = binding.namespace(binding)
-    found: Named = binding.operators
-    return found
+    operators: Named = binding.operators
+    return operators

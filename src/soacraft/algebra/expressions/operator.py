@@ -224,8 +224,8 @@ class Operator(ABC):
         """Y with X = Y - E Y E_B* for a kernel operator E (tips to base), or with X = Y - diagOf(E* Y E_B) for its
         transpose (base to tips); E_B defaults to E (004 Eq. 12-14, 22-24). O(n).
         """
-        made: Operator = questions.lyapunov(self, X, self if other is None else other)
-        return made
+        result: Operator = questions.lyapunov(self, X, self if other is None else other)
+        return result
 
     def remainder(self, X: Operator, other: Operator | None = None) -> Operator:
         """The remainder R of A* X B on a tree, for the transposed kernel operators of A and B (004 Lemma 5, Eq. 21):
@@ -237,8 +237,8 @@ class Operator(ABC):
         >>> (Omega - (psi.T * Upsilon + Upsilon * psi - Upsilon + R)).is_zero()
         True
         """
-        made: Operator = questions.remainder(self, X, self if other is None else other)
-        return made
+        result: Operator = questions.remainder(self, X, self if other is None else other)
+        return result
 
     def sqrt(self) -> Operator:
         """The square root W of a block-diagonal operator X: W W = X, symmetric and positive semi-definite. O(n).
@@ -252,8 +252,8 @@ class Operator(ABC):
         >>> F, (F * F.T - H * phi * M * phi.T * H.T).is_zero()
         ((I + H*phi*K) * D.sqrt() : hinge[7] <- hinge[7], True)
         """
-        made: Operator = questions.sqrt(self)
-        return made
+        result: Operator = questions.sqrt(self)
+        return result
 
     def cholesky(self) -> Operator:
         """The Cholesky factor L of a block-diagonal operator X: L L* = X, lower triangular in every block. O(n).
@@ -265,8 +265,8 @@ class Operator(ABC):
         >>> (M.cholesky() * M.cholesky().T - M).is_zero()
         True
         """
-        made: Operator = questions.cholesky(self)
-        return made
+        result: Operator = questions.cholesky(self)
+        return result
 
     def diff(self, body: Any, dof: Any = 0) -> Operator:
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19); for a
@@ -278,18 +278,18 @@ class Operator(ABC):
         In the tangent sense: along `graph.integrate(q, t e)` for the unit velocity e of that dof. So it is defined for
         nonholonomic hinges too, along the motions they allow; second derivatives need not commute.
         """
-        made: Operator = questions.diff(self, body, dof)
-        return made
+        result: Operator = questions.diff(self, body, dof)
+        return result
 
     def dot(self) -> Operator:
         """The time derivative along the current velocity, as an operator."""
-        made: Operator = questions.dot(self)
-        return made
+        result: Operator = questions.dot(self)
+        return result
 
     def along(self, body: Any = None, dof: Any = 0) -> Operator:
         """`diff`, or without a body `dot`, with the turning of the axes left out: the same in body axes."""
-        made: Operator = questions.along(self, body, dof)
-        return made
+        result: Operator = questions.along(self, body, dof)
+        return result
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
@@ -521,8 +521,8 @@ class Operator(ABC):
         >>> ((I - H * psi * K) * H * phi).simplify()
         H*psi : hinge[7] <- body[42]
         """
-        made: Operator = questions.simplify(self, seconds)
-        return made
+        result: Operator = questions.simplify(self, seconds)
+        return result
 
     # -- looking --------------------------------------------------------------------------------------------------
 

@@ -187,8 +187,8 @@ class Direction:
 
     def leaf(self, kind: str, *nodes: str) -> BlockLeaf:
         """X, W, dH of this direction, W_nd of nodes."""
-        found: BlockLeaf = questions.sensitivity(self.binding, kind, (self.step,), nodes)
-        return found
+        leaf: BlockLeaf = questions.sensitivity(self.binding, kind, (self.step,), nodes)
+        return leaf
 
     def rates_of(self, whole: Any) -> Any:
         """The derivatives of the named operators along it."""
@@ -221,8 +221,8 @@ def _again(kind: type[Direction], ops: Named, body: str | None, dof: int) -> Dir
     """The direction that was copied, of the operators copied with it; always the same object."""
     if (body, dof) not in ops.directions:
         ops.directions[body, dof] = kind(ops, body, dof)
-    found: Direction = ops.directions[body, dof]
-    return found
+    direction: Direction = ops.directions[body, dof]
+    return direction
 
 
 def direction_of(ops: Named, body: Any = None, dof: Any = 0) -> Direction:
@@ -233,21 +233,21 @@ def direction_of(ops: Named, body: Any = None, dof: Any = 0) -> Direction:
     binding = ops.binding
     if isinstance(body, (int, np.integer)) and not isinstance(body, bool):
         body = ops.hinge.labels[ops.hinge.index(body)]
-    found: Direction
+    direction: Direction
     if not isinstance(binding, GraphBinding):
-        found = binding.direction(ops, body, dof)
-        return found
+        direction = binding.direction(ops, body, dof)
+        return direction
     binding.owner.check()
     if body is None:
-        found = ops.direction(None, 0)
-        return found
+        direction = ops.direction(None, 0)
+        return direction
     graph = binding.graph
     found_body, number = find_step(graph, body)
     if number is not None and dof != 0:
         raise ModelError(f"{body!r} is a dof already; there is no dof {dof!r:.60} of it. Give the body and the dof.")
     k = graph.layout.index[found_body]
-    found = ops.direction(found_body.name, dof_number(graph, k, dof) if number is None else number)
-    return found
+    direction = ops.direction(found_body.name, dof_number(graph, k, dof) if number is None else number)
+    return direction
 
 
 def dof_number(graph: Graph, k: int, dof: Any) -> int:

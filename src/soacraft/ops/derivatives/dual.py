@@ -256,8 +256,8 @@ class Derivative(Sum):
         old = list(self.of.leaves())
         new = [change(leaf) for leaf in old]
         if all(isinstance(a, Leaf) and a.name == b.name for a, b in zip(new, old, strict=True)):
-            made: Operator = questions.differentiated(self.of.with_leaves(change), self.d.u.step, self.turning)
-            return made
+            result: Operator = questions.differentiated(self.of.with_leaves(change), self.d.u.step, self.turning)
+            return result
         return super().with_leaves(change)
 
     @cached_property

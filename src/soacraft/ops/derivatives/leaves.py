@@ -98,10 +98,10 @@ class SensitivityLeaf(BlockLeaf):
     def bound_to(self, binding: Binding) -> Leaf:
         ops = named_of(binding)  # type: ignore[arg-type]
         first, *more = (direction_of(ops, *step) for step in self.path)
-        found: Any = first.leaf(self.kind, *(ops.binding.nodes(list(self.nodes)) if self.nodes else ()))
+        sensitivity: Any = first.leaf(self.kind, *(ops.binding.nodes(list(self.nodes)) if self.nodes else ()))
         for u in more:
-            found = found.extended(u)
-        leaf: Leaf = found
+            sensitivity = sensitivity.extended(u)
+        leaf: Leaf = sensitivity
         return leaf
 
     def extended(self, u: Direction) -> SensitivityLeaf:
