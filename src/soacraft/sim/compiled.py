@@ -167,6 +167,8 @@ class LaneArrays(NamedTuple):
     """Numbers of the controls, (lanes, controls)."""
     now: Integers
     """Nanoseconds, (lanes)."""
+    impulses: Any
+    """Impulses of contacts in the last step of each: `_core.LaneImpulses`."""
     driven: Integers
     """The loads that have the numbers of u."""
     pushed: int
@@ -331,7 +333,9 @@ class CompiledMotion:
             if touch.takes_out:
                 return None, pace
         setting = self._setting._replace(
-            chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause,
+            chain=chain,
+            contact=None if touch is None else touch.compiled()._replace(impulses=touch.impulses_at(now / 1e9)),
+            held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,

@@ -15,6 +15,7 @@ from soacraft.sim.course.start import at_point, rates_of, started
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.events import Signs
+from soacraft.sim.forces.contact_impulses import as_table, by_names
 from soacraft.sim.states.compatibility import Fit
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.stride import StepMemory
@@ -63,6 +64,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
     state = at_point(parts, state, problem)
     rates = state.w if within else rates_of(parts, state)
     q, v, _ = problem.parts(state.x)
+    touch = problem.contact
     turns, independent, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
     ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
     z = np.zeros(0) if problem.carried is None else problem.carried.present
@@ -89,6 +91,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         embedding=None if choice is None else (tuple(choice[0]), choice[1]),
         within=within,
         began=problem.contact is not None and problem.contact.began,
+        impulses={} if touch is None else by_names(touch.impulses_at(state.t), touch.scene.names),
         controls=parts.acting.numbers,
         ticks=tuple(ticks),
         held=held,
@@ -107,6 +110,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
         problem.closed.recall(value.closures, value.independent, value.embedding)
     if problem.contact is not None:
         problem.contact.recall(value.began)
+        problem.contact.begin_with(value.t, as_table(value.impulses, problem.contact.scene.names))
     if problem.carried is not None:
         problem.carried.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
         problem.carried.present = np.array(value.z)

@@ -38,6 +38,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
+from soacraft.sim.forces.contact_impulses import NO_IMPULSES, impulses_of, is_same_time
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
 from soacraft.sim.forces.starts import (
@@ -189,6 +190,7 @@ class Contact(Remade, Touching):
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
         self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
+        self._impulses: tuple[float, Array] | None = None  # and the time at which they count
 
     @property
     def surfaces(self) -> Surfaces:
@@ -202,9 +204,22 @@ class Contact(Remade, Touching):
         `run.contacts`."""
         return self.diary.steps
 
-    def begin_run(self) -> None:
-        """Begin the steps of another run: those of the last one stay with that."""
+    def begin_run(self, t: float) -> None:
+        """Begin the steps of another run at a time: those of the last one stay with that."""
+        self._impulses = t, self.impulses_at(t)
         self.diary = ContactDiary()
+
+    def impulses_at(self, t: float) -> Array:
+        """The impulses of the step that ended at a time, next to which those of the next one are sought, (points, 11);
+        none where no step did."""
+        table = impulses_of(self.diary.last, t)
+        if table is None and self._impulses is not None and is_same_time(self._impulses[0], t):
+            table = self._impulses[1]
+        return NO_IMPULSES if table is None else table
+
+    def begin_with(self, t: float, table: Array) -> None:
+        """Let these be the impulses of the step that ended at a time, and forget those of all others."""
+        self._impulses, self.diary.last = (t, table), None
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -264,12 +279,14 @@ class Contact(Remade, Touching):
     def recall(self, began: bool) -> None:
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
+        self._impulses, self.diary.last = None, None
         self._force, self._compiled, self._step = None, None, self._step._replace(pressed=None)
         self._start = self._start._replace(began=began, overlaps=())  # looked for again if the run has not begun
 
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
         self._start = _UNSEEN
+        self._impulses, self.diary.last = None, None
 
     @property
     def takes_out(self) -> bool:
@@ -298,8 +315,7 @@ class Contact(Remade, Touching):
 
     def take_back(self, t: float) -> None:
         """Forget the contacts of steps that end after a time, which are taken again."""
-        while self.steps and self.steps[-1].t > t:
-            self.steps.pop()
+        self.diary.take_back(t)
 
     def report(self) -> Text:
         """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""

@@ -67,8 +67,8 @@ class Lanes:
         places = list(problem.loads)
         driven = np.array([places.index(x) for x in problems.driven], dtype=np.int64)
         arrays = LaneArrays(
-            states.x, states.theta, states.u, states.now, driven, len(places) - 1, self._stops, self._step or 0,
-            states.origin, self._threads,
+            states.x, states.theta, states.u, states.now, states.impulses, driven, len(places) - 1, self._stops,
+            self._step or 0, states.origin, self._threads,
         )  # fmt: skip
         core = CompiledMotion(problem, self._method).lanes(arrays, chain)
         if not core.ready:

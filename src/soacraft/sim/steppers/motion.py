@@ -11,6 +11,7 @@ from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.acting import Acting
 from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
+from soacraft.sim.forces.contact_impulses import NO_IMPULSES, as_table
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.integrators.steps import Method, Step
 from soacraft.sim.stability import Stability
@@ -170,6 +171,8 @@ class Motion:
         chosen = list(lanes)
         states.follow(turns.shape[1])
         states.x[chosen], states.now[chosen] = rows, states.goal
+        for lane in chosen:
+            states.impulses.clear(lane)
         if states.follows:
             states.theta[chosen] = turns
         if not self.is_batch:
@@ -196,7 +199,8 @@ class Motion:
                 problem.closed.recall(*problem.closed.memory)
                 self._make()
         parts = problem.contact, self._step_memory
-        return state_of(problem, parts, int(states.now[lane]), states.x[lane].copy(), numbers, run, self._switching)
+        ns, x, impulses = int(states.now[lane]), states.x[lane].copy(), states.impulses.get(lane)
+        return state_of(problem, parts, ns, x, numbers, run, self._switching, impulses)
 
     @property
     def memory(self) -> Memory:
@@ -266,6 +270,9 @@ class Motion:
         for i, name in enumerate(names):
             states.u[list(lanes), i] = state.controls.get(name, 0.0)
         states.x[list(lanes)] = x
+        impulses = NO_IMPULSES if touch is None else as_table(state.impulses, touch.scene.names)
+        for lane in lanes:
+            states.impulses.set(lane, impulses)
         states.follow(len(turns))
         if states.follows:
             states.theta[list(lanes)] = turns
@@ -453,6 +460,8 @@ class Motion:
         if touch is not None and self.is_batch:
             touch.recall(True)  # its start was looked at
         x, now = states.x[lane].copy(), Instant(int(states.now[lane]))
+        if touch is not None:
+            touch.begin_with(now.seconds, states.impulses.get(lane))
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused below
                 problem.see(window(self._breaks, now))
@@ -479,6 +488,8 @@ class Motion:
                         raise SimulationError("a number of its state or its rates is not finite.")
                     if now.rest <= 0.0:
                         states.x[lane], states.now[lane] = x, now.ns
+                        if touch is not None:
+                            states.impulses.set(lane, touch.impulses_at(now.seconds))
                         self._committed = self._switching.memory
                         self.lanes.chosen(lane)
                     if not self.is_batch:
@@ -501,8 +512,10 @@ class Motion:
         touch = problem.contact
         if touch is None:
             return
-        touched = touch.steps[-1] if touch.steps else None
+        touched, end = touch.steps[-1] if touch.steps else None, step.t0 + step.h
+        impulses = touch.impulses_at(end)
         touch.diary = ContactDiary()
+        touch.begin_with(end, impulses)
         force = touch.force(step.t0, problem.mb.current)
         self.lanes.keep_last(lane, Last(touched, force, problem.vdot_of(step.x1, step.w1), step.h))
 
