@@ -41,7 +41,7 @@ public:
     index points() const { return mechanism_.points; }
     index turns() const { return static_cast<index>(mechanism_.theta.size()); }
     const ContactLog* contacts() const { return stepper_.contacts(); }
-    const std::vector<double>& contact_force() const { return mechanism_.contact_force; }
+    std::vector<double> impulse_forces() const { return mechanism_.impulse_forces(); }
     double length() const { return length_; }  // of the last step, in seconds
 
     // On to a nanosecond from x, which is replaced step by step; false where Python should take the next one.

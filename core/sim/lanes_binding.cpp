@@ -137,7 +137,7 @@ public:
     }
 
     // Of the last step of a lane that is the only one, or is recorded: its contacts, (steps, 8) and (points, 13), and their mean
-    // generalized force, the mean rates of velocities, and its length.
+    // generalized force with those of rows of loads behind it, the mean rates of velocities, and its length.
     nb::tuple last(index which) {
         const std::size_t i = at(which);
         if (all_.count > 1 && !team_.kept[i]) refuse("lane %lld is not recorded", shown(which));
@@ -149,7 +149,7 @@ public:
         };
         std::vector<double> rates(static_cast<std::size_t>(reading_.given.set.job.model->nv));
         lane.mean_rate(all_.x + which * lane.points(), rates.data());
-        return nb::make_tuple(as_tables(*log), row(lane.contact_force()), row(rates), lane.length());
+        return nb::make_tuple(as_tables(*log), row(lane.impulse_forces()), row(rates), lane.length());
     }
 
 private:

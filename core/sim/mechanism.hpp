@@ -65,6 +65,7 @@ public:
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         if (s.contact) implicit_.begin(s.loads, s.job.passive, springs_row(), model_);
         total_ = numbers(nv), zeros_ = numbers(nv), calm_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
+        if (s.contact) load_rows = s.contact->load_rows();
         contact_force = numbers(s.contact ? nv : 0), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
         rigid::Job largest = s.job;
@@ -106,6 +107,18 @@ public:
     double held(index dof) const { return held_ ? held_[dof] : 0.0; }
 
     std::vector<double> contact_force;  // of contacts, averaged over a step: it has acted, and is counted
+    std::vector<LoadRow> load_rows;     // the same of stops and friction that are loads
+    void take_impulses(const Impulses& from) { contact_force = from.force, load_rows = from.of_loads; }
+    void forget_impulses() {
+        std::fill(contact_force.begin(), contact_force.end(), 0.0);
+        for (LoadRow& x : load_rows) x.force = 0.0;
+    }
+    // Both, one behind the other.
+    std::vector<double> impulse_forces() const {
+        std::vector<double> all = contact_force;
+        for (const LoadRow& x : load_rows) all.push_back(x.force);
+        return all;
+    }
     std::vector<double> theta;  // coordinates of the closures' hinges, followed from state to state
 
     // w at x, and the generalized force of everything, (names, nv), where it is wanted.
@@ -214,6 +227,10 @@ public:
                 of[k] = load.row[k] * f;
                 total_[static_cast<std::size_t>(k)] += of[k], powers[i] += of[k] * v[k];
             }
+        }
+        for (LoadRow& x : load_rows) {  // they have acted
+            (of - count * nv)[x.load * nv + x.dof] += x.force;
+            x.power = powers[x.load], powers[x.load] += x.force * v[x.dof];
         }
         powers += count;
         if (set_.plan) pushed(q, v, of, powers, own), of += nv * pushes(), powers += pushes();

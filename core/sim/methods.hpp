@@ -342,7 +342,7 @@ private:
     // implicitly; where actuators would go beyond their limits, the step is taken again with them held there.
     bool moreau(double t, const double* x, const double* w, double h) {
         Implicit& implicit = m_.implicit();
-        std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
+        m_.forget_impulses();
         if (!implicit.any()) return pressed(t, x, w, h);
         if (!look_ahead(t, x, h)) return false;
         const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
@@ -399,7 +399,7 @@ private:
     bool pressed(double t, const double* x, const double* w, double h) {
         constexpr double STILL = 1e-6;  // that of sim/integrators/moreau.py
         const index nq = m_.nq, nv = m_.nv;
-        std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
+        m_.forget_impulses();
         const bool same = (begun_ || weighed_) && std::equal(known_.begin(), known_.end(), x);
         const bool known = same && begun_, weighed = same && weighed_;
         weighed_ = false;
@@ -451,14 +451,15 @@ private:
             if (!balance(t + h, x, h, weighed, needed, work)) return false;
         }
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, true)) return false;
-        m_.contact_force = touch_->force;
+        m_.take_impulses(*touch_);
         if (m_.implicit().acts() || forces_end) {
             if (!ended_by_mean(t, x, h)) return false;
             known_ = x1, weighed_ = !lean_;
             return true;
         }
         if (!settled(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_[at(2 * m_.nv + m_.names - 1)] = 0.0, begun_ = weighed_ = !lean_;
+        known_ = x1, rates_ = w1, rates_[at(2 * nv + m_.names - 1)] = 0.0, begun_ = weighed_ = !lean_;
+        for (const LoadRow& y : m_.load_rows) rates_[at(2 * nv + y.load)] = y.power;
         if (lean_) return true;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
@@ -483,7 +484,7 @@ private:
     // velocities are in the axes that bodies have there.
     bool midpoint(double t, const double* x, const double* w, double h) {
         const index nq = m_.nq, nv = m_.nv;
-        std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
+        m_.forget_impulses();
         const bool weighed = weighed_ && std::equal(known_.begin(), known_.end(), x);
         weighed_ = false;
         double *q = free_.data(), *v0 = q + nq, *v = stage_.data(), *a = w_.data();
@@ -522,7 +523,7 @@ private:
         }
         if (!rigid::finite(x1.data(), m_.points)) return false;
         if (!touch_->keeps_sides(h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
-        m_.contact_force = touch_->force;
+        m_.take_impulses(*touch_);
         if (lean_) return true;
         if (!m_.sample(t + h, x1.data())) return false;
         if (!m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv, true)) return false;
@@ -554,12 +555,17 @@ private:
             return -left;
         };
         energy_ = m_.mechanical_energy(x1.data()), work();
+        const double begun = energy_;
         if (needed) {
             bool moved = false;
             if (!lifted(t, taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;
             if (moved) work();
         }
         work_.back() = -taken();
+        for (const LoadRow& y : touch_->of_loads) {
+            const double part = 0.5 * h * y.force * (x[m_.nq + y.dof] + x1[at(m_.nq + y.dof)]) + y.part * (energy_ - begun);
+            work_[at(y.load)] += part, work_.back() -= part;
+        }
         for (index i = 0; i < m_.names; ++i) x1[at(first + i)] = x[first + i] + work_[at(i)];
         return rigid::finite(work_.data(), m_.names);
     }

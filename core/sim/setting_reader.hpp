@@ -117,7 +117,7 @@ inline std::vector<index> read_numbers(nb::handle of, const char* name, index co
 }
 
 // What touches (`CompiledContact` of sim/forces/compiled_contact.py).
-inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, ContactSetting& to) {
+inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, index loads, ContactSetting& to) {
     const nb::object scene = field(of, "scene");
     if (!nb::isinstance<contact::SpotQuery>(scene)) refuse("scene must be a ContactScene");
     to.scene = nb::cast<const contact::SpotQuery*>(scene);
@@ -141,10 +141,14 @@ inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, C
     const auto count = static_cast<index>(dofs.size());
     const std::vector<index> places = read_numbers(of, "stop_places", count, 0, model.nq);
     const double* limits = held.table(of, "limits", count, 2);
-    for (std::size_t i = 0; i < dofs.size(); ++i) to.stops.push_back({dofs[i], places[i], limits[2 * i], limits[2 * i + 1]});
+    const double* bounces = held.numbers(of, "stop_restitution", count);
+    const std::vector<index> stopping = read_numbers(of, "stop_loads", count, -1, loads);
+    for (std::size_t i = 0; i < dofs.size(); ++i)
+        to.stops.push_back({dofs[i], places[i], limits[2 * i], limits[2 * i + 1], bounces[i], stopping[i]});
     const std::vector<index> rubbed = read_numbers(of, "dry_dofs", -1, 0, model.nv);
     const double* dry = held.numbers(of, "dry", static_cast<index>(rubbed.size()));
-    for (std::size_t i = 0; i < rubbed.size(); ++i) to.rubs.push_back({rubbed[i], dry[i]});
+    const std::vector<index> rubbing = read_numbers(of, "dry_loads", static_cast<index>(rubbed.size()), -1, loads);
+    for (std::size_t i = 0; i < rubbed.size(); ++i) to.rubs.push_back({rubbed[i], dry[i], rubbing[i]});
     to.energy = integer(of, "energy") != 0, to.tolerance = number(of, "tolerance");
     if (!(to.tolerance > 0.0)) refuse("tolerance must be positive");
     to.thin = number(of, "thin");
@@ -250,7 +254,10 @@ struct Given {
             refuse("compiled steps of flexible bodies are those of methods without derivatives");
         if (touches(method) && has_servo_of_mode(model)) return false;
         const nb::object contact_given = field(setting, "contact");
-        if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
+        if (!contact_given.is_none()) {
+            read_contact(contact_given, held, model, static_cast<index>(set.loads.size()), touching);
+            set.contact = &touching;
+        }
         if (touches(method) != (set.contact != nullptr)) refuse("only moreau and moreau_midpoint take contacts");
         if (set.chain && method == MIDPOINT) refuse("moreau_midpoint takes trees");
         if (!read_plan(field(setting, "plan"), tree)) return false;

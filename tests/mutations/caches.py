@@ -36,14 +36,14 @@ CACHES = (
     Mutation(
         "caches",
         "poses of before",
-        STATE,
+        "model/states/configuration.py",
         "if self._next is None or self._next.layout is not layout:",
         "if self._next is None:",
     ),
     Mutation(
         "caches",
         "velocities of before",
-        STATE,
+        "model/states/motion.py",
         "if self._next is None or self._next.configuration.layout is not layout:",
         "if self._next is None:",
     ),

@@ -24,6 +24,7 @@ PHI = "spatial/transforms.py"
 QUATERNION = "spatial/rotations.py"
 AXES = "model/flat/axes.py"
 STATE = "model/states/state.py"
+MOTION = "model/states/motion.py"
 REALIZE = "model/flat/realize.py"
 PRODUCT = "model/hinges/product.py"
 FREE = "model/hinges/free.py"
@@ -41,7 +42,7 @@ LAWS = "model/flat/laws.py"
 LINKS = "model/flat/links.py"
 CURVES = "model/tree/parts/curves.py"
 EDITS = "model/tree/edits.py"
-MODEL = "model/tree/multibody.py"
+MODEL = "model/tree/composed_model.py"
 TELLING = "model/tree/frames/frame.py"
 MODAL_BODIES = "model/modal/bodies.py"
 MODAL_INERTIA = "model/modal/inertia.py"
@@ -311,7 +312,7 @@ MUTATIONS = (
         "return -turning_force(layout.M, V)",
     ),
     Mutation("forces", "b in inertial axes", AXES, "WithModes(moved - times(", "WithModes(moved + times("),
-    Mutation("forces", "acceleration of a moving anchor", STATE, "a[..., k, :] += times(", "a[..., k, :] -= times("),
+    Mutation("forces", "acceleration of a moving anchor", MOTION, "a[..., k, :] += times(", "a[..., k, :] -= times("),
     Mutation("forces", "sign of crm", PHI, "X[..., 3:, :3] = v", "X[..., 3:, :3] = -v"),
     Mutation("forces", "sign of crf", PHI, "X[..., :3, 3:] = v", "X[..., :3, 3:] = -v"),
     Mutation(

@@ -24,7 +24,7 @@ from tests.sim.combinations import (
 )
 
 from soacraft import sim
-from soacraft.errors import SimulationError, SoacraftError
+from soacraft.errors import SoacraftError
 from soacraft.sim.runs.block import Block
 from soacraft.sim.stride import Stride, Walked
 
@@ -267,10 +267,6 @@ TOGETHER = [
 ]
 
 
-#: Contacts would move a dof that friction holds.
-MOVED = [("tree", ("contact", "stops", "friction")), ("tree", ("contact", "friction", "components"))]
-
-
 def together(model, features, *pauses):
     """The end of a run of a propagator."""
     p = propagator(model, features[0], PUSHES[0])
@@ -282,18 +278,7 @@ def together(model, features, *pauses):
     return end_of(p.mb), run
 
 
-@pytest.mark.parametrize(("model", "features"), MOVED)
-def test_friction_that_contacts_would_move_is_refused(model, features):
-    s = system(model, features[0], PUSHES[0], *features[1:])
-    for run in (lambda: together(model, features), lambda: s.run(END)):
-        with pytest.raises(SimulationError, match="contacts move a dof that is held: the friction of first"):
-            run()
-
-
-ALLOWED = [x for x in TOGETHER if x not in MOVED]
-
-
-@pytest.mark.parametrize(("model", "features"), ALLOWED, ids=[f"{x}: {', '.join(y)}" for x, y in ALLOWED])
+@pytest.mark.parametrize(("model", "features"), TOGETHER, ids=[f"{x}: {', '.join(y)}" for x, y in TOGETHER])
 def test_features_together(model, features):
     """As a system, and in parts: with a pause in the middle it has the same bits."""
     end, run = together(model, features)

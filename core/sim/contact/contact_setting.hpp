@@ -12,14 +12,23 @@ namespace sim {
 
 constexpr index FRICTIONS = 5;  // coefficients of a contact: of its rows after the first
 
-// A dof with limits, or with dry friction.
+// A dof with limits, or with dry friction; the load that it is of, -1 of the hinge itself.
 struct Stop {
     index dof, place;  // and where its coordinate is in q
-    double lower, upper;
+    double lower, upper, restitution;
+    index load;
 };
 struct Rub {
     index dof;
     double limit;
+    index load;
+};
+
+// A stop or friction of a load: its dof, its force in a step, averaged over it, and its part in the way out of what the step ended in.
+struct LoadRow {
+    index load, dof;
+    double force = 0.0, part = 0.0;
+    double power = 0.0;  // of viscous friction, at the end
 };
 
 // Closures of what touches: their tree-augmented plan on the tree that answers impulses, and the coordinates of their hinges; those
@@ -55,6 +64,16 @@ struct ContactSetting {
     double tolerance;
     double thin;  // the least width of two shapes that may touch, together
     std::vector<PointImpulse> impulses;  // of the step before the first one
+
+    // The rows of loads, stops first.
+    std::vector<LoadRow> load_rows() const {
+        std::vector<LoadRow> rows;
+        for (const Stop& x : stops)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        for (const Rub& x : rubs)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        return rows;
+    }
 };
 
 // Numbers for each step with a contact problem, and for each point of contact in it.
@@ -68,6 +87,7 @@ struct ContactLog {
 class Impulses {
 public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
+    std::vector<LoadRow> of_loads;  // what of it is of rows of loads, which `force` is without
     ContactLog log;
     std::vector<PointImpulse> before, after;  // by shapes: of the last step, next to which those of this one are sought; of this one
     bool recorded = true;  // whether forces and a log are wanted

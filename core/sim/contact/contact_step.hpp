@@ -22,6 +22,7 @@ public:
         : set_(set), model_(model), search_(set, model), tree_(model, loops.plan, loops.theta), end_(model, loops.plan, loops.theta),
           before_(at(model.count)), stride_(at(model.nv)), held_(at(model.nv)) {
         v.resize(at(model.nv)), force.resize(at(model.nv)), some_.nodes = tree_.rows.nodes;
+        of_loads = set.load_rows();
     }
 
     bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) override {
@@ -30,7 +31,7 @@ public:
         midway_ = false;
         keep_velocities(end_);
         speed_ = search_.fastest(end_);
-        return press(t, h, 0.5 * h, q, v_free, [&] { return parted(h, end_, tree_); }, pressed);
+        return press(t, h, 0.5 * h, q, v0, v_free, [&] { return parted(h, end_, tree_); }, pressed);
     }
 
     bool compliance(const double* q, const double* v, const std::vector<index>& dofs, std::vector<double>& some) override {
@@ -42,7 +43,7 @@ public:
 
     bool begin_midway(const double* q, const double* v0) override {
         tree_.place(q, v0);
-        midway_ = true;
+        midway_ = true, begun_.assign(v0, v0 + model_.nv);
         keep_velocities(tree_);
         speed_ = search_.fastest(tree_);
         return tree_.articulate();
@@ -58,7 +59,7 @@ public:
             end_.place(q0, v0);
             return parted(half_, end_, tree_);
         };
-        return press(t, h, 0.0, q, v_free, apart, pressed);
+        return press(t, h, 0.0, q, begun_.data(), v_free, apart, pressed);
     }
 
     bool keeps_sides(double h, const double* q0, const double* v0, const double* q1, const double* v1, bool pressed) override {
@@ -91,6 +92,7 @@ public:
         for (std::size_t i = 0; i < b_.size(); ++i) p_[i] = b_[i] < 0.0 ? 1.0 : 0.0;
         if (!problem_.scale(laws_, rows, b_.data())) return false;
         problem_.solve(b_.data(), OUT, p_.data(), rows.rows, true);
+        share(q);
         tree.release(rows, p_.data(), dq);
         return rigid::finite(dq, model_.nv);
     }
@@ -119,14 +121,16 @@ private:
         return part >= 1.0;
     }
 
-    // Impulses for (q, v_free), `past` seconds after the middle of the step. `apart`: whether shapes are there on the sides from
-    // which they came, so that normals tell the way out.
+    // Impulses for (q, v_free), `past` seconds after the middle of the step, which began with v0. `apart`: whether shapes are there
+    // on the sides from which they came, so that normals tell the way out.
     template <class Apart>
-    bool press(double t, double h, double past, const double* q, const double* v_free, const Apart& apart, bool& pressed) {
+    bool press(double t, double h, double past, const double* q, const double* v0, const double* v_free, const Apart& apart,
+               bool& pressed) {
         pressed = false, after.clear();
         std::memcpy(v.data(), v_free, v.size() * sizeof(double));
         for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
         std::memset(force.data(), 0, force.size() * sizeof(double));
+        for (LoadRow& x : of_loads) x.force = x.part = 0.0;
         const double turn = h * search_.turning(tree_);
         if (!(turn <= rigid::LARGEST_TURN)) {  // a shorter step, or Python says so
             if (turn <= FAST * rigid::LARGEST_TURN) part = SHORTER * rigid::LARGEST_TURN / turn;
@@ -136,8 +140,8 @@ private:
         search_.look(tree_, AHEAD * reach_, points_);
         if (search_.may_pass(reach_) && !apart()) return false;
         choose(past);
-        b_.clear(), laws_.clear(), bounce_.clear(), allowed_.clear(), leaves_.clear();
-        if (!rows(q, v_free, h, past)) return false;
+        b_.clear(), laws_.clear(), bounce_.clear(), allowed_.clear(), leaves_.clear(), struck_.clear();
+        if (!rows(q, v0, v_free, h, past)) return false;
         if (laws_.empty()) return true;
         return solve(t, h, pressed);
     }
@@ -155,6 +159,8 @@ private:
 
     // How far a dof with limits may go in this step.
     double stride(const Stop& s) const { return stride_[at(s.dof)]; }
+    // Whether a stop counts in this step, by its gap in the middle: one that bounces where it is closed there.
+    bool counts(const Stop& s, double gap) const { return gap <= (s.restitution > 0.0 ? RESTING : 1.0) * stride(s); }
 
     spatial::Twist relative(const ContactPoint& x) const {
         return tree_.velocity(x.touch.b, x.touch.at_b) - tree_.velocity(x.touch.a, x.touch.at_a);
@@ -176,11 +182,11 @@ private:
     }
 
     // Rows, laws and velocities b without impulses.
-    bool rows(const double* q, const double* v_free, double h, double past) {
+    bool rows(const double* q, const double* v0, const double* v_free, double h, double past) {
         bool any = !points_.empty() || !set_.rubs.empty();
         for (const Stop& s : set_.stops) {
             const double middle = q[s.place] - past * v_free[s.dof];
-            any = any || middle - s.lower <= stride(s) || s.upper - middle <= stride(s);
+            any = any || counts(s, middle - s.lower) || counts(s, s.upper - middle);
         }
         if (!any) return true;
         if (midway_)
@@ -204,17 +210,29 @@ private:
             allowed_.push_back(middle_[i] > RESTING * reach_ ? closes : std::fmin(closes, std::fmax(approach, 0.0)));
         }
         contact_rows_ = tree_.rows.rows, held_rows_.clear();
+        pressing_.clear();
+        std::size_t of_load = 0;
         for (const Stop& s : set_.stops) {
             const double middle = q[s.place] - past * v_free[s.dof];
             for (const double sign : {1.0, -1.0}) {
                 const double gap = sign > 0.0 ? middle - s.lower : s.upper - middle;
-                if (!(gap <= stride(s))) continue;
+                if (!counts(s, gap)) continue;
                 held_rows_.push_back({s.dof, sign, tree_.rows.blocks.size()});
+                if (s.load >= 0) pressing_.push_back({tree_.rows.rows, of_load, sign});
+                const double approach = sign * v0[s.dof], change = sign * v_free[s.dof] - approach;
+                double closes = 2.0 * (gap > 0.0 ? gap : 0.0) / h;
+                if (s.restitution > 0.0) {  // what approaches no faster than forces make it in one step rests, as at a point of contact
+                    const bool strikes = approach < 0.0 && -approach > std::fabs(change);
+                    if (strikes) struck_.push_back({tree_.rows.rows, s.restitution * approach});
+                    closes = strikes ? 0.0 : std::fmin(closes, std::fmax(approach, 0.0));
+                }
                 tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back({complementarity::CONE, 1, nullptr, 0.0});
-                b_.push_back(sign * v_free[s.dof] + 2.0 * (gap > 0.0 ? gap : 0.0) / h);
+                b_.push_back(sign * v_free[s.dof] + closes);
             }
+            of_load += s.load >= 0 ? 1 : 0;
         }
         for (const Rub& x : set_.rubs) {
+            if (x.load >= 0) pressing_.push_back({tree_.rows.rows, of_load++, 1.0});
             tree_.add(spatial::DofRow{x.dof, 1.0}), laws_.push_back({complementarity::BOX, 1, nullptr, x.limit * h});
             b_.push_back(v_free[x.dof]);
         }
@@ -257,6 +275,21 @@ private:
         std::copy_n(tree_.rows.row(from, 0), from.width, some_.row(some_.blocks.back(), 0));
         b_.push_back(gap);
     }
+    // The parts of stops that are loads in the way out of what a step that ends at q is in, by the work of rows along it.
+    void share(const double* q) {
+        const auto work = [&](std::size_t i) { return std::fmax(-b_[i] * p_[i], 0.0); };
+        double total = 0.0;
+        for (std::size_t i = 0; i < b_.size(); ++i) total += work(i);
+        std::size_t row = ends_.size(), of_load = 0;
+        for (const Stop& s : set_.stops) {
+            for (const double gap : {q[s.place] - s.lower, s.upper - q[s.place]}) {
+                if (!(gap <= stride(s))) continue;
+                if (s.load >= 0 && total > 0.0) of_loads[of_load].part += work(row) / total;
+                ++row;
+            }
+            of_load += s.load >= 0 ? 1 : 0;
+        }
+    }
     // The same at the end itself.
     bool rows_at_end(const double* q) {
         if (!end_.articulate()) return false;
@@ -273,13 +306,14 @@ private:
     // The problem of all rows, scaled.
     bool begin() { return problem_.scale(laws_, tree_.rows, b_.data()); }
 
-    // Impulses with restitution scaled by `factor`, and their work relative to surfaces that move; false where they are not
-    // good to the tolerance.
-    bool solved(double factor, double& work) {
+    // Impulses with restitution scaled by `factor`, their work relative to surfaces that move, and with that of stops that bounce
+    // what they give; false where they are not good to the tolerance.
+    bool solved(double factor, double& work, double& gain) {
         const index n = tree_.rows.rows;
         shifted_ = b_;
         for (std::size_t i = 0; i < points_.size(); ++i)
             shifted_[at(points_[i].row)] += bounce_[i] < 0.0 ? factor * bounce_[i] : allowed_[i];
+        for (const Struck& x : struck_) shifted_[at(x.row)] += factor * x.speed;
         // What was leaving its contact when the step began, or opens by itself, is open in the step, most often. This is told by
         // the state alone: a run that goes on from a saved one has the same start.
         p_.assign(at(n), 1.0);
@@ -295,6 +329,8 @@ private:
         change_.resize(at(n));
         tree_.rows.multiply(p_.data(), held_.data(), change_.data());
         for (index i = 0; i < contact_rows_; ++i) work += p_[at(i)] * (b_[at(i)] + 0.5 * change_[at(i)]);
+        gain = work;
+        for (const Struck& x : struck_) gain += p_[at(x.row)] * (b_[at(x.row)] + 0.5 * change_[at(x.row)]);
         return true;
     }
 
@@ -335,21 +371,22 @@ private:
     bool solve(double t, double h, bool& pressed) {
         if (!begin()) return false;
         const index n = tree_.rows.rows;
-        double work = 0.0, factor = 1.0;
-        if (!solved(1.0, work)) return false;
+        double work = 0.0, gain = 0.0, factor = 1.0;
+        if (!solved(1.0, work, gain)) return false;
         double size = 0.0;
-        bool bounces = false;
+        bool bounces = !struck_.empty();
         for (index i = 0; i < contact_rows_; ++i) size += std::fabs(p_[at(i)]) * std::fabs(b_[at(i)]);
+        for (const Struck& x : struck_) size += std::fabs(p_[at(x.row)]) * std::fabs(b_[at(x.row)]);
         for (const double x : bounce_) bounces = bounces || x < 0.0;
-        if (set_.energy && bounces && work > GAINED * size) {
+        if (set_.energy && bounces && gain > GAINED * size) {
             double low = 0.0, high = 1.0;
             for (int i = 0; i < HALVINGS; ++i) {
                 const double middle = 0.5 * (low + high);
-                if (!solved(middle, work)) return false;
-                (work <= 0.0 ? low : high) = middle;
+                if (!solved(middle, work, gain)) return false;
+                (gain <= 0.0 ? low : high) = middle;
             }
             factor = low;
-            if (!solved(factor, work)) return false;
+            if (!solved(factor, work, gain)) return false;
         }
         for (index i = 0; i < n; ++i) pressed = pressed || p_[at(i)] != 0.0;
         keep_impulses();
@@ -357,6 +394,7 @@ private:
             tree_.release(tree_.rows, p_.data(), held_.data());
             for (std::size_t i = 0; i < v.size(); ++i) v[i] += held_[i];
             if (!rigid::finite(v.data(), model_.nv)) return false;
+            for (const Pressing& x : pressing_) of_loads[x.of_load].force += x.sign * p_[at(x.row)] / h;
         }
         if (!recorded) return true;
         if (pressed) {
@@ -367,6 +405,7 @@ private:
                 tree_.push(p_.data(), force.data(), held_.data());
             }
             for (std::size_t i = 0; i < v.size(); ++i) force[i] = (force[i] + held_[i]) / h;
+            for (const LoadRow& x : of_loads) force[at(x.dof)] -= x.force;
             if (!rigid::finite(force.data(), model_.nv)) return false;
         }
         keep(t, work, factor);
@@ -404,6 +443,18 @@ private:
         std::size_t block;
     };
     std::vector<HeldRow> held_rows_;   // of limits
+    struct Struck {
+        index row;
+        double speed;  // of approach times the restitution, negative
+    };
+    std::vector<Struck> struck_;  // stops that bounce
+    struct Pressing {
+        index row;
+        std::size_t of_load;
+        double sign;
+    };
+    std::vector<Pressing> pressing_;  // rows of loads
+    std::vector<double> begun_;       // velocities that a step begins with, in the axes of its middle
     std::vector<char> taken_, leaves_;  // whether a point was leaving its contact when the step began
     complementarity::SparseRows some_;
     std::vector<Law> laws_;

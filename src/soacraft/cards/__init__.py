@@ -6,8 +6,9 @@ pages, asks for nothing from elsewhere and runs no script. `_repr_html_` of each
 
 from soacraft.cards.card import card, facts, part, says_why
 from soacraft.cards.drawings import block_picture, sparkline
+from soacraft.cards.registry import card_of
 
-__all__ = ["block_picture", "card", "facts", "part", "says_why", "sparkline"]
+__all__ = ["block_picture", "card", "card_of", "facts", "part", "says_why", "sparkline"]
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,7 @@ from soacraft.model.states.coordinates import Forces
 from soacraft.model.states.kinematics import expressed, pose_of_frame
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body, Frame
-from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.graph import Graph, graph_of
 from soacraft.model.tree.names import find_keyed
 from soacraft.model.tree.parts.closures import Closure
 from soacraft.spatial.checks import Array
@@ -68,7 +68,7 @@ class HingeForces:
     def _frames(self, hinge: Any) -> tuple[Frame, Frame]:
         """Frames of `self[hinge]`: the wrench is at the origin of the first, in the axes of the second."""
         if isinstance(hinge, str) and hinge in self._loops:
-            closure = next(x for x in self._state.graph.loops if x.name == hinge)
+            closure = next(x for x in graph_of(self._state).loops if x.name == hinge)
             return closure.b, closure.a
         body = self._state.graph.bodies[self._number(hinge)]
         return body, body

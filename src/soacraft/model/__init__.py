@@ -5,11 +5,12 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.samples.chains import serial_chain
 from soacraft.model.samples.random_models import random_inertia, random_pose, random_sko, random_tree
 from soacraft.model.states.state import State
+from soacraft.model.tree.composed_model import STANDARD_GRAVITY
 from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
 from soacraft.model.tree.frames.hinge_frame import HingeFrame
 from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.model.tree.graph import Graph
-from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
+from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Closure, Coupling, refuse_loops
 from soacraft.model.tree.parts.curves import Curve

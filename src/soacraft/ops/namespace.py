@@ -18,7 +18,7 @@ from soacraft.model.flat.passive import has_passive
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.model.states.state import State
-from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.graph import Graph, graph_of
 from soacraft.model.tree.parts.closures import refuse_loops
 from soacraft.ops import from_numbers, vectors
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
@@ -473,7 +473,7 @@ def operators(
     elif isinstance(model, (Graph, State)):
         if v is not None or vdot is not None:
             raise ModelError("v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead.")
-        graph, state = (model, None) if isinstance(model, Graph) else (model.graph, model)
+        graph, state = (model, None) if isinstance(model, Graph) else (graph_of(model), model)
         refuse_loops("operators", graph, ignore_loops)
         binding = GraphBinding(graph, state, axes, f_ext, force, numbering)
     elif callable(bind := getattr(model, "binding", None)):

@@ -17,6 +17,7 @@ from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control, PartOfTogether
 from soacraft.sim.forces.evaluated import Evaluated, Evaluations
+from soacraft.sim.forces.hinge_rows import require_rows
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof, knots_of
 from soacraft.sim.integrators.methods import METHODS
@@ -91,6 +92,8 @@ class Acting:
         mb = self.mb
         if self._problem is None or self._problem.parameters != mb.parameters:
             self._problem = Mechanism(mb, self.all, self.prescribed, self.closed, self.carried)
+        if self._problem.contact is not None:
+            self._problem.take_contact()
         return self._problem
 
     def add(self, loads: Sequence[Load | Callable[[float, State], Any]], breaks: Any = ()) -> list[Load]:
@@ -112,6 +115,9 @@ class Acting:
             added.append(element)
         for element in added:
             element.bind(self.mb)
+        touch = next((x for x in [*self.loads, *added] if isinstance(x, Contact)), None)
+        if touch is not None:
+            require_rows([*self.loads, *added], touch.bounces_stops)
         for element in added:  # nothing is refused from here on
             use(element, self.mb, self._place)
             self.loads.append(element)

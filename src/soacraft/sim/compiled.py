@@ -343,7 +343,7 @@ class CompiledMotion:
         told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if touch is not None and log is not None and done:
-            touch.take(log, track.forces[done - 1, -nv:].copy())
+            touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1, nv)]))
         self._room = room
         if chain is not None and problem.closed is not None:
             problem.closed.follow(chain)
@@ -371,6 +371,15 @@ class CompiledMotion:
             track.energies[:done] if energies else None,
             None if visits is None else visits.history,
         ), paced
+
+    def _row_forces(self, track: Track, row: int, nv: int) -> Array:
+        """The forces of stops and friction that are rows of the contact problem, in a step, without what is viscous."""
+        problem, q = self._problem, track.X[row]
+        assert problem.contact is not None
+        state = problem.mb.state(*problem.parts(q)[:2])
+        forces = track.forces[row].reshape(-1, nv)
+        places, loads = problem.contact.row_forces, problem.loads
+        return np.array([forces[i, dof] - loads[i].force(0.0, state)[dof] for i, dof, _ in places])
 
     def _read_numbers(self) -> None:
         """Take the numbers that controls have now."""

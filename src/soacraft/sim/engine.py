@@ -135,7 +135,7 @@ def _obstacle(
                 return "a push acts"
             continue
         switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
-        if isinstance(load, Touching) or (switches and (touches or rolls or not smooth)):
+        if isinstance(load, Touching) or (switches and not touches and (rolls or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
     if prescribed is not None and prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
         return "a motion is prescribed"

@@ -28,6 +28,7 @@ from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import Callback, Look, RunParts, RunTask
 from soacraft.sim.course.ticks import tick
 from soacraft.sim.events import Event, Watch
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.impacts import Impacts
@@ -106,7 +107,9 @@ class Runner:
     def watch(self, load: Load) -> None:
         """Look for the instants at which a load holds, lets go or strikes."""
         acting = self._parts.acting
-        if getattr(load, "switches", False):
+        if isinstance(load, Contact):  # which has stops and friction as rows
+            self.events[:] = [x for x in self.events if x.hold is None]
+        if getattr(load, "switches", False) and not any(isinstance(x, Contact) for x in acting.loads):
             hold = cast(Hold, load)
             self.events.append(Event(hold.name, lambda t, s: hold.margin(acting.problem, t, s), -1, hold=hold))
         if isinstance(load, Impacts):

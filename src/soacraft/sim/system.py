@@ -40,7 +40,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.control_laws import ControlLaws
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
-from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.hinge_rows import HingeRow, HingeRows, as_hinge_rows
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
@@ -99,6 +99,9 @@ class Mechanism:
         self._loads = [x for x in loads if not isinstance(x, Contact)]
         self.contact = next((x for x in loads if isinstance(x, Contact)), None)
         """What touches: the method asks it for impulses."""
+        if self.contact is not None:
+            self._loads = as_hinge_rows(self._loads, mb)
+            self.take_contact()
         self.edition = 0
         """How often a load was replaced."""
         self.servos: tuple[int, list[int]] | None = None
@@ -145,6 +148,11 @@ class Mechanism:
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
         if carried is not None and closed is not None:
             carried.close_by(self.multipliers)
+
+    def take_contact(self) -> None:
+        """Let the contact have the rows of these loads: it may have acted among others since."""
+        if self.contact is not None:
+            self.contact.take_rows(HingeRows.of(self._loads))
 
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
@@ -259,11 +267,6 @@ class Mechanism:
         q, v, _ = self.parts(x)
         moving = dyn.kinetic_energy(self.mb, q, v, ignore_loops=True)
         return float(moving + dyn.potential_energy(self.mb, q, ignore_loops=True))
-
-    @property
-    def rubbed(self) -> set[int]:
-        """Dofs whose dry friction an element already has."""
-        return {x.number for x in self._loads if isinstance(x, HingeFriction)}
 
     @property
     def told(self) -> Any:
@@ -457,6 +460,7 @@ class Mechanism:
         if self.carried is None:
             if self._prescribed is not None or self._busy:
                 a, forces = self._inertial(t, q, v)
+                forces = forces if self.contact is None else self._with_rows(forces)
                 return np.concatenate([self.tangent(q, v), a, forces @ v])
             vdot = self._calm_accelerations(q, v, np.zeros(len(v)))
             a = self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
@@ -464,7 +468,8 @@ class Mechanism:
         self.place(t, x)
         if self._prescribed is not None or self._busy:
             a, forces = self._inertial(t, q, v)
-            return np.concatenate([self.tangent(q, v), a, forces @ v, self.carried.rates(self.coordinates.own(v, a))])
+            powers = (forces if self.contact is None else self._with_rows(forces)) @ v
+            return np.concatenate([self.tangent(q, v), a, powers, self.carried.rates(self.coordinates.own(v, a))])
         total, powers = self.carried.total(q, v)  # nothing else acts
         a = self._straight(v, self._calm_accelerations(q, v, total))
         idle = np.zeros(len(self.names) - len(powers))
@@ -521,6 +526,16 @@ class Mechanism:
     def all_forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of everything in `names`, (names, nv)."""
         return self._forces(t, q, v) if self._prescribed is None else self._solved(t, q, v)[1]
+
+    def recorded_forces(self, t: float, q: Array, v: Array) -> Array:
+        """The same as rows of a run have them: with what stops and friction pressed with in the last step, where they
+        are rows of the contact problem. They have acted then."""
+        return self._with_rows(self.all_forces(t, q, v))
+
+    def _with_rows(self, forces: Array) -> Array:
+        for load, number, force in () if self.contact is None else self.contact.row_forces:
+            forces[load, number] += force
+        return forces
 
     def forces_with(self, t: float, q: Array, v: Array, reaction: Array) -> Array:
         """The same where the force of prescribed motions is known."""
@@ -809,7 +824,8 @@ class Mechanism:
         are numbers, change by themselves: they are left out."""
         state = self.mb.state(q, v)
         for load, before in zip(self._loads, forces, strict=False):
-            if getattr(load, "switches", False) or (isinstance(load, Control) and load.is_number):
+            changes = getattr(load, "switches", False) or isinstance(load, HingeRow)
+            if changes or (isinstance(load, Control) and load.is_number):
                 continue
             scale = float(np.abs(before).max(initial=0.0))
             sides = (t, float(np.nextafter(t, -np.inf)))
@@ -851,7 +867,8 @@ class Mechanism:
         """vdot (nv), and the forces of everything in `names` (names, nv), at a point."""
         q, v, _ = self.parts(x)
         self.place(t, x)
-        return self._solved(t, q, v)
+        vdot, forces = self._solved(t, q, v)
+        return vdot, self._with_rows(forces)
 
     @property
     def versions(self) -> tuple[int, int]:

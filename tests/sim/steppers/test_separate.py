@@ -157,8 +157,8 @@ def test_parameters_of_states_are_of_compiled_steps():
 
 @pytest.mark.parametrize(
     ("model", "features"),
-    [("tree", ("contact", "stops")), ("tree", ("friction", "stops")), ("closed chain", ("friction", "stops")),
-     ("flexible", ("contact", "prescribed"))],
+    [("tree", ("contact", "stops", "friction")), ("tree", ("friction", "stops")),
+     ("closed chain", ("friction", "stops")), ("flexible", ("contact", "prescribed"))],
 )  # fmt: skip
 def test_several_features_as_in_runs(model, features):
     """With the same bits, in calls of several lengths."""

@@ -48,7 +48,8 @@ class Resolved:
 
 class ImpulseProblem:
     """The problem u = S p + b at velocities v: contacts first, then further rows. `solve_mass` maps columns X to
-    Mcal^-1 X. O(rows) solutions with the mass matrix."""
+    Mcal^-1 X. `bounces` are the speeds, zero or negative, that restitution turns round along further rows. O(rows)
+    solutions with the mass matrix."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class ImpulseProblem:
         more: Further | None = None,
         tolerance: float = 1e-10,
         otherwise: Accept = "raise",
+        bounces: Array | None = None,
     ) -> None:
         nv = len(v)
         further, laws, asked = more if more is not None else (np.zeros((0, nv)), (), np.zeros(0))
@@ -67,16 +69,19 @@ class ImpulseProblem:
         self.S = self.N @ self.X
         self.laws = (*rows.laws, *laws)
         self.slip = np.concatenate([rows.slip, -asked])
+        self.bounces = np.zeros(len(further)) if bounces is None else bounces
         self.tolerance, self.otherwise = tolerance, otherwise
 
     def speeds(self, v: Array) -> Array:
         """u of velocities without impulses."""
         return np.asarray(self.N @ v + self.slip)
 
-    def solve(self, shift: Array, start: Array | None = None) -> Impulses:
-        """The impulses where the normal rows are asked for a speed of at least -shift, (points)."""
+    def solve(self, shift: Array, start: Array | None = None, factor: float = 1.0) -> Impulses:
+        """The impulses where the normal rows are asked for a speed of at least -shift, (points), and further ones for
+        `factor` times their restitution."""
         b = self.speeds(self.v)
         b[self.rows.normals] += shift
+        b[self.size :] += factor * self.bounces
         return Problem(self.S, b, self.laws).solve(tolerance=self.tolerance, start=start, otherwise=self.otherwise)
 
     def work(self, p: Array) -> float:
@@ -84,13 +89,21 @@ class ImpulseProblem:
         mean = 0.5 * (self.speeds(self.v) + self.speeds(self.after(p)))
         return float(p[: self.size] @ mean[: self.size])
 
+    def gain(self, p: Array) -> float:
+        """Work of the contacts and of further rows that bounce."""
+        strikes = self.size + np.flatnonzero(self.bounces)
+        mean = 0.5 * (self.speeds(self.v) + self.speeds(self.after(p)))
+        return self.work(p) + float(p[strikes] @ mean[strikes])
+
     def after(self, p: Array) -> Array:
         """v + Mcal^-1 N* p."""
         return np.asarray(self.v + self.X @ p)
 
     def scale(self, p: Array) -> float:
         """Unit of work: |p| times |u| before."""
-        return float(np.abs(p[: self.size]) @ np.abs(self.speeds(self.v)[: self.size]))
+        strikes = self.size + np.flatnonzero(self.bounces)
+        size = np.abs(p) * np.abs(self.speeds(self.v))
+        return float(size[: self.size].sum() + size[strikes].sum())
 
     def resolved(self, impulses: Impulses, factor: float = 1.0) -> Resolved:
         """Velocities, impulses and work that follow from a solution."""
@@ -100,10 +113,12 @@ class ImpulseProblem:
         return Resolved(self.after(p), *parts, impulses, self.work(p), factor, bool(p[~ties].any()))
 
 
-def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: float = 0.0) -> Array:
+def push_out(
+    rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: float = 0.0
+) -> tuple[Array, Array]:
     """The smallest displacement, in the metric of the mass matrix, after which no gap is negative: N d >= -gap, and
-    0 along the rows that are held. With `soft` each row gives way by that part of its compliance; rows that nothing
-    moves are not changed.
+    0 along the rows that are held; and how hard each row pushes. With `soft` each row gives way by that part of its
+    compliance; rows that nothing moves are not changed.
     """
     N = np.vstack([rows, held])
     X: Array = solve_mass(N.T)
@@ -113,4 +128,5 @@ def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array, soft: 
     moved = S_ii > _UNMOVED * S_ii.max(initial=0.0)
     b = np.concatenate([np.where(moved, gap, np.maximum(gap, 0.0)), np.zeros(len(held))])
     S[range(len(rows)), range(len(rows))] *= 1.0 + soft
-    return np.asarray(X @ Problem(S, b, laws).solve(tolerance=1e-8, otherwise="report").p)
+    p = Problem(S, b, laws).solve(tolerance=1e-8, otherwise="report").p
+    return np.asarray(X @ p), p[: len(rows)]

@@ -60,12 +60,13 @@ _DEFAULT = ImpactLaw()
 
 def resolve(
     rows: ContactRows, solve_mass: SolveMass, v: Array, approach: Array, allowed: Array, more: Further | None = None,
-    law: ImpactLaw = _DEFAULT,
+    law: ImpactLaw = _DEFAULT, bounces: Array | None = None,
 ) -> Resolved:  # fmt: skip
     """Velocities after the impulses that v calls for, all contacts at once. `solve_mass` maps columns X to Mcal^-1 X;
     `approach` is u_n- of each point, for restitution; `allowed` the speed at which it may still approach; `more` are
-    further rows with their laws and the velocities asked of them. O(rows^3)."""
-    problem = ImpulseProblem(rows, solve_mass, v, more, law.tolerance, law.otherwise)
+    further rows with their laws and the velocities asked of them, `bounces` the u- of those that strike times their
+    restitution (Newton's law and that of energy). O(rows^3)."""
+    problem = ImpulseProblem(rows, solve_mass, v, more, law.tolerance, law.otherwise, bounces)
     if not len(problem.N):
         return Resolved(v, np.zeros(len(v)), np.zeros(len(v)), None, 0.0)
     bounce = rows.restitution * np.minimum(approach, 0.0)
@@ -74,12 +75,13 @@ def resolve(
         return problem.resolved(_poisson(problem, np.where(strikes, 0.0, allowed), strikes))
 
     def newton(factor: float, guess: Array | None) -> Impulses:
-        return problem.solve(np.where(strikes, factor * bounce, allowed), guess)
+        return problem.solve(np.where(strikes, factor * bounce, allowed), guess, factor)
 
+    some = bool(strikes.any() or problem.bounces.any())
     try:
         impulses, factor = newton(1.0, None), 1.0
     except ConvergenceError as wrong:
-        if not strikes.any():
+        if not some:
             raise
         if law.restitution != "energy":
             raise ConvergenceError(
@@ -89,14 +91,14 @@ def resolve(
         impulses, factor = _largest_solved(newton)
     if (
         law.restitution == "energy"
-        and strikes.any()
-        and problem.work(impulses.p) > ROUNDING * problem.scale(impulses.p)
+        and some
+        and problem.gain(impulses.p) > ROUNDING * problem.scale(impulses.p)
     ):
         low, high = 0.0, factor
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             impulses = newton(middle, impulses.p)
-            low, high = (middle, high) if problem.work(impulses.p) <= 0 else (low, middle)
+            low, high = (middle, high) if problem.gain(impulses.p) <= 0 else (low, middle)
         factor = low
         impulses = newton(factor, impulses.p)
     return problem.resolved(impulses, factor)
@@ -176,10 +178,10 @@ def _poisson(problem: ImpulseProblem, shift: Array, strikes: npt.NDArray[np.bool
 
 def resolve_in_turn(
     rows: ContactRows, solve_mass: SolveMass, v: Array, v0: Array, allowed: Array, more: Further | None = None,
-    law: ImpactLaw = _DEFAULT,
+    law: ImpactLaw = _DEFAULT, bounces: Array | None = None,
 ) -> Resolved:  # fmt: skip
     """Resolve impacts of one instant that follow each other; v0 are the velocities before the step, with which
-    approaching contacts strike.
+    approaching contacts strike. Further rows do not bounce: `bounces` are zero.
     """
     now, p, work, factor = np.array(v0), np.zeros(len(rows.J)), 0.0, 1.0
     held, pulled = _equalities(more, v0), np.zeros(len(v))

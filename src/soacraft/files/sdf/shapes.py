@@ -13,6 +13,7 @@ from soacraft.files.urdf.names import Names
 from soacraft.files.urdf.reading import placed
 from soacraft.files.xml_tree import Element
 from soacraft.model import Body, Geometry
+from soacraft.model.tree.multibody import model_of
 from soacraft.spatial import Array, Pose
 
 _KEPT = ("sensor", "light", "projector", "audio_source", "battery", "particle_emitter")
@@ -54,7 +55,7 @@ def _camera(
         return
     name = wanted = sensor.attributes.get("name") or "camera"
     number = 1
-    while f"{body.name}/{name}" in body.graph:
+    while f"{body.name}/{name}" in model_of(body):
         name, number = f"{wanted}_{number}", number + 1
     body.add_node(name, at, role="sensor")
     source.say(sensor, "converted", f"is node {body.name + '/' + name!r}, and is kept in mb.records as 'sensor'")

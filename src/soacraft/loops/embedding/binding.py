@@ -18,7 +18,8 @@ from soacraft.model.flat.passive import passive_force
 from soacraft.model.flat.sko import BODY, SKOModel
 from soacraft.model.sizes.lengths import longest_arm
 from soacraft.model.states.coordinates import read_forces, read_v
-from soacraft.model.states.state import Motion, State
+from soacraft.model.states.motion import Motion
+from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.ops.binding import GraphBinding, SKOBinding, again_pinned, block_name
 from soacraft.ops.namespace import Operators, operators_of

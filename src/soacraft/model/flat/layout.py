@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
     from soacraft.model.modal.data import ModalData, ModalNode
-    from soacraft.model.tree.multibody import Multibody
     from soacraft.model.tree.parts.springs import Bushing, Spring
     from soacraft.model.tree.parts.tendons import Tendon
 
@@ -95,6 +94,26 @@ class parameter(cached_property[T]):
         return made
 
 
+class Versions(Protocol):
+    """A model, of which only the versions and gravity matter to its flat form."""
+
+    @property
+    def name(self) -> str:
+        """The name used in messages."""
+
+    @property
+    def version(self) -> int:
+        """The version of the structure."""
+
+    @property
+    def parameters(self) -> int:
+        """The version of the parameters."""
+
+    @property
+    def gravity(self) -> Array:
+        """The acceleration of gravity in the inertial frame (3)."""
+
+
 class Layout:
     """Bodies of a graph, parents first, with where their numbers are and their parameters stacked.
 
@@ -108,7 +127,7 @@ class Layout:
 
     def __init__(
         self,
-        model: Multibody,
+        model: Versions,
         bodies: Sequence[Body],
         tendons: Iterable[Tendon] = (),
         springs: Iterable[Spring] = (),

@@ -19,6 +19,7 @@ from soacraft.errors import ModelError
 from soacraft.model.flat import laws, links
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import times
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
 from soacraft.model.modal.bodies import WithModes
@@ -33,7 +34,6 @@ from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.model.states.state import State
-    from soacraft.model.tree.graph import Graph
 
 
 
@@ -152,7 +152,7 @@ def _differences(body: Body, q: Array) -> Array:
 # -- forces on bodies ---------------------------------------------------------------------------------------------
 
 
-def compensation(graph: Graph) -> Forces:
+def compensation(graph: Structure) -> Forces:
     """-compensation m g at the centre of mass of each body that has it, in inertial axes."""
     return tuple(
         (
@@ -185,7 +185,7 @@ def passive_force(state: State) -> Array:
     return force + c.projected(WithModes(f, {}))
 
 
-def has_passive(graph: Graph) -> bool:
+def has_passive(graph: Structure) -> bool:
     """True if the model itself has springs, dampers, tendons or gravity compensation; elastic bodies aside."""
     layout = graph.layout
     return bool(layout.sprung or layout.tendons or layout.has_links or layout.compensated)

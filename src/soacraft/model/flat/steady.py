@@ -8,14 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from soacraft.errors import StaleError
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
 
-G = TypeVar("G", bound="Graph")
+class Versioned(Protocol):
+    """A graph, of which only the versions matter here."""
+
+    @property
+    def name(self) -> str:
+        """The name used in messages."""
+
+    @property
+    def version(self) -> int:
+        """The version of the structure."""
+
+    @property
+    def parameters(self) -> int:
+        """The version of the parameters."""
+
+
+G = TypeVar("G", bound=Versioned)
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -24,7 +24,7 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crf, phi
 
 if TYPE_CHECKING:
-    from soacraft.model.states.state import Configuration
+    from soacraft.model.states.configuration import Configuration
 
 
 class BlockRates(NamedTuple):

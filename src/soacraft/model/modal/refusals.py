@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from soacraft.errors import ModelError
-
-if TYPE_CHECKING:
-    from soacraft.model.flat.layout import Layout
-    from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 
 
-def require_rigid(layout: Layout, what: str, cure: str = "") -> None:
+class Bodies(Protocol):
+    """A flat form, of which only the bodies matter here."""
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies, parents first."""
+
+    @property
+    def flexible(self) -> tuple[int, ...]:
+        """The numbers of the bodies with modes."""
+
+
+
+def require_rigid(layout: Bodies, what: str, cure: str = "") -> None:
     """Raise `ModelError` where a body of the tree has modes."""
     if not layout.flexible:
         return
@@ -23,8 +33,6 @@ def require_rigid(layout: Layout, what: str, cure: str = "") -> None:
 
 def require_point(frame: Frame, cure: str, what: str = "") -> None:
     """Raise `ModelError` where a frame is fixed on the frame of a flexible body, and on none of its nodes."""
-    from soacraft.model.tree.frames.frame import Body
-
     carrier = frame.carrier
     if isinstance(carrier, Body) and carrier._modal is not None and frame.modal_node is None:
         raise ModelError(
@@ -36,8 +44,6 @@ def require_point(frame: Frame, cure: str, what: str = "") -> None:
 
 def require_rigid_frame(frame: Frame, what: str) -> None:
     """Raise `ModelError` where a frame is on a flexible body."""
-    from soacraft.model.tree.frames.frame import Body
-
     carrier = frame.carrier
     if isinstance(carrier, Body) and carrier._modal is not None:
         raise ModelError(

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from soacraft.arguments import whole_number
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Hinge, Pin
-from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
+from soacraft.model.tree.composed_model import STANDARD_GRAVITY
+from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

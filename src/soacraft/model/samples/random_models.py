@@ -11,7 +11,8 @@ from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges import Hinge, examples
-from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
+from soacraft.model.tree.composed_model import STANDARD_GRAVITY
+from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

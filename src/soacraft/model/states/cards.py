@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft import markup
-from soacraft.cards import card, facts, part
+from soacraft.cards import card, card_of, facts, part
 from soacraft.markup import Html
 from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
 
 
+@card_of.register
 def state_card(state: State) -> str:
     """Card of the numbers by hinge, and the external forces."""
     parts = [part("by hinge" if not state.batch else "from the least to the largest", lambda: _numbers(state), True)]

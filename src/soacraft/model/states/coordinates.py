@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError, StateError
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges.base import Hinge, normalize_of
 from soacraft.model.modal.refusals import require_point
 from soacraft.model.states.named_states import entries_text, read_named
@@ -19,12 +20,11 @@ from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.model.tree.frames.frame import Frame
-    from soacraft.model.tree.graph import Graph
 
 Forces = tuple[tuple["Frame", Wrench], ...]
 
 
-def read_q(graph: Graph, q: Any, what: str = "q", rest: Array | None = None) -> Array:
+def read_q(graph: Structure, q: Any, what: str = "q", rest: Array | None = None) -> Array:
     """Coordinates (..., nq), with every quaternion normalised, or a `StateError`.
 
     They may be given by name; what is not named is then as in `rest`.
@@ -47,7 +47,7 @@ def read_q(graph: Graph, q: Any, what: str = "q", rest: Array | None = None) -> 
     return frozen(x)
 
 
-def read_v(graph: Graph, v: Any, what: str = "v", rest: Array | None = None) -> Array:
+def read_v(graph: Structure, v: Any, what: str = "v", rest: Array | None = None) -> Array:
     """Velocities or accelerations (..., nv), or a `StateError`; by name as for `read_q`."""
     layout = graph.layout
     if isinstance(v, Mapping):
@@ -55,13 +55,13 @@ def read_v(graph: Graph, v: Any, what: str = "v", rest: Array | None = None) -> 
     return frozen(_vector(graph, v, layout.nv, what, layout.v_slices))
 
 
-def in_graph_order(graph: Graph, value: Any, what: str, of_q: bool = False) -> Any:
+def in_graph_order(graph: Structure, value: Any, what: str, of_q: bool = False) -> Any:
     """Numbers of v, or `of_q` of q, in the order of a graph: `soacraft.order.in_order`."""
     layout = graph.layout
     return in_order(value, layout.q_order if of_q else layout.v_order, what)
 
 
-def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[slice]) -> Array:
+def _vector(graph: Structure, value: Any, size: int, what: str, slices: Sequence[slice]) -> Array:
     """A float64 copy (..., size); an error names the model and the first bad entry's hinge."""
     name = f"{what} of {graph.name!r}"
     value = in_graph_order(graph, value, name, slices is graph.layout.q_slices)
@@ -102,7 +102,7 @@ def common_batch(**arrays: Array) -> tuple[int, ...]:
 # -- external forces -----------------------------------------------------------------------------------------
 
 
-def read_wrench(graph: Graph, frame: Frame, wrench: Any) -> Wrench:
+def read_wrench(graph: Structure, frame: Frame, wrench: Any) -> Wrench:
     """A wrench [moment; force] at a frame: a `Wrench`, or six numbers in the frame's own axes."""
     if isinstance(wrench, Wrench):
         if wrench.expressed_in is None:
@@ -112,7 +112,7 @@ def read_wrench(graph: Graph, frame: Frame, wrench: Any) -> Wrench:
     return Wrench(x[..., :3], x[..., 3:])
 
 
-def read_forces(graph: Graph, forces: Any) -> Forces:
+def read_forces(graph: Structure, forces: Any) -> Forces:
     """External forces `{node: wrench}` (or pairs), as pairs of frame and `Wrench`."""
     if forces is None:
         return ()
@@ -128,7 +128,7 @@ def read_forces(graph: Graph, forces: Any) -> Forces:
     return tuple(pairs)
 
 
-def force_frame(graph: Graph, frame: Any) -> Frame:
+def force_frame(graph: Structure, frame: Any) -> Frame:
     """The frame of this graph on which a force acts: a node or a body, not the inertial frame."""
     found = graph.frame(frame)
     if found.carrier not in graph.layout.index:

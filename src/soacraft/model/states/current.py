@@ -8,29 +8,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.layout import Layout, neutral_of
 from soacraft.model.flat.plans import Store, make_store, quaternions_of
+from soacraft.model.states.configuration import Configuration
 from soacraft.model.states.coordinates import force_frame, read_wrench
-from soacraft.model.states.state import Configuration, Motion, State
+from soacraft.model.states.motion import Motion
+from soacraft.model.states.state import State, Stateful
+from soacraft.model.tree.edits import Edits
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.wrench import Wrench
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
-
 HingeState = tuple[Array, Array, Array]
+
+
+class Moving(Stateful, Protocol):
+    """The model whose state this is."""
+
+    _edits: Edits[Layout]
 
 
 class CurrentState:
     """State that changes when a model moves without an edit."""
 
-    def __init__(self, mb: Multibody) -> None:
+    def __init__(self, mb: Moving) -> None:
         self._mb = mb
         self.parts: dict[Body, HingeState] = {}  # q, v, vdot of each hinge while there is no flat form
         self.forces: dict[Frame, Wrench] = {}  # always the same dictionary: compiled calls look at it

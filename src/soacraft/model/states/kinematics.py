@@ -7,12 +7,12 @@ refused, in the axes that were asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.modal.deformation import Pi_on, Pi_rate_on, pose_on
+from soacraft.model.states.snapshot import Snapshot
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.results import finite_or_refused
@@ -22,14 +22,11 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import cross
 from soacraft.spatial.transforms import crm, phi
 
-if TYPE_CHECKING:
-    from soacraft.model.states.state import State
-
 Twist = tuple[Array, Array]
 _ZERO = np.zeros(3)
 
 
-def pose_of_frame(state: State, frame: Frame) -> Poses:
+def pose_of_frame(state: Snapshot, frame: Frame) -> Poses:
     """Rotation and origin of a frame in the inertial frame. O(1) once the body poses are known."""
     if isinstance(frame, MovingFrame):
         R_on, p_on = pose_of_frame(state, frame.on)
@@ -44,14 +41,14 @@ def pose_of_frame(state: State, frame: Frame) -> Poses:
     return R @ R_node, p + times(R, p_node)
 
 
-def pose_in_body(state: State, frame: Frame) -> Poses:
+def pose_in_body(state: Snapshot, frame: Frame) -> Poses:
     """Rotation and origin of a frame on what carries it: constant, or at the modal coordinates of a flexible body."""
     if frame.modal_node is None:
         return frame.offset.rotation, frame.offset.translation
     return pose_on(frame.modal_node, frame.offset, _eta(state, frame))
 
 
-def modal_block(state: State, frame: Frame) -> Array:
+def modal_block(state: Snapshot, frame: Frame) -> Array:
     """Pi of a frame on a flexible body: its twists for unit modal rates, at it in its axes, (..., 6, n)."""
     c = state.configuration
     if frame.modal_node is None:
@@ -60,7 +57,7 @@ def modal_block(state: State, frame: Frame) -> Array:
     return Pi_on(frame.modal_node, frame.offset, _eta(state, frame))
 
 
-def node_block(state: State, frame: Frame) -> Array:
+def node_block(state: Snapshot, frame: Frame) -> Array:
     """[phi*(k, O), Pi, 0]: the twist of a frame, at it in its axes, from the velocity [V; d eta/dt; rotors] of the node
     of its body k, (..., 6, size of the node)."""
     layout = state.configuration.layout
@@ -76,7 +73,7 @@ def node_block(state: State, frame: Frame) -> Array:
     return block
 
 
-def node_bias(state: State, frame: Frame) -> Array:
+def node_bias(state: Snapshot, frame: Frame) -> Array:
     """Acceleration of a frame in its axes less `node_block` times that of the node of its body: Pidot etad - crm(Pi
     etad) phi* V; zero on a rigid body, (..., 6).
     """
@@ -91,7 +88,7 @@ def node_bias(state: State, frame: Frame) -> Array:
     return np.asarray(own - times(crm(times(modal_block(state, frame), rate)), carried))
 
 
-def own_twist(state: State, frame: Frame) -> Array:
+def own_twist(state: Snapshot, frame: Frame) -> Array:
     """The twist of a frame, at it in its axes, (..., 6); zero for one that is not on a body."""
     if not isinstance(frame.carrier, Body):
         return np.zeros(6)
@@ -99,13 +96,13 @@ def own_twist(state: State, frame: Frame) -> Array:
     return times(node_block(state, frame), state.node_vectors(state.motion.V, state.motion.v)[k])
 
 
-def _eta(state: State, frame: Frame) -> Array:
+def _eta(state: Snapshot, frame: Frame) -> Array:
     c = state.configuration
     assert isinstance(frame.carrier, Body) and c.flex is not None
     return c.flex.eta(c.layout.index[frame.carrier])
 
 
-def _modal_twist(state: State, frame: Frame, rates: Array) -> Twist | None:
+def _modal_twist(state: Snapshot, frame: Frame, rates: Array) -> Twist | None:
     """Pi times modal rates or accelerations in inertial axes, None on a rigid body."""
     if frame.modal_node is None:
         return None
@@ -116,7 +113,7 @@ def _modal_twist(state: State, frame: Frame, rates: Array) -> Twist | None:
     return times(R, twist[..., :3]), times(R, twist[..., 3:])
 
 
-def velocity_of_frame(state: State, frame: Frame) -> Twist:
+def velocity_of_frame(state: Snapshot, frame: Frame) -> Twist:
     """Angular velocity of a frame and velocity of its origin: `w`, `v + w x r`, plus the prescribed motion of a moving
     frame.
     """
@@ -134,7 +131,7 @@ def velocity_of_frame(state: State, frame: Frame) -> Twist:
     return (w, v) if modal is None else (w + modal[0], v + modal[1])
 
 
-def acceleration_of_frame(state: State, frame: Frame) -> Twist:
+def acceleration_of_frame(state: Snapshot, frame: Frame) -> Twist:
     """d w/dt of a frame and d^2 p/dt^2 of its origin: `wdot`, `vdot + w x v + wdot x r + w x (w x r)`.
 
     The body-axes alpha(k) is the rate of the components, so the origin's acceleration is `alpha_v + w x v`. A moving
@@ -160,7 +157,7 @@ def acceleration_of_frame(state: State, frame: Frame) -> Twist:
     return _with_modes(state, frame, w, wdot, carried)
 
 
-def _with_modes(state: State, frame: Frame, w: Array, wdot: Array, carried: Array) -> Twist:
+def _with_modes(state: Snapshot, frame: Frame, w: Array, wdot: Array, carried: Array) -> Twist:
     """The acceleration of a frame on a flexible body, w and wdot those of its body: with w_m, v_m the velocity by the
     modes in inertial axes, `wdot + wdot_m + w x w_m`, `carried + vdot_m + 2 w x v_m`."""
     c, rates = state.configuration, state.motion.v
@@ -179,26 +176,26 @@ def _known(twist: Twist | None) -> Twist:
     return twist
 
 
-def _own_motion(state: State, frame: MovingFrame, twist: Array) -> tuple[Array, Twist]:
+def _own_motion(state: Snapshot, frame: MovingFrame, twist: Array) -> tuple[Array, Twist]:
     """The way from what a moving frame is on to it, and its own velocity or acceleration, in inertial axes."""
     R = pose_of_frame(state, frame.on)[0]
     return times(R, frame.now.pose.translation), (times(R, twist[:3]), times(R, twist[3:]))
 
 
-def relative_pose(state: State, of: Frame, to: Frame) -> Poses:
+def relative_pose(state: Snapshot, of: Frame, to: Frame) -> Poses:
     """The pose of one frame seen from another."""
     (R, p), (R_to, p_to) = pose_of_frame(state, of), pose_of_frame(state, to)
     return R_to.mT @ R, times(R_to.mT, p - p_to)
 
 
-def relative_velocity(state: State, of: Frame, to: Frame) -> Twist:
+def relative_velocity(state: Snapshot, of: Frame, to: Frame) -> Twist:
     """Velocity seen by an observer moving with `to`: `w - w_to`, `v - v_to - w_to x r`, r from `to` to `of`."""
     (w, v), (w_to, v_to) = velocity_of_frame(state, of), velocity_of_frame(state, to)
     r = pose_of_frame(state, of)[1] - pose_of_frame(state, to)[1]
     return w - w_to, v - v_to - cross(w_to, r)
 
 
-def relative_acceleration(state: State, of: Frame, to: Frame) -> Twist:
+def relative_acceleration(state: Snapshot, of: Frame, to: Frame) -> Twist:
     """The rates of the relative velocity as an observer moving with `to` sees them:
 
     wdot - wdot_to - w_to x w_rel,   a - a_to - wdot_to x r - w_to x (w_to x r) - 2 w_to x v_rel
@@ -211,7 +208,7 @@ def relative_acceleration(state: State, of: Frame, to: Frame) -> Twist:
     return wdot - wdot_to - cross(w_to, w_rel), a - a_to - cross(wdot_to, r) - turning
 
 
-def expressed(state: State, frame: Frame, twist: Twist) -> Array:
+def expressed(state: Snapshot, frame: Frame, twist: Twist) -> Array:
     """[angular; linear] of a twist turned from inertial axes into the axes of a frame, (..., 6)."""
     R_T = pose_of_frame(state, frame)[0].mT
     angular, linear = times(R_T, twist[0]), times(R_T, twist[1])
@@ -222,7 +219,7 @@ def expressed(state: State, frame: Frame, twist: Twist) -> Array:
 # -- for users -----------------------------------------------------------------------------------------------
 
 
-def frame_pose(state: State, of: Frame, to: Frame) -> RelativePose:
+def frame_pose(state: Snapshot, of: Frame, to: Frame) -> RelativePose:
     """The pose of one frame seen from another, finite or refused."""
     with np.errstate(all="ignore"):
         R, p = relative_pose(state, of, to)
@@ -231,18 +228,18 @@ def frame_pose(state: State, of: Frame, to: Frame) -> RelativePose:
     return RelativePose(Pose.unchecked(R, p), of=of.full_name, relative_to=to.full_name)
 
 
-def frame_velocity(state: State, of: Frame, to: Frame, axes: Frame) -> Measured:
+def frame_velocity(state: Snapshot, of: Frame, to: Frame, axes: Frame) -> Measured:
     """`relative_velocity` in the axes of a frame."""
     return _measured("velocity", relative_velocity, state, of, to, axes)
 
 
-def frame_acceleration(state: State, of: Frame, to: Frame, axes: Frame) -> Measured:
+def frame_acceleration(state: Snapshot, of: Frame, to: Frame, axes: Frame) -> Measured:
     """`relative_acceleration` in the axes of a frame."""
     return _measured("acceleration", relative_acceleration, state, of, to, axes)
 
 
 def _measured(
-    kind: str, relative: Callable[[State, Frame, Frame], Twist], state: State, of: Frame, to: Frame, axes: Frame
+    kind: str, relative: Callable[[Snapshot, Frame, Frame], Twist], state: Snapshot, of: Frame, to: Frame, axes: Frame
 ) -> Measured:
     with np.errstate(all="ignore"):
         vector = np.broadcast_to(expressed(state, axes, relative(state, of, to)), (*state.batch, 6))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from soacraft.errors import StateError
+from soacraft.model.flat.structure import Structure
 from soacraft.model.tree.names import q_place, v_place
 from soacraft.spatial.checks import Array, finite
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
 
 #: Number of hinges listed in a message.
 _LISTED = 12
 
 
-def read_named(graph: Graph, given: Mapping[Any, Any], what: str, of_q: bool, rest: Array | None) -> Array:
+def read_named(graph: Structure, given: Mapping[Any, Any], what: str, of_q: bool, rest: Array | None) -> Array:
     """The entries (..., n) from values by name; what is not named is as in `rest`, or refused without one.
 
     A value has as many entries as its hinge, after any batch axes; a number will do for one.
@@ -52,7 +50,7 @@ def read_named(graph: Graph, given: Mapping[Any, Any], what: str, of_q: bool, re
     return x
 
 
-def entries_text(graph: Graph, of_q: bool) -> str:
+def entries_text(graph: Structure, of_q: bool) -> str:
     """The entries of q or v by hinge, with the number of those that have several: `base (7), elbow`.
 
     >>> import soacraft as sc
@@ -71,7 +69,7 @@ def _value(value: Any, width: int, what: str) -> Array:
     return finite([value] if number else value, (..., width), what, StateError)
 
 
-def _missing(graph: Graph, taken: Any, of_q: bool) -> str:
+def _missing(graph: Structure, taken: Any, of_q: bool) -> str:
     layout = graph.layout
     slices = layout.q_slices if of_q else layout.v_slices
     names = [repr(b.hinge_name) for b, at in zip(layout.bodies, slices, strict=True) if not taken[at].all()]

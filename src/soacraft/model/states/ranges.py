@@ -5,19 +5,16 @@ ball.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import StateError
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges.base import difference_of, has_coordinates
 from soacraft.model.hinges.spherical import Spherical
 from soacraft.model.tree.frames.frame import Body
 from soacraft.spatial.checks import Array
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,7 @@ class Ranges:
     a mask of dofs (nv), limits of other hinges are not looked at.
     """
 
-    def __init__(self, graph: Graph, limits: bool = True, of: npt.NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, graph: Structure, limits: bool = True, of: npt.NDArray[np.bool_] | None = None) -> None:
         layout = graph.layout
         self.place: npt.NDArray[np.intp] = np.full(layout.nv, -1, dtype=np.intp)
         self.lower, self.upper = np.full(layout.nv, -np.inf), np.full(layout.nv, np.inf)

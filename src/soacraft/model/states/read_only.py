@@ -9,12 +9,12 @@ from weakref import ref
 import numpy as np
 
 from soacraft.errors import StateError
+from soacraft.model.flat.structure import Structure
 from soacraft.order import Order, known_order
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.model.flat.layout import Layout
-    from soacraft.model.tree.graph import Graph
 
 
 class StateArray(np.ndarray[Any, np.dtype[np.float64]]):
@@ -32,7 +32,7 @@ class StateArray(np.ndarray[Any, np.dtype[np.float64]]):
 mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some of it new is s.replace(q=...).
     """
 
-    _of: tuple[ref[Graph], str] | None = None  # a weak reference: numbers that are kept do not keep a model
+    _of: tuple[ref[Structure], str] | None = None  # a weak reference: numbers that are kept do not keep a model
     order: Order | None = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -70,7 +70,7 @@ mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some
                     return f"{{{body.hinge_name!r}: {shown}}}"
         return "{name: value}"
 
-    def _source(self) -> tuple[Graph | None, str]:
+    def _source(self) -> tuple[Structure | None, str]:
         return (None, "q") if self._of is None else (self._of[0](), self._of[1])
 
     def _refuse(self, tried: str, change: str) -> NoReturn:
@@ -102,7 +102,7 @@ def _ordered(x: Array, order: Order) -> StateArray:
     return array
 
 
-def of_state(graph: Graph, what: str, x: Array, order: Order) -> Array:
+def of_state(graph: Structure, what: str, x: Array, order: Order) -> Array:
     """A read-only array as q, v or vdot of a graph's state."""
     array = _ordered(x, order)
     array._of = (ref(graph), what)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from soacraft.model.states.configuration import Configuration
+from soacraft.model.states.motion import Motion
 from soacraft.model.states.read_only import of_state
-from soacraft.model.states.state import Configuration, Motion, State
+from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from soacraft.errors import StateError
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges.base import integrate_of
 from soacraft.model.states.ranges import Ranges
+from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Coupling, coordinate_names
 from soacraft.spatial.checks import Array
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
 
 #: A coupling is kept when its residual is this small relative to the sizes of its terms.
 _KEPT = 1e-12
@@ -21,7 +20,15 @@ _STEPS = 400
 _DRAWS = 4
 
 
-def draw(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
+class Coupled(Structure, Protocol):
+    """A graph with its couplings."""
+
+    @property
+    def couplings(self) -> Catalogue[Coupling]:
+        """Couplings of coordinates."""
+
+
+def draw(graph: Structure, rng: np.random.Generator) -> tuple[Array, Array]:
     """Hinges wherever they can be, normally distributed velocities, as are coordinates of bodies themselves."""
     layout = graph.layout
     q = np.zeros(layout.nq)
@@ -31,7 +38,7 @@ def draw(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
     return q, rng.standard_normal(layout.nv)
 
 
-def draw_within(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_within(graph: Coupled, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draw (q, v) within the limits of coordinates and velocities, with every active coupling satisfied by q and v.
 
     Coordinates are uniform between two limits and reflected at a single one. Steps of least squares onto the couplings
@@ -71,7 +78,7 @@ def _inside(ranges: Ranges, q: Array, rng: np.random.Generator) -> Array:
 class Ties:
     """The active couplings as equations F(q) = 0, `p1(q1) + p2(q2) + ... - offset` each."""
 
-    def __init__(self, graph: Graph, ranges: Ranges, couplings: list[Coupling]) -> None:
+    def __init__(self, graph: Structure, ranges: Ranges, couplings: list[Coupling]) -> None:
         names = coordinate_names(graph) if couplings else {}
         self.couplings = couplings
         self.terms = [[(names[dof], (0.0, *c)) for dof, c in x.terms.items()] for x in couplings]
@@ -117,7 +124,7 @@ def _least(A: Array, b: Array) -> Array:
     return np.asarray(np.linalg.lstsq(A / size[:, None], b / size)[0])
 
 
-def _slowed(graph: Graph, ties: Ties, q: Array, v: Array) -> Array:
+def _slowed(graph: Structure, ties: Ties, q: Array, v: Array) -> Array:
     """Velocities that keep the couplings, then dofs that are tied together slowed down together to their limits."""
     groups = [[i] for i in range(graph.nv)]
     if ties.couplings:

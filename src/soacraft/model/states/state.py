@@ -8,14 +8,13 @@ one computes nothing more.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from soacraft.attributes import Strict
-from soacraft.cards import says_why
+from soacraft.cards import card_of, says_why
 from soacraft.errors import StaleError, StateError
 from soacraft.model.flat import armature, realize
 from soacraft.model.flat import axes as representation
@@ -23,288 +22,35 @@ from soacraft.model.flat.axes import Axes
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.flat.sko import SKOModel
+from soacraft.model.flat.structure import Structure
 from soacraft.model.modal import bodies as modal_bodies
-from soacraft.model.modal.bodies import WithModes, not_positive, report_turns
-from soacraft.model.modal.deformation import Deformation
+from soacraft.model.modal.bodies import WithModes
+from soacraft.model.states.configuration import IDENTITY, Configuration
 from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
-from soacraft.model.states.gimbal_lock import gimbal_lock
 from soacraft.model.states.kinematics import modal_block, pose_in_body, pose_of_frame
+from soacraft.model.states.memo import Memo
+from soacraft.model.states.motion import Motion
 from soacraft.model.states.read_only import of_state
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.names import q_place, v_place
-from soacraft.results import finite_or_refused, refuse_large
+from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
-
-T = TypeVar("T")
-_IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))
-
-
-#: Names of the numbers of a memo, for the error when they overflow.
-_NUMBERS = {
-    "relative": "the pose of each body in its parent's frame",
-    "world": "the pose of each body in the inertial frame",
-    "A": "phi(p(k), k)",
-    "maps": "H*(k)",
-    "twists": "H*(k) v(k)",
-    "V": "the velocity V(k) of each body",
-    "a": "the Coriolis acceleration a(k) of each body",
-    "gyroscopic": "the gyroscopic force of each body",
-    "alpha": "the acceleration alpha(k) of each body",
-    "b": "the force b(k) on each body",
-}
 
 #: Numbers of a body that the blocks of the operators at one state take, with what is on the way to them.
 _BLOCKS = 200
 _IN_PARTS = "Take the batch in parts, or a function of the state: f = expression.compile(), then f(q, v, x)."
 
 
-class Memo:
-    """Values computed when first asked for, finite or refused; each evaluation is counted under `what`."""
-
-    def __init__(self, layout: Layout, counters: Counter[str], what: str) -> None:
-        self._layout, self.counters, self._what = layout, counters, what
-        self._values: dict[Any, Any] = {}
-
-    def __call__(self, key: Any, work: Callable[[], T]) -> T:
-        if key not in self._values:
-            try:
-                with np.errstate(all="ignore"):
-                    value = work()
-            except Exception:
-                self._layout.require_current()
-                raise
-            for x in value if isinstance(value, tuple) else (value,):
-                if isinstance(x, np.ndarray):
-                    name = _NUMBERS.get(key if isinstance(key, str) else key[0], str(key))
-                    finite_or_refused(x, name, "Check the units of the model, q and v.")
-            self._layout.require_current()
-            self.counters[self._what] += 1
-            self._values[key] = value
-        known: T = self._values[key]
-        return known
-
-
-class Configuration:
-    """All that depends on q only: poses, edges, hinge maps and inertias in each representation."""
-
-    def __init__(
-        self, layout: Layout, q: Array, counters: Counter[str], base: Callable[[], Poses] | None = None
-    ) -> None:
-        self.layout, self.q, self._base = layout, q, base
-        self._memo = Memo(layout, counters, "configuration")
-        self._next: Configuration | None = None
-
-    def renewed(self, layout: Layout) -> Configuration:
-        """Configuration with this q and other parameters; the same object for all states that share it."""
-        if self._next is None or self._next.layout is not layout:
-            self._next = Configuration(layout, self.q, self._memo.counters, self._base)
-        return self._next
+class Stateful(Structure, Protocol):
+    """A model or a sub-graph of it, as its states know it."""
 
     @property
-    def flex(self) -> Deformation | None:
-        """Poses and twists of hinges at the modal coordinates; None for a tree of rigid bodies."""
-        if self.layout.rigid:
-            return None
-        return self._memo("flex", self._deformed)
+    def current(self) -> State:
+        """The current state."""
 
-    def _deformed(self) -> Deformation:
-        made = Deformation(self.layout, self.q)
-        report_turns(self.layout, made)
-        return made
-
-    @property
-    def modal_inertias(self) -> dict[int, Array]:
-        """M(eta) of the flexible bodies, by number, in body axes."""
-        flex = self.flex
-        return {} if flex is None else self._memo("modal", lambda: modal_bodies.inertias(self.layout, flex))
-
-    @property
-    def M(self) -> Array:
-        """The six of M(k) in body axes, (..., n, 6, 6)."""
-        if self.layout.rigid:
-            return self.layout.M
-        batch = self.q.shape[:-1]
-        return self._memo("M", lambda: modal_bodies.rigid_parts(self.layout, self.modal_inertias, batch))
-
-    @property
-    def relative(self) -> Poses:
-        """Each body frame in its parent's, R (..., n, 3, 3) and l (..., n, 3)."""
-        return self._memo("relative", lambda: realize.relative_poses(self.layout, self.q, self.flex))
-
-    @property
-    def world(self) -> Poses:
-        """Each body frame in the inertial frame."""
-        return self._memo("world", lambda: realize.world_poses(self.layout, self.relative, self.base))
-
-    @property
-    def base(self) -> Poses:
-        """The pose of the parent of the base bodies."""
-        return _IDENTITY if self._base is None else self._memo("base", self._base)
-
-    @property
-    def A(self) -> Array:
-        """phi(p(k), k) in body axes for every body, base bodies included, (..., n, 6, 6)."""
-        return self._memo("A", lambda: frozen(phi(*self.relative)))
-
-    @property
-    def maps(self) -> tuple[Array, ...]:
-        """H*(k) in body axes by hinge group."""
-        return self._memo("maps", lambda: realize.hinge_maps(self.layout, self.q, self.flex))
-
-    def projected(self, forces: WithModes) -> Array:
-        """H phi x for forces on bodies and their modes, in body axes: what they amount to along the dofs, (..., nv)."""
-        force, f = realize.projected(self.layout, self.A, self.maps, forces.bodies)
-        return force if self.flex is None else self.flex.add_forces(force, self.relative, f, forces.modes)
-
-    def edges(self, axes: Axes) -> list[Array | None]:
-        """A(p(k), k) by k."""
-
-        def work() -> list[Array | None]:
-            A = self.A if axes == "body" else np.empty((0, 6, 6))
-            world = _IDENTITY if axes == "body" else self.world
-            edges = armature.edges(self.layout, representation.edges(axes, self.layout, A, self.relative, world))
-            if self.flex is None:
-                return edges
-            return representation.modal_edges(axes, self.layout, edges, self.flex.edges(self.relative), world)
-
-        return self._memo(("edges", axes), work)
-
-    def hinges(self, axes: Axes) -> list[Array]:
-        """H(k) by k."""
-        world = _IDENTITY if axes == "body" else self.world
-
-        def work() -> list[Array]:
-            hinges = armature.hinges(self.layout, representation.hinges(axes, self.layout, self.maps, world))
-            if self.flex is None:
-                return hinges
-            return representation.modal_hinges(axes, self.layout, hinges, self.flex.hinges, world)
-
-        return self._memo(("hinges", axes), work)
-
-    def inertias(self, axes: Axes) -> list[Array]:
-        """M(k) by k."""
-        world = _IDENTITY if axes == "body" else self.world
-
-        def work() -> list[Array]:
-            inertias = armature.inertias(self.layout, representation.inertias(axes, self.layout, world))
-            return representation.modal_inertias(axes, inertias, self.modal_inertias, world)
-
-        return self._memo(("inertias", axes), work)
-
-    def lock(self, k: int, where: tuple[int, ...]) -> str | None:
-        """Message for the hinge of body k in one state of the batch if it is in gimbal lock, or for a flexible body
-        that is bent too far; None otherwise.
-        """
-        bent = self.bent_too_far(where)
-        if bent is not None:
-            return bent
-        body, q = self.layout.bodies[k], self.q[..., self.layout.hinge_q[k]]
-        return gimbal_lock(body.hinge, body.hinge_name, q[where]) if len(where) == q.ndim - 1 else None
-
-    def bent_too_far(self, where: tuple[int, ...]) -> str | None:
-        """Message for a flexible body whose inertia is not positive in one state of the batch; None otherwise."""
-        for k, M in self.modal_inertias.items():
-            assert self.flex is not None
-            eta = self.flex.eta(k)
-            told = not_positive(self.layout, k, M[where], eta[where]) if len(where) == eta.ndim - 1 else None
-            if told is not None:
-                return told
-        return None
-
-    def derived(self, axes: Axes) -> dict[str, Any]:
-        """The store for what recursions derive from A, H and M in these axes."""
-        return self._memo(("derived", axes), dict)
-
-
-class Motion:
-    """All that depends on q and v: body velocities and the velocity-dependent accelerations and forces."""
-
-    def __init__(
-        self,
-        configuration: Configuration,
-        v: Array,
-        counters: Counter[str],
-        base: Callable[[], tuple[Array, Array]] | None = None,
-    ) -> None:
-        self.configuration, self.v, self._base = configuration, v, base
-        self._memo = Memo(configuration.layout, counters, "velocity")
-        self._next: Motion | None = None
-
-    def renewed(self, layout: Layout) -> Motion:
-        """Motion with these q and v and other parameters; the same object for all states that share it."""
-        if self._next is None or self._next.configuration.layout is not layout:
-            self._next = Motion(self.configuration.renewed(layout), self.v, self._memo.counters, self._base)
-        return self._next
-
-    @property
-    def base(self) -> tuple[Array, Array] | None:
-        """Velocity and acceleration, in its body axes, of the parent of the base bodies; None at rest."""
-        return None if self._base is None else self._memo("base", self._base)
-
-    @property
-    def twists(self) -> Array:
-        """H*(k) v(k), body axes, (..., n, 6)."""
-        c = self.configuration
-        return self._memo("twists", lambda: realize.hinge_twists(c.layout, c.maps, self.v))
-
-    @property
-    def V(self) -> Array:
-        """Body velocities V(k) in body axes, (..., n, 6)."""
-        c, base = self.configuration, self.base
-
-
-        def work() -> Array:
-            twists = self.twists if c.flex is None else c.flex.add_twists(self.twists, c.relative, self.v)
-            return realize.scatter(c.layout, c.A, twists, None if base is None else base[0])
-
-        return self._memo("V", work)
-
-    @property
-    def a(self) -> Array:
-        """a(k) in body axes, (..., n, 6); a moving anchor's acceleration enters those of its bodies."""
-
-        def work() -> Array:
-            c = self.configuration
-            a = realize.coriolis(c.layout, c.q, self.v, self.V, self.twists, c.flex)
-            if c.flex is not None:
-                a = c.flex.add_coriolis(a, c.relative, self.twists, self.V, self.v)
-            if self.base is not None:
-                for k in c.layout.tree.children(-1):
-                    a[..., k, :] += times(c.A[..., k, :, :].mT, self.base[1])
-            return frozen(a)
-
-        return self._memo("a", work)
-
-    @property
-    def gyroscopic(self) -> WithModes:
-        """crf(V(k)) M(k) V(k), body axes, (..., n, 6); of flexible bodies all that b has of q and v, with its modes."""
-        c = self.configuration
-
-        def work() -> WithModes:
-            rigid = frozen(realize.gyroscopic(c.layout, self.V))
-            if c.flex is None:
-                return WithModes(rigid, {})
-            return modal_bodies.velocity_forces(c.layout, c.flex, c.modal_inertias, self.V, self.v, rigid)
-
-        return self._memo("gyroscopic", work)
-
-    def velocities(self, axes: Axes) -> Array:
-        """V(k) in the axes asked for, (..., n, 6)."""
-        world = _IDENTITY if axes == "body" else self.configuration.world
-        return self._memo(("V", axes), lambda: representation.velocities(axes, world, self.V))
-
-    def coriolis(self, axes: Axes) -> Array:
-        """a(k) in the axes asked for, (..., n, 6)."""
-        c = self.configuration
-        world = _IDENTITY if axes == "body" else c.world
-        return self._memo(
-            ("a", axes),
-            lambda: representation.coriolis_in(axes, c.layout, world, c.relative, self.V, self.a),
-        )
+    def integrate(self, q: Any, dv: Any) -> Array:
+        """Move from q by the tangent vector dv (nv)."""
 
 
 class State(Strict):
@@ -324,14 +70,14 @@ class State(Strict):
     _cures: ClassVar = {"*": "a state is a snapshot: make another with state.replace(q=..., v=..., forces=...)"}
     made_for: Layout
     """The flat form of its graph when it was made."""
-    _graph: Graph
+    _graph: Stateful
     _vdot: Array
     _forces: Forces
     _version: int
     _batch: tuple[int, ...]
     _parts: tuple[Motion, Memo]
 
-    def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
+    def __init__(self, graph: Stateful, motion: Motion, vdot: Array, forces: Forces) -> None:
         layout, q, v = motion.configuration.layout, motion.configuration.q, motion.v
         if forces or q.ndim + v.ndim + vdot.ndim > 3:
             wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
@@ -345,7 +91,7 @@ class State(Strict):
         )  # fmt: skip
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> Stateful:
         """The model or sub-graph the state belongs to."""
         return self._graph
 
@@ -424,9 +170,7 @@ class State(Strict):
 
     @says_why
     def _repr_html_(self) -> str:
-        from soacraft.model.states.cards import state_card
-
-        return state_card(self)
+        return card_of(self)
 
     def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
         """State with some parts replaced; unchanged parts keep the values computed for them.
@@ -533,7 +277,7 @@ class State(Strict):
                 c.layout.require_current()
             else:
                 bias = memo("b", lambda: self._bias(motion, self._forces))
-            world = _IDENTITY if axes == "body" else c.world
+            world = IDENTITY if axes == "body" else c.world
             b, modes = representation.bias_in(axes, c.M, c.modal_inertias, world, motion.V, bias)
             return armature.vectors(c.layout, frozen(b), modes=modes)
 
@@ -584,7 +328,7 @@ class State(Strict):
         return np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
 
 
-def asked_state(graph: Graph, state: Any) -> State:
+def asked_state(graph: Stateful, state: Any) -> State:
     """The state that a graph is asked about, fresh and its own: the current one for None."""
     if state is None:
         return graph.current
@@ -597,7 +341,7 @@ def asked_state(graph: Graph, state: Any) -> State:
 
 
 def _restored(
-    graph: Graph,
+    graph: Stateful,
     q: Array,
     v: Array,
     vdot: Array,

@@ -16,6 +16,7 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.flat.compiled import CompiledModel, fast_call
 from soacraft.model.flat.steady import steady
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
 from soacraft.model.states.coordinates import common_batch, read_q, read_v
@@ -27,13 +28,12 @@ from soacraft.spatial.transforms import log_rate, se3_exp
 
 if TYPE_CHECKING:
     from soacraft.model.flat.layout import HingeGroup
-    from soacraft.model.tree.graph import Graph
 
 Pair = tuple[Array, Array]
 
 
 @steady
-def integrate(graph: Graph, q: Any, dv: Any) -> Array:
+def integrate(graph: Structure, q: Any, dv: Any) -> Array:
     """The coordinates reached from q by the tangent vector dv."""
     q, dv = _broadcast(graph, q=read_q(graph, q), dv=read_v(graph, dv, "dv"))
     moved = np.empty(q.shape)
@@ -46,7 +46,7 @@ def integrate(graph: Graph, q: Any, dv: Any) -> Array:
 
 
 @steady
-def difference(graph: Graph, q0: Any, q1: Any) -> Array:
+def difference(graph: Structure, q0: Any, q1: Any) -> Array:
     """The tangent vector from q0 to q1."""
     q0, q1 = _broadcast(graph, q0=read_q(graph, q0, "q0"), q1=read_q(graph, q1, "q1"))
     dv = np.empty((*q0.shape[:-1], graph.nv))
@@ -59,7 +59,7 @@ def difference(graph: Graph, q0: Any, q1: Any) -> Array:
 
 
 @steady
-def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
+def integrate_jacobians(graph: Structure, q: Any, dv: Any) -> Pair:
     """Derivatives of `integrate` with respect to q and dv."""
     refuse_nonholonomic(graph, "integrate_jacobians")
     q, dv = _broadcast(graph, q=read_q(graph, q), dv=read_v(graph, dv, "dv"))
@@ -71,7 +71,7 @@ def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
 
 
 @steady
-def difference_jacobians(graph: Graph, q0: Any, q1: Any) -> Pair:
+def difference_jacobians(graph: Structure, q0: Any, q1: Any) -> Pair:
     """Derivatives of `difference` with respect to q0 and q1."""
     refuse_nonholonomic(graph, "difference_jacobians")
     q0, q1 = _broadcast(graph, q0=read_q(graph, q0, "q0"), q1=read_q(graph, q1, "q1"))
@@ -82,7 +82,7 @@ def difference_jacobians(graph: Graph, q0: Any, q1: Any) -> Pair:
     return _blocks(graph, q0.shape[:-1], of_group, (-1.0, 1.0), "difference_jacobians(q0, q1)")
 
 
-def refuse_nonholonomic(graph: Graph, function: str) -> None:
+def refuse_nonholonomic(graph: Structure, function: str) -> None:
     """Raise `StateError` for a hinge whose dofs do not span the ways its position can vary."""
     for body in graph.layout.bodies:
         if not body.hinge.holonomic:
@@ -93,7 +93,7 @@ def refuse_nonholonomic(graph: Graph, function: str) -> None:
             )
 
 
-def quick(graph: Graph, function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
+def quick(graph: Structure, function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
     """The quick call of one of these functions, made once for the layout of a graph; where there is none, itself."""
     layout = graph.layout
     plain = partial(function, graph)
@@ -103,14 +103,18 @@ def quick(graph: Graph, function: Callable[..., Any], *arguments: str) -> Callab
     return call
 
 
-def _broadcast(graph: Graph, **given: Array) -> Pair:
+def _broadcast(graph: Structure, **given: Array) -> Pair:
     batch = common_batch(**given)
     first, second = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in given.values())
     return first, second
 
 
 def _blocks(
-    graph: Graph, batch: tuple[int, ...], of_group: Callable[[HingeGroup], Pair], of_own: tuple[float, float], what: str
+    graph: Structure,
+    batch: tuple[int, ...],
+    of_group: Callable[[HingeGroup], Pair],
+    of_own: tuple[float, float],
+    what: str,
 ) -> Pair:
     """Blocks on the diagonal, by hinges; numbers on it for the coordinates of bodies themselves."""
     found = np.zeros((*batch, graph.nv, graph.nv)), np.zeros((*batch, graph.nv, graph.nv))

@@ -10,40 +10,57 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from soacraft.errors import LoopError, ModelError, StateError, near
-from soacraft.model.flat.layout import dof_names, dofs_of
+from soacraft.model.flat.layout import Layout, dof_names, dofs_of
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.modal.refusals import require_point
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.arguments import read_hinge
+from soacraft.model.tree.edits import Edits
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.frames.hinge_frame import HingeFrame
 from soacraft.model.tree.joining.turning import has_hinge_numbers
 from soacraft.model.tree.names import one_dof
 from soacraft.model.tree.parts.catalogue import Catalogue
-from soacraft.model.tree.parts.closures import Closure, Coupling, make_attributes, read_terms
+from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.model.tree.parts.import_report import ImportReport
-from soacraft.model.tree.parts.records import Actuator, Attributes, Keyframe, Material, Record, read_text
+from soacraft.model.tree.parts.records import (
+    Actuator,
+    Attributes,
+    Keyframe,
+    Material,
+    Record,
+    make_attributes,
+    read_text,
+)
 from soacraft.model.tree.parts.springs import Bushing, Spring, make_bushing, make_spring, refuse_nodes
-from soacraft.model.tree.parts.tendons import Tendon, make_tendon
+from soacraft.model.tree.parts.tendons import Tendon
+from soacraft.model.tree.parts.terms import make_tendon, read_terms
 from soacraft.spatial.checks import Array, finite
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 T = TypeVar("T")
 Tie = TypeVar("Tie", Closure, Coupling, Tendon, Spring, Bushing)
 KeyframeParts = tuple[dict[Body, tuple[Hinge, Array, Array]], Attributes]  # by body, for the hinge it then had
 
 
+class Attached(Structure, Protocol):
+    """The model whose attachments these are."""
+
+    _edits: Edits[Layout]
+
+    def neutral(self) -> Array:
+        """The coordinates at which every hinge is neutral."""
+
+
 class Attachments:
     """Closures, couplings, tendons, springs, bushings, actuators, materials, keyframes and records, by name."""
 
-    def __init__(self, mb: Multibody) -> None:
+    def __init__(self, mb: Attached) -> None:
         self._mb = mb
         self.loops: dict[str, Closure] = {}
         self.couplings: dict[str, Coupling] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import ModelError, near
@@ -13,11 +13,9 @@ from soacraft.model.tree.arguments import ROOT_NAME, read_name
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root
 from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD
 from soacraft.model.tree.frames.moving_frame import MovingFrame
+from soacraft.model.tree.frames.owner import Owner
 from soacraft.model.tree.names import frame_names, hinge_note
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 
 class BodyTree:
@@ -34,7 +32,7 @@ class BodyTree:
         self.nodes: dict[str, Node] = {}  # by full name
 
     @property
-    def _model(self) -> Multibody:
+    def _model(self) -> Owner:
         return self.root.graph
 
     # -- names -----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from soacraft import markup
-from soacraft.cards import card, facts, part
+from soacraft.cards import card, card_of, facts, part
 from soacraft.markup import Html
 from soacraft.model.tree.drawing import tree
 from soacraft.model.tree.graph import Graph
@@ -20,6 +20,7 @@ _DRAWN = 200
 _NAMED = 6
 
 
+@card_of.register
 def model_card(graph: Graph) -> str:
     """Card of a model: a head, then parts that fold."""
     count = len(graph.bodies)

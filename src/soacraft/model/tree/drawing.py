@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from soacraft.cards import says_why
+from soacraft.cards import card_of, says_why
 from soacraft.markup import Text
 from soacraft.model.modal.data import mode_count
 from soacraft.model.tree.frames.frame import Body, Carrier
@@ -58,9 +58,7 @@ class Drawn(Graph):
 
     @says_why
     def _repr_html_(self) -> str:
-        from soacraft.model.tree.cards import model_card
-
-        return model_card(self)
+        return card_of(self)
 
 
 def tree(graph: Graph) -> Text:

@@ -4,7 +4,7 @@ of the same names have the documentation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from soacraft.model.modal.data import ModalData, ModalNode
 from soacraft.model.modal.hanging import read_hinge_node, read_modal, refuse_moved_hinge
 from soacraft.model.states.kinematics import frame_pose, frame_velocity
 from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node
 from soacraft.model.tree.joining.attach import hinge_at, hinge_velocity
 from soacraft.model.tree.parts.compliance import make_flexible
@@ -22,13 +23,10 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
-
 
 def add_body(
-    mb: Multibody, name: Any, parent: Any, hinge: Any, inertia: Any, inboard: Any, outboard: Any, hinge_name: Any,
-    modal: Any = None, hinge_node: Any = None, compliance: Any = None,
+    mb: AttachedModel, name: Any, parent: Any, hinge: Any, inertia: Any, inboard: Any = None, outboard: Any = None,
+    hinge_name: Any = None, modal: Any = None, hinge_node: Any = None, compliance: Any = None,
 ) -> Body:  # fmt: skip
     """Hang a new body on `parent`. O(1)."""
     tree = mb._tree
@@ -57,7 +55,7 @@ def add_body(
 
 
 def hang(
-    mb: Multibody, carrier: Carrier, name: str, hinge: Hinge, hinge_name: str, inertia: Inertia, inboard: Pose,
+    mb: AttachedModel, carrier: Carrier, name: str, hinge: Hinge, hinge_name: str, inertia: Inertia, inboard: Pose,
     outboard: Pose, *, data: ModalData | None, rides: ModalNode | None, held: ModalNode | None,
     passive: Passive | None = None,
 ) -> Body:  # fmt: skip
@@ -78,7 +76,7 @@ def hang(
     return body
 
 
-def remove(mb: Multibody, body: Any, subtree: bool) -> None:
+def remove(mb: AttachedModel, body: Any, subtree: bool) -> None:
     """Remove a body, and with `subtree` all bodies outboard of it."""
     top = mb.body(body)
     if top._children and not subtree:
@@ -95,8 +93,8 @@ def remove(mb: Multibody, body: Any, subtree: bool) -> None:
 
 
 def reattach(
-    mb: Multibody, body: Any, parent: Any, hinge: Any, inboard: Any, outboard: Any, keep_pose: bool, hinge_name: Any,
-    hinge_node: Any = None,
+    mb: AttachedModel, body: Any, parent: Any, hinge: Any, inboard: Any, outboard: Any, keep_pose: bool,
+    hinge_name: Any, hinge_node: Any = None,
 ) -> Body:  # fmt: skip
     """Hang a body, with all that is outboard of it, on another parent by a new hinge."""
     tree = mb._tree
@@ -124,7 +122,7 @@ def reattach(
 
 
 def rehang(
-    mb: Multibody, body: Body, on: Frame, hinge: Hinge, hinge_name: str, inboard: Pose, outboard: Pose, q: Array,
+    mb: AttachedModel, body: Body, on: Frame, hinge: Hinge, hinge_name: str, inboard: Pose, outboard: Pose, q: Array,
     v: Array, held: ModalNode | None = None,
 ) -> None:  # fmt: skip
     """Hang a body on another frame by a hinge at q and v, from what was read: `inboard` is on that frame, `outboard`

@@ -7,16 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from soacraft.model.hinges.watched import Watcher
 
-if TYPE_CHECKING:
-    from soacraft.model.flat.compiled import CompiledModel
-    from soacraft.model.flat.layout import Layout
-    from soacraft.model.tree.subscriptions import AnnouncingLock
 
-Tell = Callable[["CompiledModel", int, Any], None]
+class Compiled(Protocol):
+    """The compiled form of a model, as far as edits know it; its kernels are those of the core."""
+
+    parameters: int
+    frames: dict[Any, bytes]
+    kernels: Any
+
+
+class FlatForm(Protocol):
+    """The flat form of a model, as far as edits know it."""
+
+    parameters: int
+    compiled: list[Any]
+    index: dict[Any, int]
+
+
+class Announcer(Protocol):
+    """Receiver of notices of changes: the lock of a model that somebody has subscribed to."""
+
+    def changed(self, kind: str) -> None:
+        """Announce a change."""
+
+
+Tell = Callable[[Compiled, int, Any], None]
+Form = TypeVar("Form", bound=FlatForm)
 
 
 class Told(Protocol):
@@ -29,7 +49,7 @@ class Told(Protocol):
         """The parameters are about to have this version."""
 
 
-class Edits(Watcher):
+class Edits(Watcher, Generic[Form]):
     """The versions of a model: `version` of its structure, `parameters` of its parameters.
 
     What was derived from the model belongs to both, which its `layout` carries. Edits, and the making of a layout,
@@ -41,8 +61,8 @@ class Edits(Watcher):
         self.revision = 0
         """The count of all edits: of structure, parameters, shapes, limits and records."""
         self.lock: Any = RLock()
-        self.announcer: AnnouncingLock | None = None  # the same lock, once somebody is subscribed
-        self.layout: Layout | None = None
+        self.announcer: Announcer | None = None  # the same lock, once somebody is subscribed
+        self.layout: Form | None = None
         self._state = state
 
     def changed(self, kind: str) -> None:
@@ -80,7 +100,7 @@ class Edits(Watcher):
             layout = self.layout
             if layout is None or not layout.compiled or layout.compiled[0] is None:
                 return
-            model: CompiledModel = layout.compiled[0]
+            model: Compiled = layout.compiled[0]
             if tell is None or model.parameters != before:
                 model.kernels.outdate()
                 return

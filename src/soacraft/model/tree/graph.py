@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -34,9 +34,6 @@ from soacraft.model.tree.parts.springs import Bushing, Spring
 from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.subgraph import SubGraph
 
 Moves = Callable[[Any, Any], Array]
 
@@ -119,7 +116,7 @@ class Graph(Strict, ABC):
         """A frame of this graph from the frame itself or its name."""
 
     @abstractmethod
-    def subgraph(self, bodies: Any, anchor: Any = "rest") -> SubGraph:
+    def subgraph(self, bodies: Any, anchor: Any = "rest") -> Graph:
         """Connected bodies as a graph of their own."""
 
     # -- bodies and dofs -------------------------------------------------------------------------------------
@@ -281,6 +278,11 @@ class Graph(Strict, ABC):
                 block = modal_node_map(known, block, modal_block(s, found), pose_of_frame(s, found)[0])
             block = finite_or_refused(block, f"phi(k, O) of node {found.full_name!r}")
         return k, armature.padded(frozen(block), self.layout.dims[k], 6)
+
+
+def graph_of(state: State) -> Graph:
+    """The model or sub-graph of a state with all its methods: `state.graph`, whose type knows less."""
+    return cast(Graph, state.graph)
 
 
 def size_text(n: int, nv: int) -> str:

@@ -16,17 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from soacraft.errors import ModelError, near
 from soacraft.model.flat.layout import dofs_of
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.tree.arguments import ROOT_NAME
 from soacraft.model.tree.frames.frame import Body, Frame
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.body_tree import BodyTree
-    from soacraft.model.tree.graph import Graph
+
+class Names(Protocol):
+    """The frames of a model by name: a `BodyTree`."""
+
+    bodies: dict[str, Body]
+    hinges: dict[str, Body]
+
+    def find(self, name: str) -> Frame | None:
+        """The frame of a name, if there is one."""
+
 
 #: A body and which dofs of its hinge: all of them, or one.
 Dofs = tuple[Body, slice]
@@ -34,7 +42,7 @@ Dofs = tuple[Body, slice]
 Error = Callable[[str], Exception]
 
 
-def find_body(graph: Graph, given: Any, error: Error = ModelError) -> Body:
+def find_body(graph: Structure, given: Any, error: Error = ModelError) -> Body:
     """A body of the graph, from itself, its name or the name of its hinge. O(1).
 
     >>> import soacraft as sc
@@ -53,7 +61,7 @@ def find_body(graph: Graph, given: Any, error: Error = ModelError) -> Body:
     return _own(graph, body, error)
 
 
-def find_hinge(graph: Graph, given: Any, error: Error = ModelError) -> Body:
+def find_hinge(graph: Structure, given: Any, error: Error = ModelError) -> Body:
     """The body of a hinge, from the name of the hinge, or from the body or its name. O(1)."""
     if not isinstance(given, str):
         return _own(graph, _object(graph, given, error), error)
@@ -64,7 +72,7 @@ def find_hinge(graph: Graph, given: Any, error: Error = ModelError) -> Body:
     return _own(graph, body, error)
 
 
-def find_dofs(graph: Graph, given: Any, error: Error = ModelError) -> Dofs:
+def find_dofs(graph: Structure, given: Any, error: Error = ModelError) -> Dofs:
     """Dofs of one hinge, from the name of a dof or a hinge, or from a body or its name. O(1).
 
     >>> import soacraft as sc
@@ -83,7 +91,7 @@ def find_dofs(graph: Graph, given: Any, error: Error = ModelError) -> Dofs:
     return _own(graph, hinge, error), slice(0, hinge.hinge.nv)
 
 
-def find_step(graph: Graph, given: Any) -> tuple[Body, int | None]:
+def find_step(graph: Structure, given: Any) -> tuple[Body, int | None]:
     """A body or hinge, and the number in its hinge where the name is that of one of several dofs. O(1)."""
     tree = _tree(graph)
     if isinstance(given, str) and given not in tree.bodies and given not in tree.hinges:
@@ -93,7 +101,7 @@ def find_step(graph: Graph, given: Any) -> tuple[Body, int | None]:
     return find_body(graph, given), None
 
 
-def one_dof(graph: Graph, given: Any, what: str, coordinate: bool = False) -> str:
+def one_dof(graph: Structure, given: Any, what: str, coordinate: bool = False) -> str:
     """The name of a single dof that `what` needs, of one that is a coordinate where asked for. O(1)."""
     body, part = find_dofs(graph, given, lambda text: ModelError(f"{what}: {text}"))
     dofs = dofs_of(body)[part]
@@ -108,7 +116,7 @@ def one_dof(graph: Graph, given: Any, what: str, coordinate: bool = False) -> st
     return dofs[0]
 
 
-def find_coordinates(graph: Graph, given: Any, error: Error = ModelError) -> Dofs:
+def find_coordinates(graph: Structure, given: Any, error: Error = ModelError) -> Dofs:
     """`find_dofs` for where hinge and body are meant alike; a name that means different ones is refused. O(1)."""
     body, part = find_dofs(graph, given, error)
     other = _tree(graph).bodies.get(given) if isinstance(given, str) else None
@@ -120,7 +128,7 @@ def find_coordinates(graph: Graph, given: Any, error: Error = ModelError) -> Dof
     return body, part
 
 
-def find_keyed(graph: Graph, given: Any) -> Frame:
+def find_keyed(graph: Structure, given: Any) -> Frame:
     """Frame meant by `mb[given]`: a frame of that name, else the body of a hinge of that name."""
     tree = _tree(graph)
     if isinstance(given, str) and given in tree.hinges and tree.find(given) is None:
@@ -128,7 +136,7 @@ def find_keyed(graph: Graph, given: Any) -> Frame:
     return graph.frame(given)
 
 
-def q_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
+def q_place(graph: Structure, given: Any, error: Error = ModelError) -> slice:
     """Slice of the coordinates of a hinge, or of a dof that is one coordinate, in q."""
     body, part = find_coordinates(graph, given, error)
     k, nv = graph.layout.index[body], body.hinge.nv
@@ -145,20 +153,20 @@ def q_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
     return slice(at.start + part.start, at.start + part.stop)
 
 
-def v_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
+def v_place(graph: Structure, given: Any, error: Error = ModelError) -> slice:
     """Slice of the velocities of a hinge, or of one dof, in v."""
     body, part = find_coordinates(graph, given, error)
     start = graph.layout.v_slices[graph.layout.index[body]].start
     return slice(start + part.start, start + part.stop)
 
 
-def hinge_note(graph: Graph, name: str) -> str:
+def hinge_note(graph: Structure, name: str) -> str:
     """Note for an error where a frame is wanted and the name is that of a hinge."""
     body = _tree(graph).hinges.get(name)
     return "" if body is None else f"; {name!r} is the hinge of body {body.name!r}, whose frame is {body.name!r}."
 
 
-def frame_names(graph: Graph) -> Iterator[str]:
+def frame_names(graph: Structure) -> Iterator[str]:
     """The names of all frames: the inertial one, bodies, nodes."""
     yield ROOT_NAME
     yield from (body.name for body in graph.bodies)
@@ -166,7 +174,7 @@ def frame_names(graph: Graph) -> Iterator[str]:
         yield from (node.full_name for node in carrier.nodes)
 
 
-def key_names(graph: Graph) -> list[str]:
+def key_names(graph: Structure) -> list[str]:
     """Keys of `mb[...]`: the names of frames, and of hinges whose names differ from their bodies'."""
     return list(dict.fromkeys(chain(frame_names(graph), (body.hinge_name for body in graph.bodies))))
 
@@ -174,12 +182,13 @@ def key_names(graph: Graph) -> list[str]:
 # -- inside --------------------------------------------------------------------------------------------------
 
 
-def _tree(graph: Graph) -> BodyTree:
-    """The tree of the whole model."""
-    return graph.root._graph._tree
+def _tree(graph: Structure) -> Names:
+    """The names of the whole model."""
+    tree: Names = graph.root._graph._tree
+    return tree
 
 
-def _object(graph: Graph, given: Any, error: Error) -> Body:
+def _object(graph: Structure, given: Any, error: Error) -> Body:
     """A body given as an object; everything else is refused."""
     if isinstance(given, Frame):
         found = graph.frame(given)
@@ -191,13 +200,13 @@ def _object(graph: Graph, given: Any, error: Error) -> Body:
     raise error(f"give a body, hinge or dof of {graph.name!r}, or its name, got {given!r:.60}.")
 
 
-def _own(graph: Graph, body: Body, error: Error) -> Body:
+def _own(graph: Structure, body: Body, error: Error) -> Body:
     if graph is not body.graph and body not in graph.layout.index:
         raise error(f"{body.full_name!r} is not on a body of {graph.name!r}; ask the model itself.")
     return body
 
 
-def _one_dof(tree: BodyTree, name: str) -> tuple[Body, int] | None:
+def _one_dof(tree: Names, name: str) -> tuple[Body, int] | None:
     """The body of a single dof and the number of the dof in its hinge, from a name of `dof_names`."""
     body = tree.hinges.get(name)
     if body is not None and body.hinge.nv == 1:
@@ -212,16 +221,16 @@ def _one_dof(tree: BodyTree, name: str) -> tuple[Body, int] | None:
     return body, body.hinge.nv + body._own.index(number)
 
 
-def _body_names(graph: Graph) -> Iterator[str]:
+def _body_names(graph: Structure) -> Iterator[str]:
     for body in graph.bodies:
         yield body.name
         yield body.hinge_name
 
 
-def _dof_names(graph: Graph) -> Iterator[str]:
+def _dof_names(graph: Structure) -> Iterator[str]:
     for body in graph.bodies:
         yield from dict.fromkeys((*dofs_of(body), body.hinge_name, body.name))
 
 
-def _close(graph: Graph, name: str, names: Callable[[Graph], Iterator[str]]) -> str:
+def _close(graph: Structure, name: str, names: Callable[[Structure], Iterator[str]]) -> str:
     return near(name, dict.fromkeys(names(graph)), "it has")

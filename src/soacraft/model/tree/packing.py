@@ -6,24 +6,24 @@ the tree. So a model is made with all its frames empty, and a frame anywhere els
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from soacraft.model.states.current import CurrentState
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.edits import Edits
-from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root
-from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD, HingeFrame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root, find_frame
+from soacraft.model.tree.frames.hinge_frame import find_hinge_frame
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
+__all__ = ["empty_model", "fill", "find_frame", "find_hinge_frame", "reduced_model"]  # pickles name these
 
 Reduced = tuple[Any, ...]
 #: Parts of a model: packed one by one, without those that belong to the process or are made on demand.
 _PARTS = {"_tree", "_attachments", "_state", "_edits"}
 
 
-def reduced_model(mb: Multibody) -> Reduced:
+def reduced_model(mb: AttachedModel) -> Reduced:
     """Result of `__reduce__` of a model: the names of its frames, then the contents of model and frames. O(n)."""
     tree, state = mb._tree, mb._state
     names = [(x.name, tuple(node.name for node in x.nodes)) for x in (tree.root, *tree.bodies.values())]
@@ -52,7 +52,7 @@ def _held(frame: Frame) -> dict[str, Any]:
     return {name: x for name, x in vars(frame).items() if name not in ("_graph", "_name", "_nodes", "_frames", "_book")}
 
 
-def empty_model(kind: type[Multibody], names: list[tuple[str, tuple[str, ...]]]) -> Multibody:
+def empty_model(kind: type[AttachedModel], names: list[tuple[str, tuple[str, ...]]]) -> AttachedModel:
     """A model whose frames have names and nothing else."""
     mb, root = kind.__new__(kind), Root.__new__(Root)
     bodies = [Body.__new__(Body) for _ in names[1:]]
@@ -65,7 +65,7 @@ def empty_model(kind: type[Multibody], names: list[tuple[str, tuple[str, ...]]])
     return mb
 
 
-def fill(mb: Multibody, held: dict[str, Any]) -> None:
+def fill(mb: AttachedModel, held: dict[str, Any]) -> None:
     """Give an empty model, and its frames, what they hold."""
     tree = mb._tree
     frames = _frames(tree)
@@ -80,24 +80,3 @@ def fill(mb: Multibody, held: dict[str, Any]) -> None:
     ties = [x for x in mb._attachments.loops.values() if "hinge" in vars(x)]  # one packed before its model comes later
     for hinge in (*(body.hinge for body in tree.bodies.values()), *(loop.hinge for loop in ties)):
         hinge.watch(mb._edits)
-
-
-def reduced_frame(frame: Frame) -> Reduced:
-    """Result of `__reduce__` of a frame: its model and its name; a removed frame has no model."""
-    frame.require_present()
-    if isinstance(frame, HingeFrame):
-        return find_hinge_frame, (frame.graph, frame.body.name, frame.name)
-    carrier = frame.carrier
-    name = None if isinstance(carrier, Root) else carrier.name
-    return find_frame, (frame.graph, name, frame.name if isinstance(frame, Node) else None)
-
-
-def find_hinge_frame(mb: Multibody, body: str, side: str) -> Frame:
-    """A frame of a hinge of a model that is perhaps still empty."""
-    return mb._tree.bodies[body]._hinge_frames()[(INBOARD, OUTBOARD).index(side)]
-
-
-def find_frame(mb: Multibody, carrier: str | None, node: str | None) -> Frame:
-    """A frame of a model that is perhaps still empty."""
-    on: Carrier = mb.root if carrier is None else mb._tree.bodies[carrier]
-    return on if node is None else on._nodes[node]

@@ -13,11 +13,13 @@ import numpy.typing as npt
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses
+from soacraft.model.states.configuration import Configuration
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.states.current import single
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.kinematics import acceleration_of_frame, expressed, pose_of_frame, velocity_of_frame
-from soacraft.model.states.state import Configuration, Motion, State
+from soacraft.model.states.motion import Motion
+from soacraft.model.states.state import State
 from soacraft.model.states.stated import Stated
 from soacraft.model.tree.drawing import Drawn
 from soacraft.model.tree.frames.frame import Body, Frame, Node, Root

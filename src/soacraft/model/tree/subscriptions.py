@@ -146,10 +146,10 @@ def subscribe(mb: Multibody, function: Any) -> Subscription:
         raise ModelError(f"subscribe takes a function of one Change, got {function!r:.60}.")
     edits = mb._edits
     with edits.lock:
-        if edits.announcer is None:
-            edits.announcer = AnnouncingLock(mb, edits.lock)
-            edits.lock = edits.announcer
-    return edits.announcer.add(function)
+        announcer = edits.announcer
+        if not isinstance(announcer, AnnouncingLock):
+            announcer = edits.announcer = edits.lock = AnnouncingLock(mb, edits.lock)
+    return announcer.add(function)
 
 
 def announce_state(mb: Multibody) -> None:

@@ -20,6 +20,7 @@ from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.graph import graph_of
 from soacraft.model.tree.parts.closures import Closure
 from soacraft.robot.grasping.joined import Joined, is_outboard
 from soacraft.spatial.checks import Array
@@ -34,13 +35,13 @@ def least_wrenches(
 ) -> tuple[Array, bool]:
     """The least wrenches of hands on a body, about its origin in its axes, (hands, 6), from some that give the motion;
     and whether there are no others. `rank` is that of Gc at this state. O(m nv^2)."""
-    rows = Constraints(here.graph, here)
+    rows = Constraints(graph_of(here), here)
     pushes = _pushes(rows, body, rank)
     signs = np.array([_sign(x.closure, body) for x in rows.loops], dtype=np.float64)
     through = -np.einsum("l,lij->ij", signs, pushes)  # its own hinge
     loops = dict(zip((x.name for x in rows.loops), pushes, strict=True))
     E = np.array([through if x.how == "hung" else loops[x.loop] for x in holds])
-    sizes = np.repeat([1.0 / scale_of(here.graph).length, 1.0], 3)[:, None]
+    sizes = np.repeat([1.0 / scale_of(graph_of(here)).length, 1.0], 3)[:, None]
     weigh = np.array([sizes * _to_hand(here, body, x.hand) for x in holds])
     U, s, V = np.linalg.svd((weigh @ E).reshape(-1, E.shape[-1]), full_matrices=False)
     some = s > _NONE * float(np.linalg.norm(sizes * pushes))

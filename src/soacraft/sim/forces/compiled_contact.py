@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from soacraft.contact.dynamics.surfaces import Surfaces
 from soacraft.contact.geometry.compiled import ContactScene
 from soacraft.contact.geometry.scene import Scene
 from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.forces.hinge_rows import Rub, Stop
 
 Integers = npt.NDArray[np.int64]
 #: States of a contact, by its number in the core.
@@ -41,8 +44,12 @@ class CompiledContact(NamedTuple):
     stop_dofs: Integers
     stop_places: Integers
     limits: Array
+    stop_restitution: Array
+    stop_loads: Integers
+    """Numbers of the loads that they are, -1 of limits of hinges."""
     dry_dofs: Integers
     dry: Array
+    dry_loads: Integers
     energy: int
     tolerance: float
     thin: float
@@ -54,8 +61,8 @@ class CompiledContact(NamedTuple):
 def compiled_contact(
     scene: Scene,
     surfaces: Surfaces,
-    stops: Sequence[tuple[int, int, float, float, str]],
-    rubbing: Sequence[tuple[int, float, str]],
+    stops: Sequence[Stop],
+    rubs: Sequence[Rub],
     energy: bool,
     tolerance: float,
 ) -> CompiledContact:
@@ -76,11 +83,14 @@ def compiled_contact(
         rows,
         friction,
         restitution,
-        np.array([x[0] for x in stops], dtype=np.int64),
-        np.array([x[1] for x in stops], dtype=np.int64),
-        np.array([x[2:4] for x in stops], dtype=float).reshape(-1, 2),
-        np.array([x[0] for x in rubbing], dtype=np.int64),
-        np.array([x[1] for x in rubbing], dtype=float),
+        np.array([x.number for x in stops], dtype=np.int64),
+        np.array([x.place for x in stops], dtype=np.int64),
+        np.array([(x.lower, x.upper) for x in stops], dtype=float).reshape(-1, 2),
+        np.array([x.restitution for x in stops], dtype=float),
+        np.array([x.load for x in stops], dtype=np.int64),
+        np.array([x.number for x in rubs], dtype=np.int64),
+        np.array([x.force for x in rubs], dtype=float),
+        np.array([x.load for x in rubs], dtype=np.int64),
         int(energy),
         tolerance,
         scene.thinnest,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
@@ -31,7 +31,6 @@ from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
 from soacraft.contact.solvers.problem import Accept
 from soacraft.errors import ConvergenceError, ModelError, SimulationError, StateError
 from soacraft.markup import Text
-from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.state import State
@@ -40,11 +39,11 @@ from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_impulses import NO_IMPULSES, impulses_of, is_same_time
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
+from soacraft.sim.forces.hinge_rows import HingeRows, Rub, Stop, frictions_of, limits_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
 from soacraft.sim.forces.starts import (
     OUTWARD,
     Overlap,
-    Stop,
     dofs_beyond,
     part_of_way_out,
     require_separable,
@@ -71,9 +70,6 @@ _RESTING = 1e-3
 _FAST, _SHORTER = 10.0, 0.9
 #: A limit or a length passed by less than this part of the way of a step is not passed.
 _BEYOND = 1e-9
-#: A dof whose velocity impulses change by less than this part of the largest change, in radians and lengths of the
-#: model, is not moved by them.
-_MOVED = 1e-9
 
 
 class _Parts(NamedTuple):
@@ -83,7 +79,7 @@ class _Parts(NamedTuple):
     """Values of the model that they follow from."""
     surfaces: Any = None
     stops: Sequence[Stop] = ()
-    rubbing: Sequence[tuple[int, float, str]] = ()
+    rubs: Sequence[Rub] = ()
     ties: Any = ()
     """One-sided couplings and ropes."""
 
@@ -114,8 +110,20 @@ class _StepRows(NamedTuple):
     gaps: tuple[Array, Array] = (np.zeros(0), np.zeros((0, 0)))
     """Gaps of all that is near, and how they grow with the velocities."""
     implicit: Implicit | None = None
+    lifts: tuple[tuple[int, float], ...] = ()
+    """Loads that move it out of what it ended in, and their parts."""
     pressed: tuple[ContactRows, Array, set[tuple[int, float]], Array] | None = None
     """Rows at its smooth end, the inverse of the mass matrix, dofs next to their limits, and rows of closures."""
+
+
+class _Rows(NamedTuple):
+    """Rows of the contact problem other than those of points."""
+
+    further: Further
+    bounces: Array
+    """The speeds at which stops are struck times their restitution, zero or negative, (rows)."""
+    of_loads: Sequence[tuple[int, int]]
+    """Numbers of the rows of loads, and of these among `HingeRows.places`."""
 
 
 class Contact(Remade, Touching):
@@ -130,7 +138,9 @@ class Contact(Remade, Touching):
     "energy" (Newton's, made smaller where energy would rise), "newton" or "poisson", whose gains `gains` lists;
     `impacts` of one instant are "simultaneous", one problem, or "sequential", one after the other (see
     `soacraft.contact.dynamics.restitution`). A contact problem that is not solved to `tolerance` raises, or warns, or
-    is only reported, as `otherwise` says. A run may begin with shapes in each other and dofs beyond their limits: what
+    is only reported, as `otherwise` says. A rigid `JointLimit` and a `HingeFriction` that sticks, added next to it, are
+    rows of the same problem, with forces and work of their own, in place of the limits and the dry friction of their
+    hinges. A run may begin with shapes in each other and dofs beyond their limits: what
     is deeper than 1e-3 of the smaller shape, or of a radian or the model's length, is taken out at a bounded speed,
     and no velocity comes of it (`start`); it is refused where no dof moves two shapes apart. Where `penetration` is
     given, in the same parts, the run begins with them moved apart at once, and what is deeper is refused. A step that
@@ -189,6 +199,7 @@ class Contact(Remade, Touching):
         self.diary = ContactDiary()
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
+        self._hinge_rows, self._row_forces = HingeRows(), np.zeros(0)
         self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
         self._impulses: tuple[float, Array] | None = None  # and the time at which they count
 
@@ -228,6 +239,7 @@ class Contact(Remade, Touching):
         self._step = _StepRows(stride=np.zeros(mb.nv))
         self.diary = ContactDiary()
         self._force, self._parts, self._compiled = None, _Parts(), None
+        self._hinge_rows, self._row_forces = HingeRows(), np.zeros(0)
         self.begin_anew()
         self.follow()
 
@@ -243,7 +255,7 @@ class Contact(Remade, Touching):
     def follow(self) -> None:
         """Read the model anew where it was changed."""
         mb, placed = self._mb, self.scene.placed
-        key = (*placed, *(x.limits for x in mb.bodies), *(x.passive for x in mb.bodies))
+        key = (*placed, *(x.limits for x in mb.bodies), *(x.passive for x in mb.bodies), self._hinge_rows)
         before = self._parts.key
         if len(key) == len(before) and all(x is y or x == y for x, y in zip(key, before, strict=True)):
             return
@@ -252,9 +264,15 @@ class Contact(Remade, Touching):
                 raise ModelError(
                     f"shape {x.name!r} is a plane on a body that moves; it has no volume there: give a box, or fix it."
                 )
-        stops, rubbing = _stops(mb) if self._limits else [], _rubbing(mb) if self._dry else []
-        self._parts = _Parts(key, self.made_surfaces(), stops, rubbing, OneSided(mb, self._one_sided))
+        stops = self._hinge_rows.all_stops(limits_of(mb) if self._limits else [])
+        rubs = self._hinge_rows.all_rubs(frictions_of(mb) if self._dry else [])
+        self._parts = _Parts(key, self.made_surfaces(), stops, rubs, OneSided(mb, self._one_sided))
         self.begin_anew()
+
+    def take_rows(self, rows: HingeRows) -> None:
+        """Let stops and friction of loads be rows of the contact problem, in place of those before."""
+        if rows != self._hinge_rows:
+            self._hinge_rows, self._row_forces, self._force = rows, np.zeros(len(rows.places)), None
 
     def set_friction(self, sliding: Mapping[str, float]) -> None:
         """Give shapes, by name, other coefficients of sliding than the model says."""
@@ -266,10 +284,10 @@ class Contact(Remade, Touching):
             self._sliding = before
             raise
 
-    def recalled(self, steps: Sequence[ContactStep], force: Array | None) -> None:
-        """Take what happened in steps that something else took, and the mean force of the last of them."""
+    def recalled(self, steps: Sequence[ContactStep], forces: Array | None) -> None:
+        """Take what happened in steps that something else took, and the `mean_forces` of the last of them."""
         self.diary.add(steps)
-        self._force = force
+        self._set_forces(forces)
 
     @property
     def began(self) -> bool:
@@ -280,7 +298,8 @@ class Contact(Remade, Touching):
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
         self._impulses, self.diary.last = None, None
-        self._force, self._compiled, self._step = None, None, self._step._replace(pressed=None)
+        self._compiled, self._step = None, self._step._replace(pressed=None)
+        self._set_forces(None)
         self._start = self._start._replace(began=began, overlaps=())  # looked for again if the run has not begun
 
     def begin_anew(self) -> None:
@@ -301,17 +320,17 @@ class Contact(Remade, Touching):
     def compiled(self) -> CompiledContact:
         """What touches, as compiled steps read it; kept until something of it changes. `begin` comes first."""
         core = self.scene.compiled[0]
-        key = core, self._parts.surfaces, self._parts.stops, self._parts.rubbing
+        key = core, self._parts.surfaces, self._parts.stops, self._parts.rubs
         if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
             made = compiled_contact(self.scene, *key[1:], self._law.restitution == "energy", self._law.tolerance)
             self._compiled = key, made
         return self._compiled[1]
 
-    def take(self, log: tuple[Array, Array], force: Array) -> None:
-        """The contacts of compiled steps, as arrays, and the force of the last of them; they are made into `steps` when
-        these are read."""
+    def take(self, log: tuple[Array, Array], forces: Array) -> None:
+        """The contacts of compiled steps, as arrays, and the `mean_forces` of the last of them; they are made into
+        `steps` when these are read."""
         self.diary.take(ContactLog(self.scene.names, *log))
-        self._force = force
+        self._set_forces(forces)
 
     def take_back(self, t: float) -> None:
         """Forget the contacts of steps that end after a time, which are taken again."""
@@ -336,6 +355,11 @@ class Contact(Remade, Touching):
         return [x for x in self.steps if x.gain > ROUNDING * most]
 
     @property
+    def bounces_stops(self) -> bool:
+        """True if its law knows restitution at stops of dofs."""
+        return self._law.restitution != "poisson" and self._law.order == "simultaneous"
+
+    @property
     def obstacle(self) -> str:
         """Why its steps are taken in Python alone; empty for the laws that compiled steps know."""
         if self._law.restitution == "poisson":
@@ -349,9 +373,31 @@ class Contact(Remade, Touching):
         return np.zeros(self._mb.nv) if self._force is None else self._force
 
     @property
+    def mean_forces(self) -> Array | None:
+        """Generalized force of the last step, averaged over it, without that of loads (nv), and behind it the forces of
+        the rows of loads; None where nothing is known of it."""
+        return None if self._force is None else np.concatenate([self._force, self._row_forces])
+
+    @property
+    def lifts(self) -> tuple[tuple[int, float], ...]:
+        """Stops that are loads, by their numbers, and the part of each in the last way out of what a step ended in."""
+        return self._step.lifts
+
+    @property
+    def row_forces(self) -> list[tuple[int, int, float]]:
+        """The load and the dof of each row of a load, and its force in the last step, averaged over it."""
+        places = self._hinge_rows.places
+        return [(*at, float(force)) for at, force in zip(places, self._row_forces, strict=True)]
+
+    def _set_forces(self, forces: Array | None) -> None:
+        nv = self._mb.nv
+        self._force = None if forces is None else forces[:nv]
+        self._row_forces = np.zeros(len(self._hinge_rows.places)) if forces is None else forces[nv:]
+
+    @property
     def presses(self) -> bool:
         """Whether there were impulses in the last step."""
-        return self._force is not None and bool(self._force.any())
+        return self._force is not None and bool(self._force.any() or self._row_forces.any())
 
     @property
     def has_ropes(self) -> bool:
@@ -361,7 +407,7 @@ class Contact(Remade, Touching):
     @property
     def holds_dofs(self) -> bool:
         """True if limits or dry friction of hinges act."""
-        return bool(self._parts.stops or self._parts.rubbing)
+        return bool(self._parts.stops or self._parts.rubs)
 
     @property
     def drives(self) -> bool:
@@ -371,7 +417,8 @@ class Contact(Remade, Touching):
     def begin(self, t: float, q: Array) -> None:
         """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""
-        self._force, self._step = None, self._step._replace(pressed=None, implicit=None)  # nothing is known of it yet
+        self._step = self._step._replace(pressed=None, implicit=None)  # nothing is known of it yet
+        self._set_forces(None)
         self.follow()
         if self._start.began:
             return
@@ -474,23 +521,20 @@ class Contact(Remade, Touching):
             # what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
         tied = _closures(problem, q)
-        more = self._more(problem, tied, t, q, v_free, h, past)
+        more = self._more(problem, tied, t, (start[1], v_free), q, h, past)
         inverse = self._compliance(q, implicit)
-        near = {
-            (x[0], sign)
-            for x in self._parts.stops
-            for sign, gap in _middle_gaps(x, q, v_free, past)
-            if gap <= stride[x[0]]
-        }
+        near = {(x.number, sign) for x, sign, _ in _near_stops(self._parts.stops, q, v_free, past, stride)}
         self._step = self._step._replace(pressed=(rows, inverse, near, tied[0]))
         in_turn = self._law.order == "sequential"
         taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
         # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
         closes = 2.0 * np.maximum(gap, 0.0) / h
         allowed = np.where(gap > _RESTING * reach, closes, np.minimum(closes, leaves))
-        if len(rows) or (more is not None and not all(isinstance(x, Bilateral) for x in more[1])):
+        further, bounces, _ = more
+        if len(rows) or not all(isinstance(x, Bilateral) for x in further[1]):
             try:
-                done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
+                solve = lambda X: np.asarray(inverse @ X)  # noqa: E731
+                done = taken(rows, solve, v_free, struck, allowed, further, self._law, bounces)
             except ConvergenceError as wrong:
                 driven = [repr(x) for x, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
                 if not driven:
@@ -501,26 +545,27 @@ class Contact(Remade, Touching):
                 ) from None
         else:  # the smooth step has closed the loops
             done = Resolved(v_free, np.zeros(len(v_free)), np.zeros(len(v_free)), None, 0.0)
-        self._require_free(problem, t, done, v_free)
         with np.errstate(over="ignore"):
             force = (done.contact + done.held) / h if done.presses else np.zeros(len(v_free))
         what = f"the force of contacts in the step of {h:g} s that ends at {t:g} s"
-        self._force = finite_or_refused(force, what, "Check the units of masses and velocities.", SimulationError)
+        force = finite_or_refused(force, what, "Check the units of masses and velocities.", SimulationError)
+        self._set_forces(self._apart(force, done, more, h))
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
             self.steps.pop()
         if done.impulses is not None:
             self.steps.append(step_of(t, rows, done, self.scene.names))
         return done
 
-    def _require_free(self, problem: Mechanism, t: float, done: Resolved, v_free: Array) -> None:
-        """Raise where impulses move a dof that a load holds, which does not feel them."""
-        held = problem.holds.active if done.presses else []
-        if not held:
-            return
-        change = np.abs(measure_of(self._mb, self._mb.q).dofs * (done.v - v_free))
-        moved = [x for x in held if change[x.number] > _MOVED * change.max()]
-        if moved:
-            raise SimulationError(f"at t = {t:.9g} s contacts move a dof that is held: {moved[0].refusal_with_contact}")
+    def _apart(self, force: Array, done: Resolved, more: _Rows, h: float) -> Array:
+        """The mean force of all impulses of a step as that without rows of loads, and those of the rows."""
+        places, parts = self._hinge_rows.places, np.zeros(len(self._hinge_rows.places))
+        if done.presses and done.impulses is not None:
+            N, p = more.further[0], done.impulses.p[len(done.impulses.p) - len(more.further[0]) :]
+            for row, i in more.of_loads:
+                parts[i] += N[row, places[i][1]] * p[row] / h
+        for (_, number), part in zip(places, parts, strict=True):
+            force[number] -= part
+        return np.concatenate([force, parts])
 
     def _require_followed(self, t: float, h: float, end: tuple[Array, Array]) -> None:
         """Raise where a body turns too far in the step for its contacts to be those of the step's end."""
@@ -546,7 +591,8 @@ class Contact(Remade, Touching):
         gap, J = self._step.gaps
         if not self._start.overlaps and not (gap + 0.5 * h * (J @ v) < -_RESTING * self._step.reach).any():
             beyond = [
-                min(q[x[1]] - x[2], x[3] - q[x[1]]) < -_BEYOND * self._step.stride[x[0]] for x in self._parts.stops
+                min(q[x.place] - x.lower, x.upper - q[x.place]) < -_BEYOND * self._step.stride[x.number]
+                for x in self._parts.stops
             ]
             if not any(beyond) and not len(self._parts.ties):
                 return None
@@ -562,13 +608,14 @@ class Contact(Remade, Touching):
         same = None if self._step.pressed is None else same_points(self._step.pressed[0], rows, 2.0 * self._step.reach)
         near = set() if self._step.pressed is None else self._step.pressed[2]
         N, sides = [], []
-        for number, place, lower, upper, _ in self._parts.stops:
-            for sign, gap in ((1.0, q[place] - lower), (-1.0, upper - q[place])):
-                if gap <= self._step.stride[number]:
-                    sides.append((number, sign))
-                    N.append(sign * np.eye(nv)[number])
+        self._step = self._step._replace(lifts=())
+        for x in self._parts.stops:
+            for sign, gap in ((1.0, q[x.place] - x.lower), (-1.0, x.upper - q[x.place])):
+                if gap <= self._step.stride[x.number]:
+                    sides.append((x.number, sign))
+                    N.append(sign * np.eye(nv)[x.number])
                     gaps.append(gap)
-                    ways.append(_BEYOND * self._step.stride[number])
+                    ways.append(_BEYOND * self._step.stride[x.number])
         for row in self._parts.ties.rows(t, q):
             way = float(np.abs(row.N) @ self._step.stride)
             if row.closes and row.gap <= way:
@@ -592,29 +639,48 @@ class Contact(Remade, Touching):
 
         all_rows = np.array(N), solve_mass, np.array(gaps), np.vstack(held)
         if not self._start.overlaps:
-            return push_out(*all_rows)
+            out, p = push_out(*all_rows)
+            self._step = self._step._replace(lifts=self._lifts(sides, np.maximum(-all_rows[2] * p, 0.0), len(rows)))
+            return out
         measure = measure_of(self._mb, q)
         along = np.abs(all_rows[0][len(rows) :]) / measure.dofs
         most = self._step.outward * np.concatenate([np.full(len(rows), measure.length), along.max(axis=1, initial=0.0)])
         return part_of_way_out(*all_rows, most, measure, self._step.outward)
 
+    def _lifts(self, sides: Sequence[tuple[int, float]], work: Array, first: int) -> tuple[tuple[int, float], ...]:
+        """The stops that are loads, by their numbers, and the part of each in the displacement out of what a step ended
+        in; `work` is that of each row along it, of stops from `first` on."""
+        loads, total = {x.number: x.load for x in self._hinge_rows.stops}, float(work.sum())
+        if not total > 0.0:
+            return ()
+        parts = [(loads.get(side[0], -1), float(part) / total) for side, part in zip(sides, work[first:], strict=False)]
+        return tuple(x for x in parts if x[0] >= 0)
+
     def _more(
-        self, problem: Mechanism, tied: Further, t: float, q: Array, v: Array, h: float, past: float
-    ) -> Further | None:
-        """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges."""
-        nv = self._mb.nv
+        self, problem: Mechanism, tied: Further, t: float, velocities: tuple[Array, Array], q: Array, h: float,
+        past: float,
+    ) -> _Rows:  # fmt: skip
+        """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges. `velocities`
+        are those before the step and at its smooth end."""
+        nv, (before, v) = self._mb.nv, velocities
         rows, laws, asked = list(tied[0]), list(tied[1]), list(tied[2])
-        held = problem.told
+        held, bounces, of_loads = problem.told, dict[int, float](), list[tuple[int, int]]()
+        numbers = {load: i for i, (load, _) in enumerate(self._hinge_rows.places)}
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
             laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
             asked.append(float(v[i]))
-        for number, place, lower, upper, name in self._parts.stops:
-            for sign, gap in _middle_gaps((number, place, lower, upper, name), q, v, past):
-                if gap <= _AHEAD * h * abs(v[number]):
-                    rows.append(sign * np.eye(nv)[number])
-                    laws.append(Cone((), name=f"limit of {name}"))
-                    asked.append(-2.0 * max(gap, 0.0) / h)
+        for x, sign, gap in _near_stops(self._parts.stops, q, v, past, _AHEAD * h * np.abs(v)):
+            if x.load >= 0:
+                of_loads.append((len(rows), numbers[x.load]))
+            struck, closes = x.bounces(before, v, sign), 2.0 * max(gap, 0.0) / h
+            if struck < 0.0:
+                bounces[len(rows)] = struck
+            if x.restitution > 0.0:  # what leaves may come back as fast as it left
+                closes = 0.0 if struck < 0.0 else min(closes, max(sign * float(before[x.number]), 0.0))
+            rows.append(sign * np.eye(nv)[x.number])
+            laws.append(Cone((), name=f"limit of {x.name}"))
+            asked.append(-closes)
         for row in self._parts.ties.rows(t - 0.5 * h + past, q):
             speed = float(row.N @ v) + row.rate
             gap = row.gap - past * speed if row.closes else 0.0
@@ -622,12 +688,15 @@ class Contact(Remade, Touching):
                 rows.append(row.N)
                 laws.append(Cone((), name=row.name))
                 asked.append(-row.rate - 2.0 * max(gap, 0.0) / h)
-        for number, limit, name in self._parts.rubbing:
-            if not held[number] and number not in problem.rubbed:
-                rows.append(np.eye(nv)[number])
-                laws.append(Bounded(limit * h, name=f"dry friction of {name}"))
+        for rub in self._parts.rubs:
+            if not held[rub.number]:
+                if rub.load >= 0:
+                    of_loads.append((len(rows), numbers[rub.load]))
+                rows.append(np.eye(nv)[rub.number])
+                laws.append(Bounded(rub.force * h, name=f"dry friction of {rub.name}"))
                 asked.append(0.0)
-        return (np.array(rows).reshape(-1, nv), tuple(laws), np.array(asked)) if rows else None
+        speeds = np.array([bounces.get(i, 0.0) for i in range(len(rows))])
+        return _Rows((np.reshape(rows, (len(rows), nv)), tuple(laws), np.array(asked)), speeds, of_loads)
 
     def __repr__(self) -> str:
         return f"Contact of {self._coefficients()}, {len(self.steps)} steps"
@@ -640,39 +709,13 @@ def _closures(problem: Mechanism, q: Array) -> Further:
     return closures(problem.closed.solver.graph, q)
 
 
-def _middle_gaps(stop: Stop, q: Array, v: Array, past: float) -> tuple[tuple[float, float], ...]:
-    """How far a dof is from its lower and its upper limit in the middle of a step, with signs; (q, v) is `past` seconds
-    after it."""
-    number, place, lower, upper, _ = stop
-    middle = float(q[place] - past * v[number])
-    return (1.0, middle - lower), (-1.0, upper - middle)
-
-
-def _stops(mb: Multibody) -> list[Stop]:
-    """Dofs with limits whose coordinate is their own: number, place in q, limits, name."""
-    found = []
-    for number, body in enumerate(mb.bodies):
-        lower, upper = body.limits.lower, body.limits.upper
-        if len(lower) == 0 or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
-            continue
-        if not has_coordinates(body.hinge):
-            raise ModelError(
-                f"hinge {body.hinge_name!r} has limits, and is a {type(body.hinge).__name__}: only limits of single "
-                "coordinates stop a motion; give Contact(limits=False), or remove them."
-            )
-        q, dofs = mb.layout.hinge_q[number], mb.layout.hinge_v[number]
-        for k in range(body.hinge.nv):
-            low, high = float(lower[k % len(lower)]), float(upper[k % len(upper)])
-            if np.isfinite(low) or np.isfinite(high):
-                found.append((dofs.start + k, q.start + k, low, high, mb.dof_names[dofs.start + k]))
-    return found
-
-
-def _rubbing(mb: Multibody) -> list[tuple[int, float, str]]:
-    """Dofs with dry friction: number, force, name."""
-    found = []
-    for number, body in enumerate(mb.bodies):
-        friction = np.broadcast_to(body.passive.friction, (body.hinge.nv,)) if body.hinge.nv else np.zeros(0)
-        dofs = mb.layout.hinge_v[number]
-        found += [(dofs.start + k, float(f), mb.dof_names[dofs.start + k]) for k, f in enumerate(friction) if f > 0]
-    return found
+def _near_stops(
+    stops: Sequence[Stop], q: Array, v: Array, past: float, stride: Array
+) -> Iterator[tuple[Stop, float, float]]:
+    """Stops that count in a step, with the side (1 of the lower limit, -1 of the upper one) and the gap in its middle:
+    (q, v) is `past` seconds after it. One that bounces counts where it is closed there."""
+    for x in stops:
+        middle = float(q[x.place] - past * v[x.number])
+        for sign, gap in ((1.0, middle - x.lower), (-1.0, x.upper - middle)):
+            if gap <= (_RESTING if x.restitution > 0.0 else 1.0) * stride[x.number]:
+                yield x, sign, gap

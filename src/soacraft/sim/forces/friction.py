@@ -62,7 +62,6 @@ class HingeFriction:
     def bind(self, mb: Multibody) -> None:
         """Find the dof and its friction."""
         self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "dry friction")
-        self.body = body.name
         friction, held, speed = (float(getattr(body.passive, x)[at]) for x in ("friction", "static", "stribeck_speed"))
         coulomb, static = self._given
         if coulomb is None and static is None:
@@ -109,14 +108,6 @@ class HingeFriction:
     def guide(self) -> tuple[float, float, float] | None:
         """Coordinate, rate and acceleration of a dof that it holds; None where that rests at any place."""
         return None
-
-    @property
-    def refusal_with_contact(self) -> str:
-        """The text of the error where contacts move the dof that it holds: it does not feel their impulses."""
-        return (
-            f"the {self.name} does not feel their impulses. Give it to the contact problem, "
-            f"mb[{self.body!r}].passive = sc.Passive(friction={self.coulomb:g}), or give HingeFriction(..., smooth=)."
-        )
 
     def impose(self, q: Array, v: Array) -> None:
         """Let a dof that sticks rest."""

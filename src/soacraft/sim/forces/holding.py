@@ -70,10 +70,6 @@ class Hold(Load, Protocol):
     def guide(self) -> tuple[float, float, float] | None:
         """Coordinate, rate and acceleration of a dof that it holds; None where that rests at any place."""
 
-    @property
-    def refusal_with_contact(self) -> str:
-        """The text of the error where contacts move the dof that it holds: it does not feel their impulses."""
-
     def margin(self, problem: Mechanism, t: float, state: State) -> float:
         """Function that falls through zero when it begins or ends to hold."""
 

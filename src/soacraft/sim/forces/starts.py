@@ -9,7 +9,7 @@ out that oppose each other (of a body between two walls that are too near) give 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -20,8 +20,8 @@ from soacraft.errors import StateError
 from soacraft.model.sizes.measure import Measure
 from soacraft.spatial.checks import Array
 
-#: A dof with limits whose coordinate is its own: number, place in q, limits, name.
-Stop = tuple[int, int, float, float, str]
+if TYPE_CHECKING:
+    from soacraft.sim.forces.hinge_rows import Stop
 
 #: Lengths of the model, or radians, in its own time: how fast depths are taken out.
 OUTWARD = 0.25
@@ -101,12 +101,12 @@ def dofs_beyond(stops: Sequence[Stop], q: Array, measure: Measure, most: float) 
     """The dofs that are beyond a limit by more than a part of a radian or of the model's length at one of the states
     (n, nq)."""
     beyond = []
-    for number, place, lower, upper, name in stops:
-        unit = 1.0 / measure.dofs[number]
-        past = np.maximum(lower - q[:, place], q[:, place] - upper)
+    for x in stops:
+        unit = 1.0 / measure.dofs[x.number]
+        past = np.maximum(x.lower - q[:, x.place], q[:, x.place] - x.upper)
         for i in np.flatnonzero(past > most * unit):
-            depth, value = float(past[i]), float(q[i, place])
-            beyond.append(Overlap((name,), depth, depth / unit, value, (lower, upper), state=int(i)))
+            depth, value = float(past[i]), float(q[i, x.place])
+            beyond.append(Overlap((x.name,), depth, depth / unit, value, (x.lower, x.upper), state=int(i)))
     return beyond
 
 
@@ -124,6 +124,6 @@ def part_of_way_out(
 ) -> Array:
     """The displacement (nv) of one step: as `push_out`, by no more than `most` along each row, with ways out that give
     way to each other. `way` is what a step may do, in radians or lengths of the model."""
-    out = push_out(rows, solve_mass, np.maximum(gap, -most), held, _SOFT)
+    out, _ = push_out(rows, solve_mass, np.maximum(gap, -most), held, _SOFT)
     largest = float(np.abs(out * measure.dofs).max(initial=0.0))
     return out * min(1.0, _ARM * way / largest) if largest > 0.0 else out

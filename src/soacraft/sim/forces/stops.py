@@ -73,7 +73,6 @@ class JointLimit:
         """Find the dof and its limits."""
         self._mb = mb
         self.number, self.place, body, at = find_hinge_dof(mb, self.hinge, "a limit")
-        self.body = body.name
         limits = body.limits.lower[at], body.limits.upper[at]
         self._lower, self._upper = (float(x if y is None else y) for x, y in zip(limits, self._given, strict=True))
         if not (np.isfinite(self._lower) or np.isfinite(self._upper)):
@@ -142,14 +141,6 @@ class JointLimit:
     def guide(self) -> tuple[float, float, float] | None:
         """Coordinate, rate and acceleration of a dof that leans on it."""
         return self._upper if self.side > 0 else self._lower, 0.0, 0.0
-
-    @property
-    def refusal_with_contact(self) -> str:
-        """The text of the error where contacts move the dof that it holds: it does not feel their impulses."""
-        return (
-            f"the {self.name} does not feel their impulses. Give it to the contact problem, mb[{self.body!r}].limits = "
-            f"sc.Limits(lower={self._lower:g}, upper={self._upper:g}), or give JointLimit(..., stiffness=)."
-        )
 
     def impose(self, q: Array, v: Array) -> None:
         """Put a dof that leans on it there, at rest."""

@@ -99,11 +99,13 @@ class Moreau(Method):
         out = contact.out_of(mechanism, t + h, end[:nq])
         of_forces = slice(nq + nv, nq + nv + len(mechanism.names))
         end[of_forces] = self._work(mechanism, t, x, free, end, h, implicit)
+        rise = 0.0
         if out is not None:
             done_by = dict(zip(mechanism.names, mechanism.work_of(end) - mechanism.work_of(x), strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
-            end = lifted(mechanism, t + h, end, out, np.inf if contact.takes_out else max(taken, 0.0))
+            end, rise = lifted(mechanism, t + h, end, out, np.inf if contact.takes_out else max(taken, 0.0))
             end[of_forces] = self._work(mechanism, t, x, free, end, h, implicit)
+        end[of_forces] += work_of_rows(contact, mechanism, h, x[nq : nq + nv], end[nq : nq + nv], rise)
         contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         mechanism.hold_functions(t + h, end)
         w1 = mechanism.rates(t + h, end)
@@ -139,7 +141,7 @@ class Moreau(Method):
     ) -> Array:
         """Work of every force in the step from t on: that of the smooth step, and along h/2 (v1 - v_f) since then; of
         implicit forces also of -A (v1 - v_f) along (v0 + v1)/2; of masses that vary by the mean of both ends; of the
-        contacts the remaining growth of the energy."""
+        contacts, with the rows of loads among them, the remaining growth of the energy."""
         (q, v, _), v1 = mechanism.parts(free), mechanism.parts(end)[1]
         mechanism.place(t + h, free)
         forces = mechanism.all_forces(t + h, q, v)
@@ -176,15 +178,26 @@ class Moreau(Method):
         return u
 
 
+def work_of_rows(contact: Contact, mechanism: Mechanism, h: float, v0: Array, v1: Array, rise: float) -> Array:
+    """The work of stops and friction that are loads: what comes to that of each, and goes from that of the contacts,
+    (names). It is along (v0 + v1)/2, and their parts of the `rise` of the energy on the way out."""
+    work, of_contact = np.zeros(len(mechanism.names)), mechanism.names.index(contact.name)
+    parts = [(load, 0.5 * h * force * (v0[number] + v1[number])) for load, number, force in contact.row_forces]
+    for load, part in [*parts, *((load, share * rise) for load, share in contact.lifts if rise)]:
+        work[load] += part
+        work[of_contact] -= part
+    return work
+
+
 def _mean_rate(mechanism: Mechanism, x: Array, end: Array, h: float) -> Array:
     """The mean of a over a step between two points, in the axes of its end, (nv)."""
     (q0, v0, _), (q1, v1, _) = mechanism.parts(x), mechanism.parts(end)
     return np.asarray((v1 - mechanism.coordinates.velocity(q1, v0, q0)) / h)
 
 
-def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:
+def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> tuple[Array, float]:
     """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took
-    less what springs and dampers gave; the unchanged end if that part vanishes."""
+    less what springs and dampers gave; the unchanged end if that part vanishes. And the rise of its energy."""
     nq, nt, nv = mechanism.sizes
     start, part = mechanism.mechanical_energy(end), 1.0
     for _ in range(2):
@@ -196,8 +209,8 @@ def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) 
         moved = mechanism.settle(t, moved, True)
         rise = mechanism.mechanical_energy(moved) - start
         if rise <= most:
-            return moved
+            return moved, rise
         part = most / rise
         if not part > _LEAST:
             break
-    return end
+    return end, 0.0

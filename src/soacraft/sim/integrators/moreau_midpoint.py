@@ -18,7 +18,7 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.sim.forces.loads import Passive
-from soacraft.sim.integrators.moreau import lifted
+from soacraft.sim.integrators.moreau import lifted, work_of_rows
 from soacraft.sim.integrators.partitioned import rows_of
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
@@ -65,7 +65,8 @@ class MoreauMidpoint(Method):
         end = np.concatenate([space.move(q, 0.5 * h * v1), space.carry(0.5 * h * v1, v1), rest])
         work = 0.5 * h * forces @ (v0 + v1)
         if contact is not None and (pressed or contact.takes_out):
-            end = self._balanced(mechanism, t + h, h, x, end, v1, work)
+            end, rise = self._balanced(mechanism, t + h, h, x, end, v1, work)
+            work += work_of_rows(contact, mechanism, h, v0, v1, rise)
         if contact is not None:
             contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         names = len(mechanism.names)
@@ -83,20 +84,20 @@ class MoreauMidpoint(Method):
 
     def _balanced(
         self, mechanism: Mechanism, t: float, h: float, x: Array, end: Array, v1: Array, work: Array
-    ) -> Array:
-        """The end, moved out of shapes that it is in; growth of the energy that is not the work of the others is the
-        work of the contacts, which is set in `work`."""
+    ) -> tuple[Array, float]:
+        """The end, moved out of shapes that it is in, and the rise of its energy by that; growth of the energy that is
+        not the work of the others is the work of the contacts, which is set in `work`."""
         contact = mechanism.contact
         assert contact is not None
-        of_contact, before = mechanism.names.index(contact.name), mechanism.mechanical_energy(x)
+        of_contact, before, rise = mechanism.names.index(contact.name), mechanism.mechanical_energy(x), 0.0
         out = contact.out_of_end(mechanism, t, h, mechanism.parts(end)[0], v1)
         if out is not None:
             taken = work.sum() - (mechanism.mechanical_energy(end) - before)
             passive_work = work[mechanism.names.index(Passive.name)] if Passive.name in mechanism.names else 0.0
             most = np.inf if contact.takes_out else max(taken - max(passive_work, 0.0), 0.0)
-            end = lifted(mechanism, t, end, out, most)
+            end, rise = lifted(mechanism, t, end, out, most)
         work[of_contact] = mechanism.mechanical_energy(end) - before - work.sum()
-        return end
+        return end, rise
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """(1 + hJ_q/2) (1 + hJ_v (1 + hJ_v/2)) (1 + hJ_q/2), with the rows of coordinates and of velocities."""

@@ -188,7 +188,8 @@ class Instants:
             rates.signals[group] = packed(columns, samples)
         elif columns:
             rates.signals[group] = self._linear(self.run.signals.rows, group)
-        means = () if problem.contact is None else (problem.contact.name, "prescribed")
+        touch = problem.contact
+        means = () if touch is None else (touch.name, "prescribed", *(problem.names[x[0]] for x in touch.row_forces))
         for number in (problem.names.index(name) for name in means if name in problem.names):
             rates.forces[group, number] = rows[self.ends[group], number]
 

@@ -61,7 +61,8 @@ class Recorder:
         (nq, _, nv), carried = problem.sizes, problem.carried
         if carried is not None:
             problem.place(t, x)
-        forces = problem.all_forces(t, x[:nq], x[nq : nq + nv])
+        of_rows = problem.all_forces if problem.contact is None else problem.recorded_forces
+        forces = of_rows(t, x[:nq], x[nq : nq + nv])
         if carried is not None:
             self._samples.append(carried.sample(lambda: problem.vdot_of(x, w)))
         self._pending.append((t, x, w, forces))

@@ -344,12 +344,13 @@ class Run(Strict):
         if damping is not None:
             imbalances, work[MODAL_DAMPING] = imbalances - damping, float(damping[-1])
         imbalance = float(np.abs(imbalances - imbalances[0]).max()) if len(imbalances) else 0.0
-        gain, sunk = self._of_contacts(swing)
+        gain, sunk = self._of_contacts(_GAIN * swing + rounding)
         return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy, gain, sunk)
 
-    def _of_contacts(self, swing: float) -> tuple[float, float]:
-        """The energy that contacts gave, and how deep they sank in, beyond what is explained."""
+    def _of_contacts(self, most: float) -> tuple[float, float]:
+        """The energy that contacts gave, where it is more than `most`, and how deep they sank in, beyond what is
+        explained."""
         if self.contacts is None or "contact" not in self.work or "prescribed" in self.work:
             return 0.0, 0.0
         gain = self.contacts.gain(self.work["contact"])
-        return gain if gain > _GAIN * swing else 0.0, self.contacts.sunk(self.v)
+        return gain if gain > most else 0.0, self.contacts.sunk(self.v)

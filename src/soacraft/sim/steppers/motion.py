@@ -516,7 +516,7 @@ class Motion:
         impulses = touch.impulses_at(end)
         touch.diary = ContactDiary()
         touch.begin_with(end, impulses)
-        force = touch.force(step.t0, problem.mb.current)
+        force = touch.mean_forces
         self.lanes.keep_last(lane, Last(touched, force, problem.vdot_of(step.x1, step.w1), step.h))
 
     def _failed_step(self, problem: Mechanism, lane: int, cause: SoacraftError) -> SimulationError:

@@ -23,6 +23,7 @@ from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_steps import Touches, touches_of
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.hinge_rows import HingeRow
 from soacraft.sim.forces.push import Push
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.sensor_values import sensor_values
@@ -164,7 +165,8 @@ class Stepper(Uncopied, Strict):
     def is_autonomous(self) -> bool:
         """True if nothing that acts can depend on the time: steps are compiled, under contact and numbers alone."""
         problem = self._motion.problems.base
-        still = [x.is_number if isinstance(x, Control) else isinstance(x, Contact | Push) for x in problem.loads]
+        kinds = Contact | Push | HingeRow
+        still = [isinstance(x, kinds) or (isinstance(x, Control) and x.is_number) for x in problem.loads]
         return not self.obstacle and not problem.is_told and all(still)
 
     @property

@@ -14,6 +14,7 @@ from soacraft.model import Geometry
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.multibody import model_of
 from soacraft.spatial.checks import Array
 from soacraft.view.palette import mixed, rgb, segment_colour
 from soacraft.view.space import kinematic, surfaces
@@ -164,7 +165,7 @@ class PartMaker:
         key = (geometry.mesh, size)
         try:
             if key not in self._meshes:
-                self._meshes[key] = mesh_of(geometry, mesh_folders(self._graph.root.graph, self._folder))
+                self._meshes[key] = mesh_of(geometry, mesh_folders(model_of(self._graph.root), self._folder))
         except SoacraftError as problem:
             self.missing[name] = str(problem)
             return None
@@ -173,7 +174,7 @@ class PartMaker:
     def _look(self, geometry: Geometry, k: int) -> tuple[Colour, float]:
         """The colour of a visual geometry or its material; otherwise that of its body."""
         rgba = geometry.rgba
-        materials = self._graph.root.graph.materials
+        materials = model_of(self._graph.root).materials
         if rgba is None and geometry.material in materials.names:
             rgba = materials[geometry.material].rgba
         if rgba is None or geometry.role == "collision":

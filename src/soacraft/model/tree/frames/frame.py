@@ -17,8 +17,11 @@ import numpy as np
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.modal.hanging import read_points
 from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose, read_role
 from soacraft.model.tree.cures import CURES_OF_BODIES
+from soacraft.model.tree.edits import Compiled, Tell
+from soacraft.model.tree.frames.owner import Owner
 from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.properties import Limits, Passive, no_limits, no_passive, read_armature
 from soacraft.model.tree.parts.records import Geometry
@@ -27,17 +30,14 @@ from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
-    from soacraft.model.flat.compiled import CompiledModel
     from soacraft.model.modal.data import ModalData, ModalNode
-    from soacraft.model.tree.edits import Tell
     from soacraft.model.tree.frames.hinge_frame import HingeFrame
-    from soacraft.model.tree.multibody import Multibody
 
 
 class Frame(Strict):
     """A named frame of a `Multibody`: its inertial frame, a body, a node, a frame of a hinge. Compared by identity."""
 
-    _graph: Multibody
+    _graph: Owner
     _name: str
     _removed = False
     kind = "frame"
@@ -53,7 +53,7 @@ class Frame(Strict):
         return self._name
 
     @property
-    def graph(self) -> Multibody:
+    def graph(self) -> Owner:
         """The model the frame belongs to."""
         return self._graph
 
@@ -80,9 +80,10 @@ class Frame(Strict):
         return f"{self.kind} {self.full_name!r}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from soacraft.model.tree.packing import reduced_frame
-
-        return reduced_frame(self)
+        self.require_present()  # a removed frame has no model
+        carrier = self.carrier
+        name = None if isinstance(carrier, Root) else carrier.name
+        return find_frame, (self._graph, name, self._name if isinstance(self, Node) else None)
 
     def require_present(self) -> None:
         """Raise `StaleError` when the frame was removed from its model."""
@@ -197,7 +198,7 @@ class Root(Carrier):
 
     kind = "the inertial frame"
 
-    def __init__(self, graph: Multibody) -> None:
+    def __init__(self, graph: Owner) -> None:
         self._graph, self._name = graph, ROOT_NAME
         self._nodes, self._children = {}, {}
 
@@ -290,7 +291,8 @@ class Body(Carrier):
         self.require_present()
         layout = self._graph.layout
         k = layout.index[self]
-        return self._graph.current.q[layout.hinge_q[k].stop : layout.q_slices[k].stop]
+        eta: Array = self._graph.current.q[layout.hinge_q[k].stop : layout.q_slices[k].stop]
+        return eta
 
     def deformed(self, points: Any = None, eta: Any = None) -> Array:
         """Positions of points of a flexible body in its frame at modal coordinates (default: the current ones): those
@@ -300,8 +302,6 @@ class Body(Carrier):
         data = self._modal
         if data is None or data.points is None or data.shapes is None:
             raise ModelError(f"body {self.name!r} has no modal data with points and shapes to deform.")
-        from soacraft.model.modal.hanging import read_points
-
         chosen = read_points(data.points, points, self.name)
         x = self.eta if eta is None else finite(eta, (..., data.n), f"eta of {self.name!r}")
         shapes = data.shapes[chosen].reshape(*(1,) * (x.ndim - 1), *chosen.shape, 3, data.n)
@@ -344,6 +344,7 @@ class Body(Carrier):
 
     def _hinge_frames(self) -> tuple[HingeFrame, HingeFrame]:
         """Both, made when first asked for; always the same two."""
+        # these frames are frames of bodies, and bodies make them: of two modules, one is imported late
         from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD, HingeFrame
 
         made: tuple[HingeFrame, HingeFrame] = self.__dict__.get("_frames") or self.__dict__.setdefault(
@@ -526,6 +527,12 @@ class Node(Frame):
         return f"node {self.full_name!r}"
 
 
+def find_frame(mb: Owner, carrier: str | None, node: str | None) -> Frame:
+    """A frame of a model that is perhaps still empty, as unpickling makes it."""
+    on: Carrier = mb.root if carrier is None else mb._tree.bodies[carrier]
+    return on if node is None else on._nodes[node]
+
+
 # -- what the compiled model of a graph is told of one parameter -------------------------------------------
 
 
@@ -535,26 +542,26 @@ def _unless_linked(frame: Frame, tell: Tell) -> Tell | None:
     return None if parts.springs or parts.bushings else tell
 
 
-def _tell_inertia(model: CompiledModel, k: int, inertia: Inertia) -> None:
+def _tell_inertia(model: Compiled, k: int, inertia: Inertia) -> None:
     model.kernels.set_inertia(k, inertia._mass, inertia._com, inertia._moment)
 
 
-def _tell_inboard(model: CompiledModel, k: int, pose: Pose) -> None:
+def _tell_inboard(model: Compiled, k: int, pose: Pose) -> None:
     model.kernels.set_pose(k, True, pose.rotation, pose.translation)
     model.frames.clear()
 
 
-def _tell_outboard(model: CompiledModel, k: int, pose: Pose) -> None:
+def _tell_outboard(model: Compiled, k: int, pose: Pose) -> None:
     model.kernels.set_pose(k, False, pose.rotation, pose.translation)
     model.frames.clear()
 
 
-def _tell_armature(model: CompiledModel, k: int, armature: Array | None) -> None:
+def _tell_armature(model: Compiled, k: int, armature: Array | None) -> None:
     if armature is not None:
         model.kernels.set_armature(k, armature)
 
 
-def _tell_node(model: CompiledModel, k: int, pose: Pose) -> None:
+def _tell_node(model: Compiled, k: int, pose: Pose) -> None:
     model.kernels.touch()
     model.frames.clear()
 

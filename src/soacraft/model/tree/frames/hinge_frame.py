@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from soacraft.model.modal.data import ModalNode
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.owner import Owner
 from soacraft.spatial.pose import Pose
 
 INBOARD, OUTBOARD = "inboard", "outboard"
@@ -57,5 +58,15 @@ class HingeFrame(Frame):
         """Raise `StaleError` when the body was removed."""
         self.body.require_present()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.require_present()
+        return find_hinge_frame, (self.graph, self.body.name, self.name)
+
     def __repr__(self) -> str:
         return f"{self._name} frame of hinge {self.body.hinge_name!r}"
+
+
+def find_hinge_frame(mb: Owner, body: str, side: str) -> Frame:
+    """A frame of a hinge of a model that is perhaps still empty, as unpickling makes it."""
+    of: Body = mb._tree.bodies[body]
+    return of.inboard_frame if side == INBOARD else of.outboard_frame

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from soacraft.errors import ModelError
+from soacraft.model.flat.structure import Structure
 from soacraft.model.tree.arguments import read_name, read_pose
 from soacraft.model.tree.frames.frame import Carrier, Frame
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
 
 #: Fourth-order differences: f' = sum of c f(t + k h) / h.
 _FIRST = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
@@ -188,7 +186,7 @@ class MovingFrame(Frame):
         return first, sum((c * steps[k] for k, c in _SECOND.items()), start=np.zeros(6)) / h**2
 
 
-def seen_frame(graph: Graph, frame: Any) -> Frame:
+def seen_frame(graph: Structure, frame: Any) -> Frame:
     """A frame of a graph to be seen, or seen from: itself or its name, or a moving frame that is on one of it."""
     if not isinstance(frame, MovingFrame):
         return graph.frame(frame)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node
 from soacraft.model.tree.joining.copying import PLACED, copy_numbers, copy_parts, copy_state
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 _TIES = ("loops", "couplings", "tendons", "springs", "bushings", "actuators", "materials", "keyframes")
 
 
-def become(mb: Multibody, other: Multibody) -> None:
+def become(mb: AttachedModel, other: AttachedModel) -> None:
     """Make a model equal another one: add the parts it lacks, and remove the others. O(n).
 
     Bodies and nodes of the same name are the same objects after it, with new numbers; those that are gone are stale.

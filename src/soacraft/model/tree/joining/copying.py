@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node
 from soacraft.model.tree.frames.hinge_frame import HingeFrame
 from soacraft.model.tree.joining.renaming import Renaming
@@ -20,9 +20,6 @@ from soacraft.model.tree.parts.springs import Bushing, Spring
 from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.spatial.wrench import Wrench
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
-
 #: Fields of a body that depend on its attachment, or belong to one model; everything else goes with it.
 PLACED = frozenset(
     "_graph _name _parent _hinge _hinge_name _inertia _inboard _outboard _nodes _frames _children _geometries _removed"
@@ -32,7 +29,7 @@ PLACED = frozenset(
 SAME = Renaming(str, lambda name: False)
 
 
-def copy_into(mb: Multibody, other: Multibody) -> None:
+def copy_into(mb: AttachedModel, other: AttachedModel) -> None:
     """Give an empty model all that a model has: bodies, nodes, closures, records, state and external forces."""
     frames: dict[Frame, Frame] = {mb.root: other.root}
     copy_fixtures(mb.root, other.root)
@@ -54,7 +51,7 @@ def copy_into(mb: Multibody, other: Multibody) -> None:
 
 
 def copy_bodies(
-    bodies: Iterable[Body], other: Multibody, frames: dict[Frame, Frame], names: Renaming = SAME
+    bodies: Iterable[Body], other: AttachedModel, frames: dict[Frame, Frame], names: Renaming = SAME
 ) -> list[Body]:
     """Bodies, parents first, with nodes, shapes and the numbers of their hinges; those that are in `frames` hang
     already. `frames` are the frames of the other model by those of the first, and gain what is made."""
@@ -70,7 +67,7 @@ def copy_bodies(
     return made
 
 
-def twin_of(body: Body, other: Multibody, parent: Frame, names: Renaming = SAME) -> Body:
+def twin_of(body: Body, other: AttachedModel, parent: Frame, names: Renaming = SAME) -> Body:
     """A body with the same hinge at the same place on a parent of another model, without what else it has."""
     assert isinstance(parent, Carrier)
     tree = other._tree
@@ -112,7 +109,9 @@ def renamed_geometry(geometry: Geometry, names: Renaming) -> Geometry:
     return replace(geometry, material=material, mesh=names.file(geometry.mesh), attributes=kept)
 
 
-def copy_state(mb: Multibody, other: Multibody, frames: Mapping[Frame, Frame], fresh: Iterable[Body] = ()) -> None:
+def copy_state(
+    mb: AttachedModel, other: AttachedModel, frames: Mapping[Frame, Frame], fresh: Iterable[Body] = ()
+) -> None:
     """q, v and vdot of the bodies, bit for bit, but of those with a `fresh` hinge, and the forces that act on them."""
     mb.current  # noqa: B018  (makes it)
     parts = mb._state.by_body()
@@ -130,8 +129,8 @@ def copy_state(mb: Multibody, other: Multibody, frames: Mapping[Frame, Frame], f
 
 
 def copy_parts(
-    mb: Multibody,
-    other: Multibody,
+    mb: AttachedModel,
+    other: AttachedModel,
     frames: Mapping[Frame, Frame],
     names: Renaming = SAME,
     used: Callable[[object], bool] = lambda part: True,
@@ -196,7 +195,7 @@ def renamed_record(record: Record, names: Renaming) -> Record:
 # -- by names: the same bodies, told in other coordinates ------------------------------------------------------
 
 
-def refuse_hinge_frames(mb: Multibody, bodies: Collection[Body], what: str) -> None:
+def refuse_hinge_frames(mb: AttachedModel, bodies: Collection[Body], what: str) -> None:
     """Raise `ModelError` for loops, springs and forces at the frames of hinges that are to be others: what is fixed
     there would move."""
     parts: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)
@@ -211,7 +210,7 @@ def refuse_hinge_frames(mb: Multibody, bodies: Collection[Body], what: str) -> N
             )
 
 
-def copy_forces(mb: Multibody, other: Multibody) -> None:
+def copy_forces(mb: AttachedModel, other: AttachedModel) -> None:
     """The external forces, at the frames of the same names."""
     refuse_hinge_frames(mb, set(mb.bodies), f"{mb.name!r} cannot be converted to other coordinates")
     for frame, wrench in mb.acting_forces.items():
@@ -221,8 +220,8 @@ def copy_forces(mb: Multibody, other: Multibody) -> None:
 
 
 def copy_attachments(
-    mb: Multibody,
-    other: Multibody,
+    mb: AttachedModel,
+    other: AttachedModel,
     dofs: Mapping[str, str] | None = None,
     told: Callable[[Keyframe], Keyframe] = lambda keyframe: keyframe,
 ) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
 from soacraft.model.modal.refusals import require_rigid_frame
 from soacraft.model.tree.arguments import ROOT_NAME, read_pose
+from soacraft.model.tree.attached_model import AttachedModel
+from soacraft.model.tree.editing import add_body
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.frames.hinge_frame import HingeFrame
 from soacraft.model.tree.joining.copying import (
@@ -30,14 +32,11 @@ from soacraft.model.tree.parts.records import Attributes, Material, Record
 from soacraft.model.tree.parts.springs import Bushing, Spring
 from soacraft.spatial.pose import Pose
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
+M = TypeVar("M", bound=AttachedModel)
 
 
-def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> Multibody:
-    """Copy a body, with all bodies outboard of it, as a separate model. O(n)."""
-    from soacraft.model.tree.multibody import Multibody
-
+def extract(mb: AttachedModel, body: Any, inboard: Any, prefix: Any, name: Any, kind: type[M]) -> M:
+    """Copy a body, with all bodies outboard of it, as a separate model of class `kind`. O(n)."""
     top = mb.body(body)
     if not isinstance(prefix, str):
         raise ModelError(f"the prefix of names in a subtree must be a string, got {prefix!r:.60}.")
@@ -46,7 +45,7 @@ def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> M
     at = read_pose(inboard, f"inboard of the subtree of {top.name!r}")
     inside = _Inside(mb, top, prefix)
     inside.refuse_ties()
-    other = Multibody(top.name.removeprefix(prefix) or top.name if name is None else name, mb.gravity)
+    other = kind(top.name.removeprefix(prefix) or top.name if name is None else name, mb.gravity)
     names = Renaming(lambda text: text.removeprefix(prefix), lambda text: text.startswith(prefix))
     frames = _loosen(inside, other, at, names)
     bodies = [each for each in mb.bodies if each in inside.bodies]
@@ -77,7 +76,7 @@ def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> M
     return other
 
 
-def _loosen(inside: _Inside, other: Multibody, at: Pose, names: Renaming) -> dict[Frame, Frame]:
+def _loosen(inside: _Inside, other: AttachedModel, at: Pose, names: Renaming) -> dict[Frame, Frame]:
     """The body at the top hung on the inertial frame of a new model, which is at `at` in the frame of its parent, with
     what of the parent goes with it."""
     top, seen = inside.top, (lambda pose: pose) if is_identity(at) else at.inv.__matmul__
@@ -89,9 +88,10 @@ def _loosen(inside: _Inside, other: Multibody, at: Pose, names: Renaming) -> dic
     for shape in inside.shapes:
         told = renamed_geometry(shape, names)
         other.root.add_geometry(replace(told, name=names.new(shape.name), pose=seen(shape.pose)))
-    twin = other.add_body(
-        names.new(top.name), None, top.hinge, top.inertia, seen(top.inboard), top.outboard, names.new(top.hinge_name)
-    )
+    twin = add_body(
+        other, names.new(top.name), None, top.hinge, top.inertia, seen(top.inboard), top.outboard,
+        names.new(top.hinge_name),
+    )  # fmt: skip
     copy_numbers(top, twin)
     frames[top] = twin
     return frames
@@ -100,7 +100,7 @@ def _loosen(inside: _Inside, other: Multibody, at: Pose, names: Renaming) -> dic
 class _Inside:
     """Parts of a model that go with a subtree."""
 
-    def __init__(self, mb: Multibody, top: Body, prefix: str) -> None:
+    def __init__(self, mb: AttachedModel, top: Body, prefix: str) -> None:
         self.mb, self.top, self.prefix, self.bodies = mb, top, prefix, set(top.subtree())
         self.dofs = {dof for body in self.bodies for dof in dofs_of(body)}
         parts: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)

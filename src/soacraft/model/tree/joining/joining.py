@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.tree.arguments import ROOT_NAME, read_hinge, read_name, read_pose
+from soacraft.model.tree.attached_model import AttachedModel
+from soacraft.model.tree.editing import add_body
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.model.tree.joining.copying import (
     copy_bodies,
@@ -39,9 +41,6 @@ from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.spatial.checks import number_text
 from soacraft.spatial.pose import Pose
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
-
 #: Models whose lengths differ by so much are perhaps in different units (millimetres and metres): said, not refused.
 OTHER_UNITS = 300.0
 
@@ -63,16 +62,13 @@ class Hang(NamedTuple):
         return self.base is not None and isinstance(self.base.hinge, Weld)
 
 
-def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, prefix: Any) -> Catalogue[Body]:
-    """Hang a whole model on `parent`. O(n)."""
-    from soacraft.model.tree.multibody import Multibody
-
-    if not isinstance(other, Multibody):
+def add_model(mb: AttachedModel, other: Any, parent: Any, hinge: Any, inboard: Any, prefix: Any) -> Catalogue[Body]:
+    """Hang a whole model on `parent`; `other` is another object than `mb`. O(n)."""
+    if not isinstance(other, AttachedModel):
         raise ModelError(
             f"add_model takes a Multibody, got {other!r:.80}; sc.load(...) reads one, and mb.extract(body) gives a "
             "subtree as one."
         )
-    other = other.copy() if other is mb else other
     require_rigid(other.layout, "add_model")
     if not isinstance(prefix, str):
         raise ModelError(f"the prefix of a model that is added must be a string, got {prefix!r:.60}.")
@@ -105,7 +101,7 @@ def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, 
     return Catalogue(made, "body")
 
 
-def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
+def _read_hang(other: AttachedModel, on: Carrier, hinge: Any, at: Pose) -> Hang:
     """Attachment of the base bodies of a model, or a `ModelError` with the cure."""
     bases = other.root.children
     if hinge is None:
@@ -134,7 +130,7 @@ def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
     return Hang(on, at, base, hinge, base.inboard @ base.outboard)
 
 
-def _refuse_idle(other: Multibody, base: Body) -> None:
+def _refuse_idle(other: AttachedModel, base: Body) -> None:
     """Raise for what is between the inertial frame and a base welded to it: on one body it does nothing."""
     if not isinstance(base.hinge, Weld):
         return
@@ -147,7 +143,7 @@ def _refuse_idle(other: Multibody, base: Body) -> None:
             )
 
 
-def _refuse_driven(other: Multibody, base: Body) -> None:
+def _refuse_driven(other: AttachedModel, base: Body) -> None:
     """Raise for couplings, tendons and actuators of the dofs of a free hinge that goes."""
     parts = other._attachments
     lost = {f"{base.hinge_name}.{j}" for j in range(base.hinge.nv)}
@@ -164,15 +160,15 @@ def _refuse_driven(other: Multibody, base: Body) -> None:
                 )
 
 
-def _hang_base(mb: Multibody, other: Multibody, hang: Hang, names: Renaming) -> dict[Frame, Frame]:
+def _hang_base(mb: AttachedModel, other: AttachedModel, hang: Hang, names: Renaming) -> dict[Frame, Frame]:
     """The base bodies of a model on the parent; the frames of them by those of the model."""
     frames: dict[Frame, Frame] = {}
     for body in other.root.children:
         hinge, inboard, outboard = body.hinge, hang.at @ body.inboard, body.outboard
         if body is hang.base and hang.hinge is not None:
             hinge, inboard, outboard = hang.hinge, hang.at, hang.outboard
-        twin = mb.add_body(
-            names.new(body.name), hang.on, hinge, body.inertia, inboard, outboard, names.new(body.hinge_name)  # type: ignore[arg-type]
+        twin = add_body(
+            mb, names.new(body.name), hang.on, hinge, body.inertia, inboard, outboard, names.new(body.hinge_name)
         )
         copy_numbers(body, twin)
         if body is hang.base:
@@ -181,7 +177,7 @@ def _hang_base(mb: Multibody, other: Multibody, hang: Hang, names: Renaming) -> 
     return frames
 
 
-def _fix_root(other: Multibody, hang: Hang, names: Renaming, frames: dict[Frame, Frame]) -> None:
+def _fix_root(other: AttachedModel, hang: Hang, names: Renaming, frames: dict[Frame, Frame]) -> None:
     """Copy the parts fixed on the inertial frame of a model: to the base body if that was welded to it and moves now,
     else to the parent.
     """
@@ -201,7 +197,7 @@ def _moved(geometry: Geometry, name: str, at: Pose) -> Geometry:
     return replace(geometry, name=name, pose=at @ geometry.pose)
 
 
-def _uses_root(mb: Multibody) -> bool:
+def _uses_root(mb: AttachedModel) -> bool:
     """True if a loop, a spring or the axes of a force need the inertial frame itself."""
     between: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)
     ends = {end for part in between for end in frames_needed(part)}
@@ -216,7 +212,7 @@ def is_identity(pose: Pose) -> bool:
 # -- names that meet -------------------------------------------------------------------------------------------
 
 
-def _refuse_names(mb: Multibody, other: Multibody, hang: Hang, names: Renaming, prefix: str) -> None:
+def _refuse_names(mb: AttachedModel, other: AttachedModel, hang: Hang, names: Renaming, prefix: str) -> None:
     """Raise for names that the model has already, all of them at once, before anything is changed."""
     mine, theirs, new = mb._attachments, other._attachments, names.new
     for name in other._tree.bodies:
@@ -259,7 +255,7 @@ def _refuse_names(mb: Multibody, other: Multibody, hang: Hang, names: Renaming, 
 # -- what is said ----------------------------------------------------------------------------------------------
 
 
-def _differences(mb: Multibody, other: Multibody) -> Iterator[Entry]:
+def _differences(mb: AttachedModel, other: AttachedModel) -> Iterator[Entry]:
     """Differences of a model from the one it comes into."""
     if (mb.gravity != other.gravity).any():
         note = f"gravity is {number_text(other.gravity)} there; that of {mb.name!r}, {number_text(mb.gravity)}, acts"
@@ -276,7 +272,7 @@ def _differences(mb: Multibody, other: Multibody) -> Iterator[Entry]:
         yield Entry(other.name, 0, "model", other.name, "mesh_folder", "used", note, False)
 
 
-def _join_reports(mb: Multibody, other: Multibody, said: Iterable[Entry]) -> None:
+def _join_reports(mb: AttachedModel, other: AttachedModel, said: Iterable[Entry]) -> None:
     """The reports of both files as one."""
     mine, theirs = mb._attachments, other._attachments
     entries = [*(() if theirs.import_report is None else theirs.import_report.entries), *said]
@@ -285,14 +281,14 @@ def _join_reports(mb: Multibody, other: Multibody, said: Iterable[Entry]) -> Non
         mine.import_report = ImportReport([*own, *entries])
 
 
-def _same_folder(mb: Multibody, other: Multibody) -> bool:
+def _same_folder(mb: AttachedModel, other: AttachedModel) -> bool:
     """True if the names of meshes of both are relative to one folder."""
     if other.mesh_folder is None or other.mesh_folder == mb.mesh_folder:
         return True
     return mb.mesh_folder is None and not any(_files(mb))
 
 
-def _files(mb: Multibody) -> Iterator[str]:
+def _files(mb: AttachedModel) -> Iterator[str]:
     """The files that shapes and materials name."""
     carriers = (mb.root, *mb._tree.bodies.values())
     yield from (shape.mesh for carrier in carriers for shape in carrier._geometries.values() if shape.mesh)

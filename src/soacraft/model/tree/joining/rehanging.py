@@ -6,16 +6,14 @@ they are on: a body may be held by any of its nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.modal.data import ModalNode
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.joining.copying import copy_fixtures
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 
 class Hung(NamedTuple):
@@ -45,7 +43,7 @@ class Hung(NamedTuple):
         return cls(outer, hinge, outer.outboard.inv, outer.inboard.inv, outer.hinge_name, outer._held, outer._rides)
 
 
-def add_twin(other: Multibody, body: Body, how: Hung) -> Body:
+def add_twin(other: AttachedModel, body: Body, how: Hung) -> Body:
     """Add a body with its nodes, shapes and modes to another model, attached to the twin of its parent by `how`."""
     tree = other._tree
     parent = tree.bodies[how.parent.name] if isinstance(how.parent, Body) else tree.root

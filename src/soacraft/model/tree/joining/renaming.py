@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from soacraft.model.flat.layout import dofs_of
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.parts.gears import DEPENDENT
 from soacraft.model.tree.parts.records import Attributes
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 #: The attributes, of what files said, that name other parts of the model.
 REFERENCES = frozenset(
@@ -85,7 +83,7 @@ def _refers(key: str) -> bool:
     return key.rpartition("/")[2].rpartition("@")[2] in REFERENCES
 
 
-def names_of(mb: Multibody, records: bool = True) -> set[str]:
+def names_of(mb: AttachedModel, records: bool = True) -> set[str]:
     """The names of all parts of a model, nodes and shapes by their own; of records too, unless told otherwise."""
     parts = mb._attachments
     known = {*mb._tree.bodies, *mb._tree.hinges, *(node.name for node in mb._tree.nodes.values())}

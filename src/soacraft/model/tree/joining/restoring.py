@@ -6,21 +6,19 @@ What is remembered goes by names, so that it holds for a copy of the model too.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.modal.data import ModalNode
+from soacraft.model.tree.attached_model import AttachedModel
 from soacraft.model.tree.frames.frame import Body, Node
 from soacraft.model.tree.joining.turning import has_hinge_numbers
 from soacraft.model.tree.parts.closures import Closure
 from soacraft.model.tree.parts.records import Attributes
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 
 class Place(NamedTuple):
@@ -65,7 +63,7 @@ class Remembered(NamedTuple):
     state: tuple[Array, Array, Array]
 
 
-def remember(mb: Multibody, body: Body) -> Remembered:
+def remember(mb: AttachedModel, body: Body) -> Remembered:
     """A body and the state of its model, as they are. O(n)."""
     now = mb.current
     nodes = tuple(Fixed(x.name, x.pose, x.modal_node, x.role) for x in body._nodes.values())
@@ -80,7 +78,7 @@ def place_of(body: Body) -> Place:
     return Place(up.name, order, body._hinge, body._hinge_name, *poses, body._rides, body._held)
 
 
-def restore(mb: Multibody, body: Body, was: Remembered, drop: Collection[str] | None = None) -> None:
+def restore(mb: AttachedModel, body: Body, was: Remembered, drop: Collection[str] | None = None) -> None:
     """Put a body, its nodes, the closures and the state back. Other bodies must be those that were there. O(n).
 
     Nodes of the body that were not there go, or of these only those called `drop`. A hinge that was replaced had no

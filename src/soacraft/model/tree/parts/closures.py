@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from soacraft.errors import LoopError, ModelError
+from soacraft.model.flat.structure import Structure
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.tree.frames.frame import Frame
-from soacraft.model.tree.names import one_dof
-from soacraft.model.tree.parts.records import Attributes, Plain, read_attributes, read_numbers
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.records import Attributes, Plain
 from soacraft.spatial.checks import Array
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +102,7 @@ class Coupling(Plain):
         return f"coupling {self.name!r}: {' + '.join(parts)} = {self.offset:g}{'' if self.active else ', inactive'}"
 
 
-def read_terms(name: str, terms: Any, graph: Graph) -> Mapping[str, tuple[float, ...]]:
-    """The terms of a coupling, for dofs that exist and are true coordinates. O(number of terms)."""
-    if not isinstance(terms, Mapping) or not terms:
-        raise ModelError(f"coupling {name!r} needs {{dof: ratio, ...}}, got {terms!r:.60}.")
-    read: dict[str, tuple[float, ...]] = {}
-    for dof, ratio in terms.items():
-        dof = one_dof(graph, dof, f"coupling {name!r}", coordinate=True)
-        if dof in read:
-            raise ModelError(f"coupling {name!r} names dof {dof!r} twice; name it once.")
-        c = read_numbers(ratio, f"the ratio of {dof!r} in coupling {name!r}")
-        if not c.any():
-            raise ModelError(f"coupling {name!r}: the ratio of {dof!r} is zero; leave the dof out.")
-        read[dof] = tuple(float(x) for x in np.trim_zeros(c, "b"))
-    return MappingProxyType(read)
-
-
-def coordinate_names(graph: Graph) -> dict[str, int]:
+def coordinate_names(graph: Structure) -> dict[str, int]:
     """The dofs whose velocity is the rate of one coordinate, with the number of that coordinate in q."""
     layout = graph.layout
     names = layout.dof_names
@@ -143,6 +124,26 @@ def coupling_error(coupling: Coupling, names: Mapping[str, int], q: Array) -> fl
     """
     values = (np.polynomial.polynomial.polyval(q[names[dof]], (0.0, *c)) for dof, c in coupling.terms.items())
     return float(sum(values, start=-coupling.offset))
+
+
+class Tied(Protocol):
+    """A graph, of which only the closures and couplings matter here."""
+
+    @property
+    def name(self) -> str:
+        """The name used in messages."""
+
+    @property
+    def is_closed(self) -> bool:
+        """True if a loop closure or a coupling is active."""
+
+    @property
+    def loops(self) -> Catalogue[Closure]:
+        """The loop closures."""
+
+    @property
+    def couplings(self) -> Catalogue[Coupling]:
+        """Couplings of coordinates."""
 
 
 def one_sided_attributes(one_sided: Any, active: Any, given: Any, kind: str, name: Any) -> dict[str, Any]:
@@ -174,12 +175,7 @@ def refuse_reserved(given: Any, kind: str, name: Any) -> None:
             )
 
 
-def make_attributes(given: Any, what: str) -> Attributes:
-    """The attributes of a closure or coupling."""
-    return read_attributes(given, f"the attributes of {what}")
-
-
-def refuse_loops(function: str, graph: Graph, ignore_loops: Any = False) -> None:
+def refuse_loops(function: str, graph: Tied, ignore_loops: Any = False) -> None:
     """Raise `LoopError` for a graph with active closures or couplings, unless they are to be ignored."""
     if not isinstance(ignore_loops, bool | np.bool_):
         raise LoopError(f"ignore_loops of {function} must be True or False, got {ignore_loops!r:.60}.")

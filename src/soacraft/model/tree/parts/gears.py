@@ -10,28 +10,27 @@ rotor welded to the parent, and its spin inertia J on phi alone, J phidot^2 / 2.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Pin, Weld
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.tree.attached_model import AttachedModel
+from soacraft.model.tree.editing import add_body, remove
 from soacraft.model.tree.frames.frame import Body, Root
 from soacraft.model.tree.parts.curves import Curve
 from soacraft.spatial.checks import finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
-
 #: The attribute of a coupling that names the dof which should not be independent.
 DEPENDENT = "dependent"
 
 
 def add_geared_hinge(
-    mb: Multibody,
+    mb: AttachedModel,
     name: str,
     parent: Body | Root | str | None,
     hinge: Hinge | None,
@@ -66,13 +65,13 @@ def add_geared_hinge(
     taken = [x for x in parts if x in known]
     if taken:
         raise ModelError(f"geared hinge {name!r} needs the name {taken[0]!r}, which {mb.name!r} has already.")
-    made = [mb.add_body(name, parent, hinge, inertia, inboard, outboard, hinge_name)]
+    made = [add_body(mb, name, parent, hinge, inertia, inboard, outboard, hinge_name)]
     try:
         at = inboard if rotor_pose is None else rotor_pose
-        made.append(mb.add_body(f"{name}_rotor", parent, spin, None if approximate else rotor, at))
+        made.append(add_body(mb, f"{name}_rotor", parent, spin, None if approximate else rotor, at))
         if approximate:
             made[-1].armature = _spin(rotor, spin)
-            made.append(mb.add_body(lumped, parent, Weld(), rotor, at))
+            made.append(add_body(mb, lumped, parent, Weld(), rotor, at))
         link = made[0].hinge_name
         if stiffness is None:
             terms = {f"{name}_rotor": 1.0, link: -value}
@@ -81,7 +80,7 @@ def add_geared_hinge(
             mb.add_tendon(f"{name}_gear", {link: 1.0, f"{name}_rotor": -1.0 / value}, stiffness, damping)
     except Exception:
         for body in reversed(made):
-            mb.remove(body)
+            remove(mb, body, False)
         raise
     return made[0]
 

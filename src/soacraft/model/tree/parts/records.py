@@ -38,6 +38,11 @@ def read_attributes(given: Any, what: str) -> Attributes:
     return MappingProxyType({key: _value(value, f"{key!r} in {what}") for key, value in given.items()})
 
 
+def make_attributes(given: Any, what: str) -> Attributes:
+    """The attributes of a closure or coupling."""
+    return read_attributes(given, f"the attributes of {what}")
+
+
 def _value(value: Any, what: str) -> Value:
     if isinstance(value, np.ndarray):
         value = value.tolist()

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.modal.refusals import require_point
 from soacraft.model.tree.frames.frame import Frame
-from soacraft.model.tree.parts.closures import make_attributes
+from soacraft.model.tree.frames.owner import HasFrames
 from soacraft.model.tree.parts.curves import Curve
 from soacraft.model.tree.parts.laws import law_text, make_law
-from soacraft.model.tree.parts.records import Attributes, Plain
+from soacraft.model.tree.parts.records import Attributes, Plain, make_attributes
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.multibody import Multibody
 
 #: Largest difference of the halves of a stiffness or damping matrix, relative to the largest entry of one unit:
 #: rounding.
@@ -86,7 +83,7 @@ class Bushing(Plain):
 
 
 def make_spring(
-    mb: Multibody, name: str, a: Any, b: Any, stiffness: Any, length: Any, damping: Any, through: Any, attributes: Any
+    mb: HasFrames, name: str, a: Any, b: Any, stiffness: Any, length: Any, damping: Any, through: Any, attributes: Any
 ) -> Spring:
     """A spring between nodes of a model, checked."""
     what = f"spring {name!r}"
@@ -94,7 +91,7 @@ def make_spring(
         raise ModelError(f"{what} is between two nodes, or along {{dof: ratio, ...}}; give node_b.")
     if isinstance(through, str | Frame) or not isinstance(through, Iterable):
         raise ModelError(f"{what} goes through a list of nodes, got through={through!r:.60}.")
-    nodes = tuple(mb.frame(x) for x in (a, *through, b))
+    nodes: tuple[Frame, ...] = tuple(mb.frame(x) for x in (a, *through, b))
     for node in nodes:
         require_point(node, "let it act at", what)
     _require_bodies(what, nodes)
@@ -113,11 +110,11 @@ def refuse_nodes(name: str, b: Any, through: Any) -> None:
 
 
 def make_bushing(
-    mb: Multibody, name: str, a: Any, b: Any, stiffness: Any, damping: Any, rest: Any, attributes: Any
+    mb: HasFrames, name: str, a: Any, b: Any, stiffness: Any, damping: Any, rest: Any, attributes: Any
 ) -> Bushing:
     """A bushing between nodes of a model, checked."""
     what = f"bushing {name!r}"
-    ends = mb.frame(a), mb.frame(b)
+    ends: tuple[Frame, Frame] = mb.frame(a), mb.frame(b)
     for end in ends:
         require_point(end, "let it act at", what)
     _require_bodies(what, ends)

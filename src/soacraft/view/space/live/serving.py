@@ -11,6 +11,7 @@ import numpy as np
 
 from soacraft.attributes import Uncopied
 from soacraft.errors import SoacraftError, StaleError, StateError, ViewError
+from soacraft.model.tree.multibody import model_of
 from soacraft.model.tree.subscriptions import Change
 from soacraft.spatial.checks import finite
 from soacraft.view.server import Handler, Request, serve
@@ -73,7 +74,7 @@ class LiveScene(Uncopied):
             "assemble": Handler(Request, self._answer_assemble),
         }  # fmt: skip
         self._serving = serve(lambda nonce: page(None, self._graph.name, nonce), answers, host=host, port=port)
-        self._subscription = self._graph.root.graph.subscribe(self._tell)
+        self._subscription = model_of(self._graph.root).subscribe(self._tell)
         self._thread = Thread(target=self._follow, name="soacraft-scene", daemon=True)
         self._thread.start()
         if show:
